@@ -1,0 +1,34 @@
+# tessera_defaults(target): the compile settings that every target of ours shares.
+function(tessera_defaults target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  set_target_properties(${target} PROPERTIES
+    CXX_EXTENSIONS OFF
+    CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON
+    POSITION_INDEPENDENT_CODE ON)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wvla)
+  if(TESSERA_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(TESSERA_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${TESSERA_SANITIZE} -fno-omit-frame-pointer
+                                             -fno-sanitize-recover=all)
+    target_link_options(${target} PUBLIC -fsanitize=${TESSERA_SANITIZE})
+  endif()
+endfunction()
+
+# tessera_isa(isa files...): compiles these files, and nothing else, for one instruction set.
+# Which one runs is decided at run time (core/isa.h).
+function(tessera_isa isa)
+  if(isa STREQUAL "avx2")
+    set(flags -mavx2 -mfma -mf16c -mbmi2)
+  elseif(isa STREQUAL "avx512")
+    set(flags -mavx2 -mfma -mf16c -mbmi2 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd)
+  elseif(isa STREQUAL "amx")
+    set(flags -mavx2 -mfma -mf16c -mbmi2 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd
+              -mavx512bf16 -mamx-tile -mamx-bf16 -mamx-int8)
+  else()
+    message(FATAL_ERROR "tessera_isa: no flags are known for '${isa}'")
+  endif()
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${flags}")
+endfunction()
