@@ -1,0 +1,73 @@
+# What people type. Each goal installs what it lacks (tools/setup says what), builds, and runs.
+
+JOBS   ?= $(shell nproc)
+WITH_PYTHON = -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
+
+# The file whose age says when a build folder was last configured; CMake looks after everything else by itself.
+configured = $(1)/.configured
+
+.PHONY: help
+help:
+	@echo 'make build     the command at build/tessera, the Python package at build/python'
+	@echo 'make test      every C++ and Python test'
+	@echo 'make demo      a tour; leaves its files in demo/'
+	@echo 'make bench     the benchmarks, as a table'
+	@echo 'make format    rewrite sources to the project style'
+	@echo 'make lint      format, include rules, clang-tidy, spelling, shell scripts, exported symbols'
+	@echo 'make sanitize  tests under address, undefined-behaviour and thread sanitizers; seconds of fuzzing'
+	@echo 'make fuzz      minutes of fuzzing (FUZZ_SECONDS=60 for each reader)'
+	@echo 'make install-consumer   install into a scratch prefix and build a program against it'
+	@echo 'make clean     remove build folders (.venv stays)'
+
+.PHONY: setup setup-lint
+setup:
+	@tools/setup build
+setup-lint:
+	@tools/setup build lint
+
+$(call configured,build): CMakePresets.json | setup
+	cmake --preset release $(WITH_PYTHON)
+	@touch $@
+$(call configured,build-%): CMakePresets.json | setup
+	cmake --preset $*
+	@touch $@
+
+# The product without its tests.
+.PHONY: build
+build: $(call configured,build)
+	cmake --build build --target product -j $(JOBS)
+
+.PHONY: test
+test:
+	@JOBS=$(JOBS) tools/test
+
+.PHONY: demo
+demo: build
+	@tools/demo
+
+.PHONY: bench
+bench: $(call configured,build)
+	cmake --build build -j $(JOBS)
+	@tools/bench
+
+.PHONY: format lint
+format: setup-lint
+	@tools/format --fix
+lint: setup-lint $(call configured,build-dev)
+	@JOBS=$(JOBS) tools/lint
+
+.PHONY: sanitize fuzz
+sanitize: setup
+	@JOBS=$(JOBS) tools/sanitize
+fuzz: $(call configured,build-asan)
+	cmake --build build-asan -j $(JOBS)
+	@tools/fuzz build-asan $(or $(FUZZ_SECONDS),60)
+
+.PHONY: install-consumer
+install-consumer: $(call configured,build)
+	cmake --build build -j $(JOBS)
+	ctest --test-dir build -R '^consumer' --output-on-failure
+
+.PHONY: clean
+clean:
+	rm -rf build build-* dist demo
