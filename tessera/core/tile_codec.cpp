@@ -72,6 +72,7 @@ TileRun make_run(const Job& job, const Offsets& offsets) {
   run.tile_bytes = job.tile_bytes;
   run.exponent_bytes = job.exponent_bytes;
   run.blocks = job.tile.elements() / kBlock;
+  run.face_blocks = job.tile.face_height();
   run.faces_across = job.tile.width / kBlock;
   return run;
 }
@@ -150,7 +151,8 @@ void tiles_to_matrix(const Job& job, const unsigned char* in, unsigned char* y) 
   const std::int64_t across = ceil_div(job.extent.width, job.tile.width);
   const Offsets offsets = block_offsets(job.tile, row_bytes, job.element_bytes);
   const Offsets scratch_offsets = block_offsets(job.tile, scratch_row_bytes, job.element_bytes);
-  const bool stream = row_bytes * job.extent.height >= kStreamBytes && is_aligned(y) && row_bytes % kStreamAlignment == 0;
+  const bool stream = row_bytes * job.extent.height >= kStreamBytes && is_aligned(y) && row_bytes % kStreamAlignment == 0 &&
+                      scratch_row_bytes % kStreamAlignment == 0;
   for_each_run(job, [&](std::int64_t row, std::int64_t column, std::int64_t count) {
     TileRun run = make_run(job, offsets);
     unsigned char* corner = y + row * job.tile.height * row_bytes + column * run.matrix_step_bytes;

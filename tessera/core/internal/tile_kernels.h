@@ -18,6 +18,7 @@ struct TileRun {
   std::int64_t tile_bytes;        // from one tile in memory to the next
   std::int64_t exponent_bytes;    // block floats: the section ahead of the codes
   int blocks;                     // blocks per tile: 1, 2, 4, ... 64
+  int face_blocks;                // blocks per face: 1, 2, 4, 8 or 16
   int faces_across;               // faces side by side: 1 or 2
   bool stream;                    // write past the caches; every block is aligned for it
 };

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "tessera/core/isa.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace tessera::testing {
+
+// A test that runs once for every instruction set that this CPU has.
+class WithIsa : public ::testing::TestWithParam<Isa> {
+ protected:
+  void SetUp() override { set_active_isa(GetParam()); }
+  void TearDown() override { set_active_isa(std::nullopt); }
+};
+
+inline std::string isa_name(const ::testing::TestParamInfo<Isa>& info) { return std::string(name(info.param)); }
+
+}  // namespace tessera::testing
+
+#define TESSERA_FOR_EACH_ISA(Suite)                                                                      \
+  INSTANTIATE_TEST_SUITE_P(Isa, Suite, ::testing::ValuesIn(usable_isas().begin(), usable_isas().end()), \
+                           ::tessera::testing::isa_name)
