@@ -269,6 +269,7 @@ struct GpuSpec {
   // [memory]
   std::int64_t memory_bytes = 0;
   double memory_bytes_per_s = 0;
+  std::optional<double> memory_achieved_bytes_per_s;
   std::int64_t l2_bytes = 0;
   std::int64_t shared_bytes = 0;  // of one multiprocessor, all that one block may take
   std::int64_t register_file_bytes = 0;
@@ -282,6 +283,7 @@ struct GpuSpec {
 
   // [host]
   double host_link_bytes_per_s = 0;  // one direction
+  std::optional<double> host_achieved_bytes_per_s;
   double peer_link_bytes_per_s = 0;
 };
 

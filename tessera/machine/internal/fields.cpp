@@ -229,6 +229,7 @@ void read_fields(FieldReader& in, GpuSpec& s) {
   in.group("memory");
   in.value("memory_bytes", s.memory_bytes, "B", positive);
   in.value("memory_bytes_per_s", s.memory_bytes_per_s, "B/s", positive);
+  in.value("memory_achieved_bytes_per_s", s.memory_achieved_bytes_per_s, "B/s", positive);
   in.value("l2_bytes", s.l2_bytes, "B", positive);
   in.value("shared_bytes", s.shared_bytes, "B", positive);
   in.value("register_file_bytes", s.register_file_bytes, "B", positive);
@@ -242,6 +243,7 @@ void read_fields(FieldReader& in, GpuSpec& s) {
 
   in.group("host");
   in.value("host_link_bytes_per_s", s.host_link_bytes_per_s, "B/s", positive);
+  in.value("host_achieved_bytes_per_s", s.host_achieved_bytes_per_s, "B/s", positive);
   in.value("peer_link_bytes_per_s", s.peer_link_bytes_per_s, "B/s", positive);
 }
 
