@@ -1,34 +1,60 @@
-// The tessera command. Each subcommand lives in a file of its own and adds itself to the parser here.
+// The tessera command. Each subcommand lives in a file of its own and is listed in commands.def.
+
+#include "command.h"
+#include "diagnostics.h"
 
 #include "tessera/core/error.h"
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <system_error>
+
+namespace tessera::cli {
+
+void Context::print(std::string_view text) const {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (!written) fail(Code::io, "cannot write the output: {}", std::generic_category().message(errno));
+}
 
 namespace {
 
-constexpr int kUserError = 1;
-constexpr int kUsageError = 2;
-constexpr int kInternalError = 70;
+void add_global_options(CLI::App& app, Context& context) {
+  app.set_version_flag("--version", "tessera " TESSERA_VERSION, "Print the version and exit");
+  const auto set_format = [&context](const std::string& text) {
+    context.format = parse_format(text).value_or(Format::table);  // checked below
+  };
+  app.add_option_function<std::string>("--format", set_format, "Form of the output: table, md, csv or json")
+      ->check(CLI::IsMember({"table", "md", "csv", "json"}))
+      ->type_name("FORMAT")
+      ->default_str("table");
+  app.add_flag("--quiet,-q", context.quiet, "No progress and no remarks");
+}
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  CLI::App app{"Plans, runs and simulates networks on tile machines.", "tessera"};
-  app.set_version_flag("--version", TESSERA_VERSION);
+int run(int argc, char** argv) {
+  Context context;
+  CLI::App app{"Plans, runs and simulates convolutional and liquid networks on tile machines.", "tessera"};
   app.require_subcommand(1);
+  app.fallthrough();  // inherited: global flags may follow the subcommand
+  add_global_options(app, context);
+#define TSR_COMMAND(name) add_##name(app, context);
+#include "commands.def"
+#undef TSR_COMMAND
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kUsageError;
-  } catch (const tessera::Error& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return error.code() == tessera::Code::internal ? kInternalError : kUserError;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version
+    return report_usage_error(app, error);
+  } catch (const Error& error) {
+    return report_error(error);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "error: {}\nhint: this is a fault of tessera itself\n", error.what());
-    return kInternalError;
+    return report_internal_error(error.what());
   }
   return 0;
 }
+
+}  // namespace
+}  // namespace tessera::cli
+
+int main(int argc, char** argv) { return tessera::cli::run(argc, argv); }

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "tessera/core/error.h"
+
+#include <CLI/CLI.hpp>
+
+namespace tessera::cli {
+
+constexpr int kUserError = 1;
+constexpr int kUsageError = 2;
+constexpr int kInternalError = 70;
+
+// Each prints `error:`, the context and `hint:` to standard error, in colour where a terminal shows it and NO_COLOR
+// is not set, and returns the exit status.
+int report_error(const Error& error);
+int report_internal_error(const char* what);
+int report_usage_error(const CLI::App& app, const CLI::ParseError& error);
+
+}  // namespace tessera::cli
