@@ -78,18 +78,21 @@ std::size_t find_end(std::span<const std::byte> file) {
 Directory find_directory(std::span<const std::byte> file) {
   std::size_t end = find_end(file);
   Directory directory{u32(file, end + 16), u32(file, end + 12), u16(file, end + 10)};
-  const bool one_disk = u16(file, end + 4) == 0 && u16(file, end + 6) == 0 && u16(file, end + 8) == directory.members;
-  const bool in64 = directory.offset == kIn64 || directory.bytes == kIn64 || directory.members == 0xffff;
-  if (in64 && end >= kLocator64Bytes && u32(file, end - kLocator64Bytes) == kLocator64Signature) {
+  check(u16(file, end + 4) == 0 && u16(file, end + 6) == 0 && u16(file, end + 8) == directory.members,
+        Code::unsupported, "npz: the archive is split over several files");
+  if (end >= kLocator64Bytes && u32(file, end - kLocator64Bytes) == kLocator64Signature) {
     const std::uint64_t at = u64(file, end - kLocator64Bytes + 8);
     check(fits(at, kEnd64Bytes, end - kLocator64Bytes) && u32(file, at) == kEnd64Signature, Code::parse,
           "npz: the 64-bit end record is not at byte {}, where its locator says", at);
     check(u32(file, at + 16) == 0 && u32(file, at + 20) == 0 && u64(file, at + 24) == u64(file, at + 32),
           Code::unsupported, "npz: the archive is split over several files");
-    directory = {u64(file, at + 48), u64(file, at + 40), u64(file, at + 32)};
+    const Directory wide{u64(file, at + 48), u64(file, at + 40), u64(file, at + 32)};
+    check((directory.offset == kIn64 || directory.offset == wide.offset) &&
+              (directory.bytes == kIn64 || directory.bytes == wide.bytes) &&
+              (directory.members == 0xffff || directory.members == wide.members),
+          Code::parse, "npz: the two end records contradict each other");
+    directory = wide;
     end = at;
-  } else {
-    check(one_disk, Code::unsupported, "npz: the archive is split over several files");
   }
   check(fits(directory.offset, directory.bytes, end) && directory.offset + directory.bytes == end, Code::parse,
         "npz: the directory of {} bytes at byte {} does not end where the end record starts, at byte {}",
@@ -285,6 +288,14 @@ ZipOutput layout_zip(std::span<const ZipInput> members) {
   constexpr std::uint64_t kLimit = 0xffffffff;
   const Hint hint{"write several files, or a safetensors file"};
   check(members.size() < 0xffff, Code::unsupported, hint, "npz: {} members are more than 65534", members.size());
+  std::uint64_t total_bytes = kEndBytes;
+  for (const ZipInput& member : members) {
+    total_bytes += kLocalBytes + kCentralBytes + 2 * member.name.size();
+    for (const auto& piece : member.pieces) total_bytes += piece.size();
+  }
+  check(total_bytes < kLimit, Code::unsupported, hint,
+        "npz: {} bytes are more than a zip file without the 64-bit extension can hold (4 GiB)", total_bytes);
+
   ZipOutput out;
   std::vector<std::byte> directory;
   std::unordered_set<std::string_view> names;
@@ -299,10 +310,6 @@ ZipOutput layout_zip(std::span<const ZipInput> members) {
     std::uint64_t bytes = 0;
     std::uint32_t crc = 0;
     for (const auto& piece : member.pieces) bytes += piece.size();
-    check(
-        bytes < kLimit && offset < kLimit, Code::unsupported, hint,
-        "npz: member {} of {} bytes at byte {} is beyond what a zip file without the 64-bit extension can hold (4 GiB)",
-        in_quotes(member.name), bytes, offset);
     for (const auto& piece : member.pieces) crc = crc_of(piece, crc);
 
     // Both headers hold these, in this order: version needed, flags, method, time, date (1 January 1980), CRC, sizes.
@@ -334,8 +341,6 @@ ZipOutput layout_zip(std::span<const ZipInput> members) {
     append_text(directory, member.name);
     offset += local.size() + bytes;
   }
-  check(offset + directory.size() < kLimit, Code::unsupported, hint, "npz: {} bytes in all are more than 4 GiB",
-        offset + directory.size());
   const auto directory_bytes = static_cast<std::uint32_t>(directory.size());
   append_little_endian(directory, kEndSignature);
   append_little_endian<std::uint32_t>(directory, 0);  // disks
