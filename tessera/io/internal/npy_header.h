@@ -1,0 +1,28 @@
+#pragma once
+
+#include "tessera/io/element_type.h"
+#include "tessera/io/npy.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace tessera::io {
+
+struct NpyHeader {
+  ElementType type = ElementType::float32;
+  bool big_endian = false;
+  bool fortran_order = false;
+  std::vector<std::int64_t> shape;
+  std::span<const std::byte> data;  // as in the file; its size is what shape and type need
+};
+
+// Reads magic, version and header of a whole .npy file, and checks that exactly the data it announces follows.
+NpyHeader parse_npy_header(std::span<const std::byte> file);
+
+// Everything ahead of the data; checks the array.
+std::vector<std::byte> encode_npy_header(const NpyView& array);
+
+}  // namespace tessera::io
