@@ -1,6 +1,7 @@
 # What people type. Each goal installs what it lacks (tools/setup says what), builds, and runs.
 
-JOBS   ?= $(shell nproc)
+JOBS ?= $(shell nproc)
+CMAKE_FLAGS ?=
 WITH_PYTHON = -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
 
 # The file whose age says when a build folder was last configured; CMake looks after everything else by itself.
@@ -26,10 +27,10 @@ setup-lint:
 	@tools/setup build lint
 
 $(call configured,build): CMakePresets.json | setup
-	cmake --preset release $(WITH_PYTHON)
+	cmake --preset release $(WITH_PYTHON) $(CMAKE_FLAGS)
 	@touch $@
 $(call configured,build-%): CMakePresets.json | setup
-	cmake --preset $*
+	cmake --preset $* $(CMAKE_FLAGS)
 	@touch $@
 
 # The product without its tests.
@@ -53,7 +54,7 @@ bench: $(call configured,build)
 .PHONY: format lint
 format: setup-lint
 	@tools/format --fix
-lint: setup-lint $(call configured,build-dev)
+lint: setup-lint $(call configured,build)
 	@JOBS=$(JOBS) tools/lint
 
 .PHONY: sanitize fuzz

@@ -30,7 +30,8 @@ void bind_dtype(nb::module_& module) {
   dtype.def_prop_ro("is_block_float", [](DType self) { return is_block_float(self); });
   dtype.def_prop_ro("is_integer", [](DType self) { return is_integer(self); });
 
-  module.def("parse_dtype", &parse, nb::arg("text"), "The DType of a name such as 'bfloat8_b' or its short form 'bfp8'.");
+  module.def("parse_dtype", &parse, nb::arg("text"),
+             "The DType of a name such as 'bfloat8_b' or its short form 'bfp8'.");
 }
 
 }  // namespace tessera::python

@@ -18,8 +18,8 @@ std::span<const Tile> all_tiles() { return kTiles; }
 
 void check_tile(const Tile& tile) {
   check(std::find(kTiles.begin(), kTiles.end(), tile) != kTiles.end(), Code::invalid_argument,
-        Hint{"use a height of 32, 16, 8, 4, 2 or 1 and a width of 32 or 16"}, "a tile of {}x{} does not exist", tile.height,
-        tile.width);
+        Hint{"use a height of 32, 16, 8, 4, 2 or 1 and a width of 32 or 16"}, "a tile of {}x{} does not exist",
+        tile.height, tile.width);
 }
 
 }  // namespace tessera

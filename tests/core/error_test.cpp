@@ -17,8 +17,9 @@ TEST(Error, TextIsMessageThenContextThenHint) {
     FAIL() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::invalid_argument);
-    EXPECT_EQ(std::string(error.what()),
-              "value 31 is not a multiple of 32\n  while doing the inner thing\n  while doing the outer thing\nhint: use 32");
+    EXPECT_EQ(
+        std::string(error.what()),
+        "value 31 is not a multiple of 32\n  while doing the inner thing\n  while doing the outer thing\nhint: use 32");
     EXPECT_EQ(error.context().size(), 2u);
     EXPECT_NE(std::string(error.where().file_name()).find("error_test.cpp"), std::string::npos);
   }
