@@ -1,0 +1,68 @@
+#include "tessera/machine/circular_buffers.h"
+
+#include "tessera/core/error.h"
+
+#include <algorithm>
+
+namespace tessera {
+namespace {
+
+// The regions as disjoint rectangles: a new range takes its cores out of those it overlaps.
+std::int64_t highest_end(const std::vector<CircularBufferRegion>& regions, const CoreRangeSet& cores, std::int64_t base) {
+  std::int64_t end = base;
+  for (const CircularBufferRegion& region : regions)
+    for (const CoreRange& range : cores.ranges())
+      if (region.cores.intersects(range)) end = std::max(end, region.end_address);
+  return end;
+}
+
+void raise_end(std::vector<CircularBufferRegion>& regions, const CoreRange& range, std::int64_t end) {
+  std::vector<CircularBufferRegion> next;
+  for (const CircularBufferRegion& region : regions) {
+    if (!region.cores.intersects(range)) {
+      next.push_back(region);
+      continue;
+    }
+    const CoreRangeSet rest = CoreRangeSet(region.cores).without(range);
+    for (const CoreRange& piece : rest.ranges()) next.push_back({piece, region.end_address});
+  }
+  next.push_back({range, end});
+  regions = std::move(next);
+}
+
+}  // namespace
+
+CircularBufferPlacement place_circular_buffers(const Device& device, const std::vector<CircularBuffer>& buffers,
+                                               std::int64_t program_id) {
+  device.check_open();
+  const std::int64_t base = device.allocator().circular_buffer_base();
+  const std::int64_t alignment = device.card().l1_alignment_bytes;
+  CircularBufferPlacement out;
+  for (const CircularBuffer& buffer : buffers) {
+    check(buffer.bytes > 0, Code::invalid_argument, "circular buffer '{}' has {} B", buffer.name, buffer.bytes);
+    check(!buffer.cores.empty(), Code::invalid_argument, "circular buffer '{}' is on no core", buffer.name);
+    for (const CoreRange& range : buffer.cores.ranges())
+      check(device.banks(BufferType::l1).contains(range.end), Code::invalid_argument,
+            "circular buffer '{}' wants cores {} on a grid of {} columns and {} rows", buffer.name, range.to_string(),
+            device.grid().x, device.grid().y);
+    const std::int64_t address = round_up(highest_end(out.regions, buffer.cores, base), alignment);
+    for (const CoreRange& range : buffer.cores.ranges()) raise_end(out.regions, range, address + buffer.bytes);
+    out.buffers.push_back({buffer, address});
+  }
+  const std::int64_t l1_bytes = device.card().l1_bytes;
+  const std::optional<std::int64_t> lowest = device.allocator().lowest_l1_address();
+  for (const CircularBufferRegion& region : out.regions) {
+    if (region.end_address > l1_bytes)
+      fail(Code::out_of_memory, Hint{"use smaller blocks (act_block_h_override), a smaller dtype, or no double buffering"},
+           "the circular buffers of program {} on core range {} grow to {} B which is beyond max L1 size of {} B", program_id,
+           region.cores.to_string(), region.end_address, l1_bytes);
+    if (lowest && region.end_address > *lowest)
+      fail(Code::out_of_memory, Hint{"deallocate or move tensors out of L1, or use smaller blocks"},
+           "the circular buffers of program {} clash with L1 buffers on core range {}: the lowest L1 buffer is allocated at {} and "
+           "the circular buffer region ends at {}",
+           program_id, region.cores.to_string(), *lowest, region.end_address);
+  }
+  return out;
+}
+
+}  // namespace tessera

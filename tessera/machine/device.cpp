@@ -1,0 +1,84 @@
+#include "tessera/machine/device.h"
+
+#include "tessera/core/error.h"
+#include "tessera/machine/memory_report.h"
+
+namespace tessera {
+namespace {
+
+// TTNN builds two programs for each that runs, and counts both.
+constexpr std::int64_t kProgramIdStep = 2;
+
+const TensixSpec& card_of(const Machine& machine) {
+  check(machine.tensix.has_value(), Code::unsupported, Hint{"open one of the Wormhole or Blackhole machines"},
+        "machine '{}' of family '{}' has no memory banks that tensors can be placed in", machine.name, machine.family);
+  return *machine.tensix;
+}
+
+}  // namespace
+
+Device::Device(const Machine& machine, const DeviceOptions& options, int id)
+    : id_(id), machine_(machine), options_(options), allocator_(card_of(machine_), options) {
+  check(options.command_queues == 1 || options.command_queues == 2, Code::invalid_argument,
+        "num_command_queues is {}, a card has 1 or 2", options.command_queues);
+  l1_ = std::make_unique<BankMemory>(card().grid_x * card().grid_y, card().l1_bytes);
+  dram_ = std::make_unique<BankMemory>(card().dram_banks, card().dram_bank_base_bytes + card().dram_bank_bytes);
+}
+
+std::shared_ptr<Device> Device::open(const Machine& machine, const DeviceOptions& options, int id) {
+  return std::shared_ptr<Device>(new Device(machine, options, id));
+}
+
+Device::~Device() = default;
+
+void Device::close() {
+  if (!open_) return;
+  open_ = false;
+  allocator_.clear();
+  live_.clear();
+  l1_.reset();
+  dram_.reset();
+}
+
+void Device::check_open() const { check(open_, Code::invalid_argument, "device {} ({}) is closed", id_, machine_.name); }
+
+BankGrid Device::banks(BufferType type) const {
+  if (type == BufferType::dram || type == BufferType::trace) return {card().dram_banks, 1};
+  return {card().grid_x, card().grid_y};
+}
+
+BankMemory& Device::memory(BufferType type) {
+  check_open();
+  return type == BufferType::dram || type == BufferType::trace ? *dram_ : *l1_;
+}
+
+std::shared_ptr<Buffer> Device::allocate(BufferType type, const AllocationRequest& request, BufferContents holds) {
+  check_open();
+  const std::int64_t address = allocator_.allocate(type, request);
+  return std::make_shared<Buffer>(shared_from_this(), type, address, request.bytes_per_bank, std::move(holds));
+}
+
+void Device::finish_program(TraceRecord record, const std::string& key) {
+  trace_.push_back(std::move(record));
+  if (!program_cache_.insert(key).second) return;
+  note_program(*this, next_program_id_);
+  next_program_id_ += kProgramIdStep;
+}
+
+Buffer::Buffer(std::shared_ptr<Device> device, BufferType type, std::int64_t address, std::int64_t bytes_per_bank,
+               BufferContents holds)
+    : device_(std::move(device)), type_(type), address_(address), bytes_per_bank_(bytes_per_bank), holds_(std::move(holds)) {
+  device_->live_.push_back(this);
+}
+
+Buffer::~Buffer() { deallocate(); }
+
+void Buffer::deallocate() {
+  if (is_allocated()) {
+    device_->allocator_.deallocate(type_, address_);
+    std::erase(device_->live_, this);
+  }
+  allocated_ = false;
+}
+
+}  // namespace tessera

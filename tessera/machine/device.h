@@ -1,0 +1,110 @@
+#pragma once
+
+// A card in software: its banks hold real bytes, its allocator gives them out, its trace remembers what moved.
+// A device is used by one thread at a time.
+
+#include "tessera/core/export.h"
+#include "tessera/core/trace.h"
+#include "tessera/machine/allocator.h"
+#include "tessera/machine/bank_memory.h"
+#include "tessera/machine/machine.h"
+#include "tessera/machine/page_map.h"
+
+#include <memory>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+namespace tessera {
+
+class Buffer;
+
+// What a buffer is for, as reports show it.
+struct BufferContents {
+  std::string label;                         // "[1, 1, 64, 64] bfloat16 TILE HEIGHT_SHARDED"
+  std::vector<std::int64_t> bytes_by_bank;   // useful bytes in each bank; empty if unknown
+};
+
+class TSR_API Device : public std::enable_shared_from_this<Device> {
+ public:
+  // Refuses machines that have no banks to simulate (anything but the tensix family).
+  static std::shared_ptr<Device> open(const Machine& machine, const DeviceOptions& options = {}, int id = 0);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  // Frees every buffer and all memory; using a tensor of a closed device is an Error. Closing twice does nothing.
+  void close();
+  bool is_open() const { return open_; }
+  void check_open() const;
+
+  int id() const { return id_; }
+  const Machine& machine() const { return machine_; }
+  const TensixSpec& card() const { return *machine_.tensix; }
+  const DeviceOptions& options() const { return options_; }
+  CoreGrid grid() const { return {card().grid_y, card().grid_x}; }
+  BankGrid banks(BufferType type) const;
+
+  const Allocator& allocator() const { return allocator_; }
+  MemoryView memory_view(BufferType type) const { return allocator_.view(type); }
+  BankMemory& memory(BufferType type);
+
+  // `holds` says what is in the buffer, for reports.
+  std::shared_ptr<Buffer> allocate(BufferType type, const AllocationRequest& request, BufferContents holds = {});
+  // Those not yet freed, in order of allocation.
+  const std::vector<const Buffer*>& live_buffers() const { return live_; }
+
+  // Each operation is a program, built when its `key` (operation and specs) is seen first and cached from then on. Its record
+  // goes to the trace; a new program also shows up in memory reports.
+  void finish_program(TraceRecord record, const std::string& key);
+  std::int64_t next_program_id() const { return next_program_id_; }
+  std::int64_t cached_programs() const { return static_cast<std::int64_t>(program_cache_.size()); }
+  void clear_program_cache() { program_cache_.clear(); }
+
+  const Trace& trace() const { return trace_; }
+  void clear_trace() { trace_.clear(); }
+  void note_transfer(TraceRecord record) { trace_.push_back(std::move(record)); }  // to or from the host: no program
+
+ private:
+  friend class Buffer;
+  Device(const Machine& machine, const DeviceOptions& options, int id);
+
+  int id_;
+  Machine machine_;
+  DeviceOptions options_;
+  Allocator allocator_;
+  std::unique_ptr<BankMemory> l1_, dram_;
+  bool open_ = true;
+  std::int64_t next_program_id_ = 0;
+  std::unordered_set<std::string> program_cache_;
+  Trace trace_;
+  std::vector<const Buffer*> live_;
+};
+
+// One allocation: the same address in every bank of a memory. Frees itself with its last owner.
+class TSR_API Buffer {
+ public:
+  Buffer(std::shared_ptr<Device> device, BufferType type, std::int64_t address, std::int64_t bytes_per_bank,
+         BufferContents holds);
+  ~Buffer();
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  const std::shared_ptr<Device>& device() const { return device_; }
+  BufferType type() const { return type_; }
+  std::int64_t address() const { return address_; }
+  std::int64_t bytes_per_bank() const { return bytes_per_bank_; }
+  const BufferContents& holds() const { return holds_; }
+  bool is_allocated() const { return allocated_ && device_->is_open(); }
+  void deallocate();
+
+ private:
+  std::shared_ptr<Device> device_;
+  BufferType type_;
+  std::int64_t address_;
+  std::int64_t bytes_per_bank_;
+  BufferContents holds_;
+  bool allocated_ = true;
+};
+
+}  // namespace tessera

@@ -1,0 +1,100 @@
+#include "tessera/machine/ops/concat.h"
+
+#include "tessera/core/elements.h"
+#include "tessera/core/error.h"
+#include "tessera/machine/ops/to_layout.h"
+#include "tessera/machine/ops/to_memory_config.h"
+#include "tessera/machine/ops/program.h"
+#include "tessera/machine/page_copy.h"
+
+#include <algorithm>
+
+namespace tessera {
+namespace {
+
+// Checks the inputs against the first; the result's shape.
+Shape joined_shape(std::span<const DeviceTensor> inputs, int dim) {
+  const TensorSpec& first = inputs.front().spec();
+  std::vector<std::int64_t> dims = first.logical_shape().dims();
+  dims[static_cast<std::size_t>(dim)] = 0;
+  for (const DeviceTensor& x : inputs) {
+    const TensorSpec& s = x.spec();
+    check(x.device() == inputs.front().device(), Code::invalid_argument, "concat: the tensors are on different devices");
+    check(s.logical_shape().rank() == first.logical_shape().rank(), Code::invalid_argument, "concat: shapes {} and {} differ in rank",
+          first.logical_shape().to_string(), s.logical_shape().to_string());
+    for (int d = 0; d < s.logical_shape().rank(); ++d)
+      check(d == dim || s.logical_shape()[d] == first.logical_shape()[d], Code::invalid_argument,
+            "concat: shapes {} and {} must agree in all dimensions but {}", first.logical_shape().to_string(),
+            s.logical_shape().to_string(), dim);
+    check(s.dtype() == first.dtype(), Code::invalid_argument, Hint{"use typecast"}, "concat: the tensors have dtypes {} and {}",
+          name(first.dtype()), name(s.dtype()));
+    const MemoryConfig &a = first.memory_config(), &b = s.memory_config();
+    check(a.is_sharded() == b.is_sharded(), Code::invalid_argument, Hint{"use to_memory_config"},
+          "concat: {} and {} tensors cannot be mixed: all must be sharded or all interleaved", name(a.layout()), name(b.layout()));
+    check(!a.shard_spec() || !b.shard_spec() || a.shard_spec()->grid == b.shard_spec()->grid, Code::invalid_argument,
+          Hint{"use to_memory_config"}, "concat: sharded tensors must have the same grid, not {} and {}",
+          a.shard_spec() ? a.shard_spec()->grid.to_string() : "", b.shard_spec() ? b.shard_spec()->grid.to_string() : "");
+    dims[static_cast<std::size_t>(dim)] += s.logical_shape()[dim];
+  }
+  return Shape(std::move(dims));
+}
+
+std::vector<const DeviceTensor*> pointers(std::span<const DeviceTensor> tensors) {
+  std::vector<const DeviceTensor*> out;
+  for (const DeviceTensor& t : tensors) out.push_back(&t);
+  return out;
+}
+
+bool pads_along(const TensorSpec& spec, int dim) {
+  return spec.layout() == Layout::tile &&
+         spec.padded_shape()[dim - spec.logical_shape().rank()] != spec.logical_shape()[dim];
+}
+
+DeviceTensor join(std::span<const DeviceTensor> inputs, int dim, const Shape& shape, const MemoryConfig& config) {
+  const TensorSpec& first = inputs.front().spec();
+  const std::size_t rank = static_cast<std::size_t>(shape.rank());
+  DeviceTensor y = DeviceTensor::allocate(inputs.front().device(), TensorSpec(shape, first.dtype(), first.layout(), config, first.tile()));
+  const DType element = is_block_float(first.dtype()) ? DType::float32 : first.dtype();
+  std::vector<std::byte> elements(static_cast<std::size_t>(shape.volume() * element_bytes(element)));
+  TraceRecord record{"concat", fmt::format("{} tensors along {} to {}", inputs.size(), dim, shape.to_string()), {}};
+  std::vector<std::int64_t> at(rank, 0);
+  for (const DeviceTensor& x : inputs) {
+    const Shape& part = x.spec().logical_shape();
+    copy_box({part, part, shape, std::vector<std::int64_t>(rank, 0), std::vector<std::int64_t>(rank, 1), at}, element_bytes(element),
+             read_pages(x).to_elements(element).data(), elements.data());
+    at[static_cast<std::size_t>(dim)] += part[dim];
+    record.transfers.push_back(stream_transfers(x, y).front());
+  }
+  write_pages(Tensor::from_elements(elements, element, shape, first.dtype(), first.layout(), first.tile()), y);
+  record.transfers.push_back(stream_transfers(y, y).back());
+  finish_program(std::move(record), pointers(inputs), y);
+  return y;
+}
+
+}  // namespace
+
+DeviceTensor concat(std::span<const DeviceTensor> inputs, int dim, const std::optional<MemoryConfig>& config) {
+  check(!inputs.empty(), Code::invalid_argument, "concat: the list of tensors is empty");
+  for (const DeviceTensor& x : inputs) x.check_allocated();
+  const int rank = inputs.front().spec().logical_shape().rank();
+  check(dim >= -rank && dim < rank, Code::invalid_argument, "concat: dim {} is out of range, it should be between 0 and {}", dim,
+        rank - 1);
+  if (dim < 0) dim += rank;
+  if (inputs.size() == 1) return inputs.front();
+  const Shape shape = joined_shape(inputs, dim);
+  const MemoryConfig place = config.value_or(kDramMemoryConfig);
+
+  const auto is_tiled = [](const DeviceTensor& x) { return x.spec().layout() == Layout::tile; };
+  const bool any_tiled = std::any_of(inputs.begin(), inputs.end(), is_tiled);
+  const bool all_tiled = std::all_of(inputs.begin(), inputs.end(), is_tiled);
+  const bool needs_rows = std::any_of(inputs.begin(), inputs.end(), [&](const DeviceTensor& x) { return pads_along(x.spec(), dim); });
+  if (any_tiled && (needs_rows || !all_tiled)) {
+    std::vector<DeviceTensor> rows;
+    for (const DeviceTensor& x : inputs) rows.push_back(to_layout(x, Layout::row_major));
+    const DeviceTensor joined = join(rows, dim, shape, place.is_sharded() ? kDramMemoryConfig : place);
+    return to_layout(joined, Layout::tile, inputs.front().spec().dtype(), place);
+  }
+  return join(inputs, dim, shape, place);
+}
+
+}  // namespace tessera

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "tessera/core/export.h"
+#include "tessera/machine/device_tensor.h"
+
+#include <optional>
+
+namespace tessera {
+
+// Frees x and allocates it anew, so that it may slide into a hole, also one that it overlaps: what undoes fragmentation.
+// A sharded tensor keeps its shards; `config` may change the memory and the kind of sharding. x is gone afterwards; if
+// the move is refused, x stays as it is.
+TSR_API DeviceTensor move(DeviceTensor& x, const std::optional<MemoryConfig>& config = std::nullopt);
+
+}  // namespace tessera

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "tessera/core/trace.h"
+#include "tessera/machine/device_tensor.h"
+
+#include <vector>
+
+namespace tessera {
+
+// Ends an operation: hands its record to the device, under a key made of the operation and the specs it worked on.
+void finish_program(TraceRecord record, const std::vector<const DeviceTensor*>& inputs, const DeviceTensor& output);
+
+}  // namespace tessera
