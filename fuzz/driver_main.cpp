@@ -49,7 +49,7 @@ void write_text(std::string_view text) {
 }
 
 void save_current() {
-  if (current == nullptr || saved) return;
+  if (current == nullptr || saved || crash_file[0] == '\0') return;
   saved = true;
   const int fd = ::open(crash_file.data(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
   if (fd < 0 || ::write(fd, current->data(), current->size()) < 0) return;
@@ -287,6 +287,7 @@ int main(int argc, char** argv) {
   const std::string stem = std::filesystem::path(argv[0]).filename();
   std::snprintf(driver.data(), driver.size(), "%s", argv[0]);
   const auto name_crash = [&](unsigned long long count) {
+    if (seconds == 0) return;  // the inputs are files already
     std::snprintf(crash_file.data(), crash_file.size(), "%s-crash-%u-%llu.bin", stem.c_str(), seed, count);
   };
 
