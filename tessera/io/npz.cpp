@@ -23,8 +23,9 @@ std::vector<std::pair<std::string, NpyView>> views_of(const NpzArrays& arrays) {
 template <class Consume>
 void encode_pieces(NamedViews arrays, Consume&& consume) {
   std::vector<std::vector<std::byte>> headers;
-  for (const auto& [key, array] : arrays)
-    headers.push_back(with_context("array " + io::in_quotes(key), [&] { return io::encode_npy_header(array); }));
+  for (const auto& named : arrays)
+    headers.push_back(
+        with_context("array " + io::in_quotes(named.first), [&] { return io::encode_npy_header(named.second); }));
   std::vector<io::ZipInput> members;
   for (std::size_t i = 0; i < arrays.size(); ++i)
     members.push_back({arrays[i].first + std::string(kSuffix), {headers[i], arrays[i].second.data}});
