@@ -12,7 +12,7 @@ namespace {
 constexpr int kBlocks = 8;
 constexpr int kTruncate = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
 // How far ahead in the rows to ask for memory: the next tiles' blocks.
-constexpr std::int64_t kAheadBytes = 512;
+constexpr std::int64_t kAheadBytes = 1024;
 
 alignas(64) constexpr unsigned char kZeros[64] = {};
 
@@ -170,7 +170,7 @@ void pack_block_floats(const TileRun& run) {
       for (int b = 0; b < run.blocks; b += kBlocks) {
         for (int i = 0; i < kBlocks; ++i) {
           rows[i] = src + run.offsets[b + i];
-          _mm_prefetch(reinterpret_cast<const char*>(rows[i]) + kAheadBytes, _MM_HINT_T0);
+          _mm_prefetch(reinterpret_cast<const char*>(rows[i]) + kAheadBytes, _MM_HINT_T1);
         }
         if constexpr (packer) to_packer(rows, rounded);
         encode<width, packer, stream>(rows, exponents + b, codes + b * kCodeBytes);
@@ -260,7 +260,7 @@ void pack_halves(const TileRun& run) {
   for (std::int64_t t = 0; t < run.tiles; ++t)
     for (int b = 0; b < run.blocks; ++b) {
       const unsigned char* row = run.src + t * run.matrix_step_bytes + run.offsets[b];
-      _mm_prefetch(reinterpret_cast<const char*>(row) + kAheadBytes, _MM_HINT_T0);
+      _mm_prefetch(reinterpret_cast<const char*>(row) + kAheadBytes, _MM_HINT_T1);
       store<stream>(run.dst + t * run.tile_bytes + 32 * b, Format::encode(load_floats(row), load_floats(row + 32)));
     }
   if constexpr (stream) _mm_sfence();
@@ -295,7 +295,7 @@ void to_tiles(const TileRun& run) {
   for (std::int64_t t = 0; t < run.tiles; ++t)
     for (int b = 0; b < run.blocks; ++b) {
       const unsigned char* row = run.src + t * run.matrix_step_bytes + run.offsets[b];
-      _mm_prefetch(reinterpret_cast<const char*>(row) + kAheadBytes, _MM_HINT_T0);
+      _mm_prefetch(reinterpret_cast<const char*>(row) + kAheadBytes, _MM_HINT_T1);
       move_block<bytes, stream>(row, run.dst + t * run.tile_bytes + bytes * b);
     }
   if constexpr (stream) _mm_sfence();

@@ -17,7 +17,7 @@ constexpr int kBlocks = 16;
 constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 constexpr int kTruncate = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
 // How far ahead in the rows to ask for memory: the next tiles' blocks.
-constexpr std::int64_t kAheadBytes = 512;
+constexpr std::int64_t kAheadBytes = 1024;
 
 alignas(64) constexpr unsigned char kZeros[64] = {};
 
@@ -162,7 +162,7 @@ void pack_block_floats(const TileRun& run) {
       if (run.blocks >= kBlocks) {
         for (int i = 0; i < kBlocks; ++i) {
           const unsigned char* row = src + run.offsets[b + i];
-          _mm_prefetch(reinterpret_cast<const char*>(row) + kAheadBytes, _MM_HINT_T0);
+          _mm_prefetch(reinterpret_cast<const char*>(row) + kAheadBytes, _MM_HINT_T1);
           x[i] = load_floats(row);
           if constexpr (packer) x[i] = to_packer(x[i]);
         }
@@ -250,7 +250,7 @@ void pack_halves(const TileRun& run) {
   for (std::int64_t t = 0; t < run.tiles; ++t)
     for (int b = 0; b < run.blocks; ++b) {
       const unsigned char* row = run.src + t * run.matrix_step_bytes + run.offsets[b];
-      _mm_prefetch(reinterpret_cast<const char*>(row) + kAheadBytes, _MM_HINT_T0);
+      _mm_prefetch(reinterpret_cast<const char*>(row) + kAheadBytes, _MM_HINT_T1);
       auto* to = reinterpret_cast<__m256i*>(run.dst + t * run.tile_bytes + 32 * b);
       const __m256i halves = Format::encode(load_floats(row));
       stream ? _mm256_stream_si256(to, halves) : _mm256_storeu_si256(to, halves);
@@ -287,7 +287,7 @@ void to_tiles(const TileRun& run) {
   for (std::int64_t t = 0; t < run.tiles; ++t)
     for (int b = 0; b < run.blocks; ++b) {
       const unsigned char* row = run.src + t * run.matrix_step_bytes + run.offsets[b];
-      _mm_prefetch(reinterpret_cast<const char*>(row) + kAheadBytes, _MM_HINT_T0);
+      _mm_prefetch(reinterpret_cast<const char*>(row) + kAheadBytes, _MM_HINT_T1);
       move_block<bytes, stream>(row, run.dst + t * run.tile_bytes + bytes * b);
     }
   if constexpr (stream) _mm_sfence();

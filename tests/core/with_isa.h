@@ -4,7 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <string>
+
+namespace tessera {
+inline void PrintTo(Isa isa, std::ostream* out) { *out << name(isa); }
+}  // namespace tessera
 
 namespace tessera::testing {
 
