@@ -29,12 +29,15 @@ TEST(Machines, GlobalFlagsStandBeforeOrAfterTheCommand) {
   const auto document = nlohmann::json::parse(after.out);
   EXPECT_EQ(document["schema"], 1);
   EXPECT_EQ(document["rows"].size(), 14u);
+  int found = 0;
   for (const auto& row : document["rows"]) {
     if (row["name"] != "wormhole_n300") continue;
+    ++found;
     EXPECT_EQ(row["cores"], 128);
     EXPECT_EQ(row["dram_bytes"], 24LL << 30);
     EXPECT_EQ(row["on_chip_bytes"], 128 * 1499136);
   }
+  EXPECT_EQ(found, 1);
 }
 
 TEST(Machines, ShowPrintsUnitKindAndSourceOfEveryFigure) {
@@ -44,13 +47,17 @@ TEST(Machines, ShowPrintsUnitKindAndSourceOfEveryFigure) {
   EXPECT_THAT(text.out, HasSubstr("288 GB/s"));
   EXPECT_THAT(text.out, HasSubstr("ttnn 0.81.1"));
   const CommandResult json = run_tessera({"machines", "show", "wormhole_n150", "--format", "json"});
-  for (const auto& row : nlohmann::json::parse(json.out)["rows"]) {
+  const auto document = nlohmann::json::parse(json.out);
+  int found = 0;
+  for (const auto& row : document["rows"]) {
     EXPECT_FALSE(row["source"].get<std::string>().empty());
     if (row["key"] != "l1_bytes") continue;
     EXPECT_EQ(row["value"], 1499136);
     EXPECT_EQ(row["unit"], "B");
     EXPECT_EQ(row["kind"], "published");
+    ++found;
   }
+  EXPECT_EQ(found, 1);
   EXPECT_THAT(run_tessera({"machines", "show", "cpu_amx", "--format", "csv"}).out,
               StartsWith("machine,group,key,value,unit,kind,source,note\r\n"));
 }
