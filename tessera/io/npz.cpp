@@ -1,8 +1,9 @@
 #include "tessera/io/npz.h"
 
 #include "tessera/core/error.h"
+#include "tessera/core/file.h"
 #include "tessera/io/internal/bytes.h"
-#include "tessera/io/internal/file.h"
+#include "tessera/io/internal/mapped_file.h"
 #include "tessera/io/internal/npy_header.h"
 #include "tessera/io/internal/zip.h"
 
@@ -72,7 +73,7 @@ std::vector<std::byte> encode_npz(const NpzArrays& arrays) { return encode_npz(N
 
 void save_npz(const std::filesystem::path& path, NamedViews arrays) {
   with_context("while writing " + path.string(),
-               [&] { encode_pieces(arrays, [&](auto pieces) { io::write_pieces_atomically(path, pieces); }); });
+               [&] { encode_pieces(arrays, [&](auto pieces) { write_file_atomically(path, pieces); }); });
 }
 
 void save_npz(const std::filesystem::path& path, const NpzArrays& arrays) {
