@@ -16,8 +16,11 @@ namespace {
 constexpr int kBlocks = 16;
 constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 constexpr int kTruncate = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
-// How far ahead in the rows to ask for memory: the next tiles' blocks.
+// How far ahead in the rows to ask for memory: the next tiles' blocks. Into the second-level cache: the rows of a tile
+// are often a power of two apart and then fight for the same few lines of the first.
 constexpr std::int64_t kAheadBytes = 1024;
+// The same in tiles, which are read from end to end.
+constexpr std::int64_t kAheadTileBytes = 2048;
 
 alignas(64) constexpr unsigned char kZeros[64] = {};
 
@@ -53,7 +56,8 @@ inline __m512i shared_exponents(const __m512 (&x)[kBlocks]) {
   const __m512i low = max_pairs_64(max_pairs_32(m[0], m[1]), max_pairs_32(m[2], m[3]));
   const __m512i high = max_pairs_64(max_pairs_32(m[4], m[5]), max_pairs_32(m[6], m[7]));
   const __m512i lanes = _mm512_max_epu16(_mm512_shuffle_i64x2(low, high, 0x44), _mm512_shuffle_i64x2(low, high, 0xEE));
-  const __m512i all = _mm512_max_epu16(_mm512_shuffle_i64x2(lanes, lanes, 0x88), _mm512_shuffle_i64x2(lanes, lanes, 0xDD));
+  const __m512i all =
+      _mm512_max_epu16(_mm512_shuffle_i64x2(lanes, lanes, 0x88), _mm512_shuffle_i64x2(lanes, lanes, 0xDD));
   return _mm512_srli_epi32(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(all)), 7);
 }
 
@@ -64,7 +68,8 @@ inline __m128i codes_exact(__m512 x, int shared) {
   const __m512i exponent = _mm512_and_si512(_mm512_srli_epi32(u, 23), words(0xFF));
   const __m512i mantissa = _mm512_or_si512(_mm512_and_si512(u, words(0x7FFFFF)), words(0x800000));
   const __mmask16 normal = _mm512_test_epi32_mask(exponent, exponent);
-  const __m512i aligned = _mm512_maskz_srlv_epi32(normal, mantissa, _mm512_sub_epi32(_mm512_set1_epi32(shared), exponent));
+  const __m512i aligned =
+      _mm512_maskz_srlv_epi32(normal, mantissa, _mm512_sub_epi32(_mm512_set1_epi32(shared), exponent));
   __m512i magnitude;
   if constexpr (packer) {
     magnitude = _mm512_srli_epi32(_mm512_add_epi32(aligned, words(1u << 16)), 17);
@@ -85,12 +90,13 @@ template <int width, bool packer>
 inline __m512i round_block(__m512 x, __m512 scale) {
   if constexpr (packer) {
     const __m512 y = _mm512_mul_ps(x, scale);
-    const __m512 half = _mm512_castsi512_ps(
-        _mm512_ternarylogic_epi32(_mm512_castps_si512(y), words(0x80000000u), words(0x3F000000u), 0xEA));  // sign(y) | 0.5
+    const __m512 half = _mm512_castsi512_ps(_mm512_ternarylogic_epi32(_mm512_castps_si512(y), words(0x80000000u),
+                                                                      words(0x3F000000u), 0xEA));  // sign(y) | 0.5
     return _mm512_cvttps_epi32(_mm512_add_ps(y, half));
   } else {
     const __m512 kept = _mm512_roundscale_ps(_mm512_mul_ps(x, scale), kTruncate);
-    return _mm512_cvt_roundps_epi32(_mm512_mul_ps(kept, _mm512_set1_ps(1.0f / static_cast<float>(1 << (24 - width)))), kNearest);
+    return _mm512_cvt_roundps_epi32(_mm512_mul_ps(kept, _mm512_set1_ps(1.0f / static_cast<float>(1 << (24 - width)))),
+                                    kNearest);
   }
 }
 
@@ -144,7 +150,8 @@ inline void encode(const __m512 (&x)[kBlocks], unsigned char* exponents, unsigne
     const __m512i nibbles = _mm512_set1_epi16(0x1001);  // even + 16 * odd
     const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
     for (int i = 0; i < 2; ++i) {
-      const __m512i packed = _mm512_packus_epi16(_mm512_maddubs_epi16(codes[2 * i], nibbles), _mm512_maddubs_epi16(codes[2 * i + 1], nibbles));
+      const __m512i packed = _mm512_packus_epi16(_mm512_maddubs_epi16(codes[2 * i], nibbles),
+                                                 _mm512_maddubs_epi16(codes[2 * i + 1], nibbles));
       store<stream>(out + 64 * i, _mm512_permutexvar_epi64(order, packed));
     }
   }
@@ -262,7 +269,8 @@ template <class Format, bool stream>
 void unpack_halves(const TileRun& run) {
   for (std::int64_t t = 0; t < run.tiles; ++t)
     for (int b = 0; b < run.blocks; ++b) {
-      const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(run.src + t * run.tile_bytes + 32 * b));
+      const __m256i halves =
+          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(run.src + t * run.tile_bytes + 32 * b));
       store<stream>(run.dst + t * run.matrix_step_bytes + run.offsets[b], _mm512_castps_si512(Format::decode(halves)));
     }
   if constexpr (stream) _mm_sfence();
@@ -275,10 +283,12 @@ inline void move_block(const unsigned char* from, unsigned char* to) {
     store<stream>(to, _mm512_loadu_si512(from));
   } else if constexpr (bytes == 32) {
     const __m256i value = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
-    stream ? _mm256_stream_si256(reinterpret_cast<__m256i*>(to), value) : _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), value);
+    stream ? _mm256_stream_si256(reinterpret_cast<__m256i*>(to), value)
+           : _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), value);
   } else {
     const __m128i value = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-    stream ? _mm_stream_si128(reinterpret_cast<__m128i*>(to), value) : _mm_storeu_si128(reinterpret_cast<__m128i*>(to), value);
+    stream ? _mm_stream_si128(reinterpret_cast<__m128i*>(to), value)
+           : _mm_storeu_si128(reinterpret_cast<__m128i*>(to), value);
   }
 }
 
@@ -293,22 +303,28 @@ void to_tiles(const TileRun& run) {
   if constexpr (stream) _mm_sfence();
 }
 
-// Faces side by side are written together, so that streamed stores fill whole cache lines.
+// Blocks of less than a cache line: faces side by side are written together, so that streamed stores fill whole lines.
 template <int bytes, bool stream>
 void from_tiles(const TileRun& run) {
-  const int band = run.face_blocks * run.faces_across;
-  for (std::int64_t t = 0; t < run.tiles; ++t)
+  const int side_by_side = bytes == 64 ? 1 : run.faces_across;
+  const int band = run.face_blocks * side_by_side;
+  for (std::int64_t t = 0; t < run.tiles; ++t) {
+    const unsigned char* tile = run.src + t * run.tile_bytes;
+    unsigned char* dst = run.dst + t * run.matrix_step_bytes;
     for (int first = 0; first < run.blocks; first += band)
       for (int r = first; r < first + run.face_blocks; ++r)
-        for (int b = r; b < first + band; b += run.face_blocks)
-          move_block<bytes, stream>(run.src + t * run.tile_bytes + bytes * b,
-                                    run.dst + t * run.matrix_step_bytes + run.offsets[b]);
+        for (int b = r; b < first + band; b += run.face_blocks) {
+          _mm_prefetch(reinterpret_cast<const char*>(tile) + bytes * b + kAheadTileBytes, _MM_HINT_T1);
+          move_block<bytes, stream>(tile + bytes * b, dst + run.offsets[b]);
+        }
+  }
   if constexpr (stream) _mm_sfence();
 }
 
 }  // namespace
 
-#define TSR_STREAM_OR_NOT(function, ...) (run.stream ? function<__VA_ARGS__, true>(run) : function<__VA_ARGS__, false>(run))
+#define TSR_STREAM_OR_NOT(function, ...) \
+  (run.stream ? function<__VA_ARGS__, true>(run) : function<__VA_ARGS__, false>(run))
 
 void pack_bfp8_host_avx512(const TileRun& run) noexcept { TSR_STREAM_OR_NOT(pack_block_floats, 7, false); }
 void pack_bfp8_packer_avx512(const TileRun& run) noexcept { TSR_STREAM_OR_NOT(pack_block_floats, 7, true); }
@@ -317,8 +333,12 @@ void pack_bfp4_packer_avx512(const TileRun& run) noexcept { TSR_STREAM_OR_NOT(pa
 void pack_bf16_host_avx512(const TileRun& run) noexcept { TSR_STREAM_OR_NOT(pack_halves, Bfloat16Host); }
 void pack_bf16_packer_avx512(const TileRun& run) noexcept { TSR_STREAM_OR_NOT(pack_halves, Bfloat16Packer); }
 void pack_f16_avx512(const TileRun& run) noexcept { TSR_STREAM_OR_NOT(pack_halves, Float16); }
-void unpack_bfp8_avx512(const TileRun& run) noexcept { run.stream ? unpack_bfloat8<true>(run) : unpack_bfloat8<false>(run); }
-void unpack_bfp4_avx512(const TileRun& run) noexcept { run.stream ? unpack_bfloat4<true>(run) : unpack_bfloat4<false>(run); }
+void unpack_bfp8_avx512(const TileRun& run) noexcept {
+  run.stream ? unpack_bfloat8<true>(run) : unpack_bfloat8<false>(run);
+}
+void unpack_bfp4_avx512(const TileRun& run) noexcept {
+  run.stream ? unpack_bfloat4<true>(run) : unpack_bfloat4<false>(run);
+}
 void unpack_bf16_avx512(const TileRun& run) noexcept { TSR_STREAM_OR_NOT(unpack_halves, Bfloat16); }
 void unpack_f16_avx512(const TileRun& run) noexcept { TSR_STREAM_OR_NOT(unpack_halves, Float16); }
 void tilize_4_avx512(const TileRun& run) noexcept { TSR_STREAM_OR_NOT(to_tiles, 64); }
