@@ -130,18 +130,25 @@ inline void encode(const __m512 (&x)[kBlocks], unsigned char* exponents, unsigne
     alignas(64) float scales[kBlocks];
     _mm512_store_si512(scales, _mm512_maskz_slli_epi32(some, _mm512_sub_epi32(words(kScale), shared), 23));
     const __m512i transpose = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+#pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
       __m512i q[4];
+#pragma GCC unroll 4
       for (int j = 0; j < 4; ++j) q[j] = round_block<width, packer>(x[4 * i + j], _mm512_set1_ps(scales[4 * i + j]));
       const __m512i bytes = _mm512_packs_epi16(_mm512_packs_epi32(q[0], q[1]), _mm512_packs_epi32(q[2], q[3]));
       codes[i] = _mm512_permutexvar_epi32(transpose, codes_of<width, packer>(bytes));
     }
   } else {
+    // Through memory on purpose: indexing x here would keep it in memory on the fast path too.
+    alignas(64) float values[kBlocks * 16];
     alignas(64) unsigned char buffer[kBlocks * 16];
     alignas(64) int each[kBlocks];
     _mm512_store_si512(each, shared);
+#pragma GCC unroll 16
+    for (int i = 0; i < kBlocks; ++i) _mm512_store_ps(values + 16 * i, x[i]);
     for (int i = 0; i < kBlocks; ++i)
-      _mm_store_si128(reinterpret_cast<__m128i*>(buffer + 16 * i), codes_exact<width, packer>(x[i], each[i]));
+      _mm_store_si128(reinterpret_cast<__m128i*>(buffer + 16 * i),
+                      codes_exact<width, packer>(_mm512_load_ps(values + 16 * i), each[i]));
     for (int i = 0; i < 4; ++i) codes[i] = _mm512_load_si512(buffer + 64 * i);
   }
   if constexpr (width == 7) {
@@ -167,6 +174,7 @@ void pack_block_floats(const TileRun& run) {
     for (int b = 0; b < run.blocks; b += kBlocks) {
       __m512 x[kBlocks];
       if (run.blocks >= kBlocks) {
+#pragma GCC unroll 16
         for (int i = 0; i < kBlocks; ++i) {
           const unsigned char* row = src + run.offsets[b + i];
           _mm_prefetch(reinterpret_cast<const char*>(row) + kAheadBytes, _MM_HINT_T1);
@@ -176,6 +184,7 @@ void pack_block_floats(const TileRun& run) {
         encode<width, packer, stream>(x, exponents + b, codes + b * kCodeBytes);
       } else {
         alignas(64) unsigned char buffer[kBlocks * kCodeBytes];
+#pragma GCC unroll 16
         for (int i = 0; i < kBlocks; ++i) {
           x[i] = load_floats(i < run.blocks ? src + run.offsets[i] : kZeros);
           if constexpr (packer) x[i] = to_packer(x[i]);
