@@ -1,7 +1,7 @@
 // Tile kernels for AVX2, 8 blocks of 16 values at a time, by the same method as for AVX-512 (tile_codec_avx512.cpp):
 // largest exponents by a transposing tree of maxima, rounding in floating point where the shared exponent allows it.
-// Relies on the default rounding mode, nearest even. On one Zen 4 core packing a 4096 x 4096 matrix to block floats is 1.15
-// times as fast as a memcpy of it.
+// Relies on the default rounding mode, nearest even. On one Zen 4 core packing a 4096 x 4096 matrix to block floats
+// is 1.15 times as fast as a memcpy of it.
 
 #include "tessera/core/internal/float_vectors_avx2.h"
 #include "tessera/core/internal/tile_kernels.h"

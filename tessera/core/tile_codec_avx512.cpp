@@ -5,8 +5,8 @@
 // floating point: scale by a power of two so that the bits to discard become the fraction, truncate, scale down so that
 // the code becomes the integer part, convert. This is exact for shared exponents of 23 to 254; others take an integer
 // path. Saturation comes from the saturating packs and one byte maximum per 64 codes.
-// Large matrices are bound by memory. On one Zen 4 core a 4096 x 4096 matrix becomes bfloat8_b 1.5, bfloat4_b 1.45 times as
-// fast as memcpy copies it; the way back is 1.9 and 2.1 times as fast (tessera_core_bench).
+// Large matrices are bound by memory. On one Zen 4 core a 4096 x 4096 matrix becomes bfloat8_b 1.5, bfloat4_b 1.45
+// times as fast as memcpy copies it; the way back is 1.9 and 2.1 times as fast (tessera_core_bench).
 
 #include "tessera/core/internal/float_vectors_avx512.h"
 #include "tessera/core/internal/tile_kernels.h"
