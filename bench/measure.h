@@ -45,10 +45,12 @@ struct Comparison {
   double subject_s = 0, subject_deviation_s = 0;
   double peer_s = 0, peer_deviation_s = 0;
   double ratio = 0, ratio_deviation = 0;  // peer / subject: above 1 the subject is faster
+  double best_subject_s = 0, best_peer_s = 0;
 };
 
 // Runs peer and subject in turns, after one untimed run of each.
-inline Comparison compare(const std::function<void()>& subject, const std::function<void()>& peer, const Budget& budget) {
+inline Comparison compare(const std::function<void()>& subject, const std::function<void()>& peer,
+                          const Budget& budget) {
   peer();
   subject();
   std::vector<double> subjects, peers, ratios;
@@ -60,8 +62,15 @@ inline Comparison compare(const std::function<void()>& subject, const std::funct
     ratios.push_back(peers.back() / subjects.back());
     spent += peers.back() + subjects.back();
   }
-  return {static_cast<int>(ratios.size()), median(subjects),  deviation(subjects), median(peers),
-          deviation(peers),                median(ratios),    deviation(ratios)};
+  return {static_cast<int>(ratios.size()),
+          median(subjects),
+          deviation(subjects),
+          median(peers),
+          deviation(peers),
+          median(ratios),
+          deviation(ratios),
+          *std::min_element(subjects.begin(), subjects.end()),
+          *std::min_element(peers.begin(), peers.end())};
 }
 
 }  // namespace tessera::bench

@@ -38,7 +38,8 @@ using Bytes = std::unique_ptr<std::byte[], Free>;
 
 // Touched, so that no page fault is timed.
 Bytes allocate(std::int64_t bytes) {
-  auto* at = static_cast<std::byte*>(std::aligned_alloc(64, static_cast<std::size_t>(round_up(std::max<std::int64_t>(bytes, 1), 64))));
+  auto* at = static_cast<std::byte*>(
+      std::aligned_alloc(64, static_cast<std::size_t>(round_up(std::max<std::int64_t>(bytes, 1), 64))));
   check(at != nullptr, Code::out_of_memory, "no memory for {} bytes", bytes);
   std::memset(at, 1, static_cast<std::size_t>(bytes));
   return Bytes(at);
@@ -62,9 +63,13 @@ void unpack(const std::byte* src, std::byte* dst, Extent2d extent) {
   unpack_tiles(src, extent, dtype, Tile{}, reinterpret_cast<float*>(dst));
 }
 template <int bytes>
-void to_tiles(const std::byte* src, std::byte* dst, Extent2d extent) { tilize(src, extent, bytes, Tile{}, dst); }
+void to_tiles(const std::byte* src, std::byte* dst, Extent2d extent) {
+  tilize(src, extent, bytes, Tile{}, dst);
+}
 template <int bytes>
-void from_tiles(const std::byte* src, std::byte* dst, Extent2d extent) { untilize(src, extent, bytes, Tile{}, dst); }
+void from_tiles(const std::byte* src, std::byte* dst, Extent2d extent) {
+  untilize(src, extent, bytes, Tile{}, dst);
+}
 
 constexpr Case kCases[] = {
     {"pack_bfp8_host", true, 4, DType::bfloat8_b, pack<DType::bfloat8_b, Rounding::host>},
@@ -106,7 +111,8 @@ void copy_on_threads(std::byte* dst, const std::byte* src, std::int64_t bytes) {
 void measure(const Case& c, const Options& options, const std::byte* floats, std::vector<Row>& rows) {
   const Extent2d extent{options.size, options.size};
   const std::int64_t matrix_bytes = extent.area() * c.element_bytes, tiles_bytes = tiled_bytes(extent, c.dtype, Tile{});
-  const Bytes matrix = allocate(matrix_bytes), tiles = allocate(tiles_bytes), expected = allocate(std::max(matrix_bytes, tiles_bytes));
+  const Bytes matrix = allocate(matrix_bytes), tiles = allocate(tiles_bytes),
+              expected = allocate(std::max(matrix_bytes, tiles_bytes));
   std::memcpy(matrix.get(), floats, static_cast<std::size_t>(matrix_bytes));
   const std::byte* src = matrix.get();
   std::byte* dst = tiles.get();
@@ -154,9 +160,11 @@ void measure(const Case& c, const Options& options, const std::byte* floats, std
 
 void print_table(const std::vector<Row>& rows, const Options& options) {
   fmt::print("{0} x {0} matrix, 32x32 tiles; {1}; {2}\n", options.size, name(host_isa()), thread_count_report().source);
-  fmt::print("x memcpy: time of a memcpy of the matrix / time of the kernel, in turns, median of the ratios (+- its deviation)\n\n");
-  fmt::print("{:<26} {:>7} {:>9} {:>8} {:>9} {:>16} {:>20} {:>7}\n", "kernel", "threads", "ms", "GB/s", "memcpy ms", "x memcpy",
-             "x memcpy on threads", "rounds");
+  fmt::print(
+      "x memcpy: time of a memcpy of the matrix / time of the kernel, in turns, median of the ratios (+- its "
+      "deviation)\n\n");
+  fmt::print("{:<26} {:>7} {:>9} {:>8} {:>9} {:>16} {:>20} {:>7}\n", "kernel", "threads", "ms", "GB/s", "memcpy ms",
+             "x memcpy", "x memcpy on threads", "rounds");
   for (const Row& row : rows)
     fmt::print("{:<26} {:>7} {:>9.3f} {:>8.2f} {:>9.3f} {:>8.2f} +- {:<4.2f} {:>20} {:>7}\n", row.kernel, row.threads,
                row.plain.subject_s * 1e3, (row.read_bytes + row.written_bytes) / row.plain.subject_s * 1e-9,
@@ -165,18 +173,27 @@ void print_table(const std::vector<Row>& rows, const Options& options) {
 }
 
 nlohmann::json to_json(const Comparison& c) {
-  return {{"rounds", c.rounds},           {"kernel_s", c.subject_s},
-          {"memcpy_s", c.peer_s},         {"kernel_deviation_s", c.subject_deviation_s},
-          {"memcpy_deviation_s", c.peer_deviation_s}, {"times_memcpy", c.ratio},
-          {"times_memcpy_deviation", c.ratio_deviation}};
+  return {{"rounds", c.rounds},
+          {"kernel_s", c.subject_s},
+          {"memcpy_s", c.peer_s},
+          {"kernel_deviation_s", c.subject_deviation_s},
+          {"memcpy_deviation_s", c.peer_deviation_s},
+          {"times_memcpy", c.ratio},
+          {"times_memcpy_deviation", c.ratio_deviation},
+          {"best_kernel_s", c.best_subject_s},
+          {"best_memcpy_s", c.best_peer_s}};
 }
 
 void print_json(const std::vector<Row>& rows, const Options& options) {
-  nlohmann::json out{{"schema", "tessera.bench/1"}, {"kind", "measured"}, {"program", "tessera_core_bench"},
-                     {"size", options.size}, {"isa", name(host_isa())}, {"threads", thread_count_report().source}};
+  nlohmann::json out{{"schema", "tessera.bench/1"},     {"kind", "measured"},
+                     {"program", "tessera_core_bench"}, {"size", options.size},
+                     {"isa", name(host_isa())},         {"threads", thread_count_report().source}};
   for (const Row& row : rows) {
-    nlohmann::json line{{"kernel", row.kernel}, {"threads", row.threads}, {"read_bytes", row.read_bytes},
-                        {"written_bytes", row.written_bytes}, {"plain", to_json(row.plain)}};
+    nlohmann::json line{{"kernel", row.kernel},
+                        {"threads", row.threads},
+                        {"read_bytes", row.read_bytes},
+                        {"written_bytes", row.written_bytes},
+                        {"plain", to_json(row.plain)}};
     if (row.spread) line["on_threads"] = to_json(*row.spread);
     out["rows"].push_back(line);
   }
@@ -193,7 +210,8 @@ Options parse(int argc, char** argv) {
     };
     if (flag == "--format") {
       const std::string format = value();
-      check(format == "table" || format == "json", Code::invalid_argument, "--format is table or json, not '{}'", format);
+      check(format == "table" || format == "json", Code::invalid_argument, "--format is table or json, not '{}'",
+            format);
       options.json = format == "json";
     } else if (flag == "--size") {
       options.size = std::atoll(value().c_str());
@@ -210,7 +228,9 @@ Options parse(int argc, char** argv) {
     } else if (flag == "--all") {
       options.all = true;
     } else {
-      fail(Code::invalid_argument, Hint{"usage: tessera_core_bench [--format table|json] [--size N] [--seconds S] [--isa NAME] [--threads N] [--all]"},
+      fail(Code::invalid_argument,
+           Hint{"usage: tessera_core_bench [--format table|json] [--size N] [--seconds S] [--isa NAME] [--threads N] "
+                "[--all]"},
            "unknown option '{}'", flag);
     }
   }
@@ -220,7 +240,8 @@ Options parse(int argc, char** argv) {
 int run(int argc, char** argv) {
   const Options options = parse(argc, argv);
   for (const TileKernelInfo& kernel : tile_kernels())
-    check(std::any_of(std::begin(kCases), std::end(kCases), [&](const Case& c) { return c.operation == kernel.operation; }),
+    check(std::any_of(std::begin(kCases), std::end(kCases),
+                      [&](const Case& c) { return c.operation == kernel.operation; }),
           Code::internal, "{} has no benchmark", kernel.name);
   // Random values over a few binades, as weights and activations have.
   const std::int64_t count = options.size * options.size;
@@ -231,7 +252,8 @@ int run(int argc, char** argv) {
     const float x = i < 1 << 20 ? normal(random) : 0.0f;
     std::memcpy(floats.get() + 4 * i, &x, 4);
   }
-  for (std::int64_t i = 1 << 20; i < count; ++i) std::memcpy(floats.get() + 4 * i, floats.get() + 4 * (i - (1 << 20)), 4);
+  for (std::int64_t i = 1 << 20; i < count; ++i)
+    std::memcpy(floats.get() + 4 * i, floats.get() + 4 * (i - (1 << 20)), 4);
   std::vector<Row> rows;
   for (const Case& c : kCases)
     if (options.all || c.by_default) measure(c, options, floats.get(), rows);

@@ -16,9 +16,10 @@ constexpr Values kAllValues[] = {Values::bits,     Values::normal, Values::mixed
                                  Values::specials, Values::tiny,   Values::huge,  Values::zeros};
 
 inline std::vector<float> adversarial(Values kind, std::size_t count, std::uint32_t seed) {
-  constexpr std::uint32_t kSpecials[] = {0x00000000, 0x80000000, 0x00000001, 0x807FFFFF, 0x00800000, 0x80800000, 0x3F800000,
-                                         0x3FFFFFFF, 0xBFFFFFFF, 0x7F7FFFFF, 0xFF7FFFFF, 0x7F800000, 0xFF800000, 0x7F800001,
-                                         0xFF800001, 0x7FC00000, 0xFFC01234, 0x7FFFFFFF, 0xFFFFFFFF, 0x7FBFFFFF, 0x007FFFFF};
+  constexpr std::uint32_t kSpecials[] = {0x00000000, 0x80000000, 0x00000001, 0x807FFFFF, 0x00800000, 0x80800000,
+                                         0x3F800000, 0x3FFFFFFF, 0xBFFFFFFF, 0x7F7FFFFF, 0xFF7FFFFF, 0x7F800000,
+                                         0xFF800000, 0x7F800001, 0xFF800001, 0x7FC00000, 0xFFC01234, 0x7FFFFFFF,
+                                         0xFFFFFFFF, 0x7FBFFFFF, 0x007FFFFF};
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;
   const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
@@ -47,7 +48,9 @@ inline std::vector<float> adversarial(Values kind, std::size_t count, std::uint3
       }
       case Values::specials: u = below(3) ? kSpecials[below(std::size(kSpecials))] : float_bits(normal(random)); break;
       case Values::tiny: u = make(below(28), static_cast<std::uint32_t>(random())); break;
-      case Values::huge: u = make(246 + below(base % 3 ? 9 : 10), below(4) ? static_cast<std::uint32_t>(random()) : 0x7FFFFFu); break;
+      case Values::huge:
+        u = make(246 + below(base % 3 ? 9 : 10), below(4) ? static_cast<std::uint32_t>(random()) : 0x7FFFFFu);
+        break;
       case Values::zeros: u = below(2) << 31; break;
     }
     values[i] = float_from_bits(u);

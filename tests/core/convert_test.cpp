@@ -57,8 +57,8 @@ TEST_P(Convert, EveryHalfBecomesTheFloatThatTheScalarsSay) {
 TEST_P(Convert, WritesNothingPastTheEnd) {
   const std::vector<float> x(37, 1.0f);
   std::vector<std::uint16_t> y(38, 0xABCD);
-  convert(reinterpret_cast<const std::byte*>(x.data()), DType::float32, reinterpret_cast<std::byte*>(y.data()), DType::float16, 37,
-          Rounding::host);
+  convert(reinterpret_cast<const std::byte*>(x.data()), DType::float32, reinterpret_cast<std::byte*>(y.data()),
+          DType::float16, 37, Rounding::host);
   EXPECT_EQ(y[36], 0x3C00);
   EXPECT_EQ(y[37], 0xABCD);
 }
@@ -81,8 +81,10 @@ TEST(ConvertIntegers, FloatsAreTruncatedAndSaturated) {
 
 TEST(ConvertIntegers, IntegersSaturateAmongThemselves) {
   const std::vector<std::int32_t> x{-1, 0, 255, 256, 70000, std::numeric_limits<std::int32_t>::min()};
-  EXPECT_EQ(converted<std::uint8_t>(x, DType::int32, DType::uint8), (std::vector<std::uint8_t>{0, 0, 255, 255, 255, 0}));
-  EXPECT_EQ(converted<std::uint32_t>(x, DType::int32, DType::uint32), (std::vector<std::uint32_t>{0, 0, 255, 256, 70000, 0}));
+  EXPECT_EQ(converted<std::uint8_t>(x, DType::int32, DType::uint8),
+            (std::vector<std::uint8_t>{0, 0, 255, 255, 255, 0}));
+  EXPECT_EQ(converted<std::uint32_t>(x, DType::int32, DType::uint32),
+            (std::vector<std::uint32_t>{0, 0, 255, 256, 70000, 0}));
   const std::vector<std::uint32_t> u{0x80000000u, 5};
   EXPECT_EQ(converted<std::int32_t>(u, DType::uint32, DType::int32),
             (std::vector<std::int32_t>{std::numeric_limits<std::int32_t>::max(), 5}));
@@ -91,12 +93,15 @@ TEST(ConvertIntegers, IntegersSaturateAmongThemselves) {
 TEST(ConvertIntegers, IntegersBecomeTheNearestFloats) {
   const std::vector<std::uint32_t> x{0, 1, 16777217, 0xFFFFFFFFu};
   EXPECT_EQ(converted<float>(x, DType::uint32, DType::float32), (std::vector<float>{0, 1, 16777216, 4294967296.0f}));
-  EXPECT_EQ(converted<std::uint16_t>(x, DType::uint32, DType::float16), (std::vector<std::uint16_t>{0, 0x3C00, 0x7C00, 0x7C00}));
+  EXPECT_EQ(converted<std::uint16_t>(x, DType::uint32, DType::float16),
+            (std::vector<std::uint16_t>{0, 0x3C00, 0x7C00, 0x7C00}));
   const std::vector<std::uint8_t> tie{129};  // bfloat16 has 8 bits: exact
   EXPECT_EQ(converted<std::uint16_t>(tie, DType::uint8, DType::bfloat16), (std::vector<std::uint16_t>{0x4301}));
   const std::vector<std::uint16_t> odd{257};  // between 256 and 258
-  EXPECT_EQ(converted<std::uint16_t>(odd, DType::uint16, DType::bfloat16, Rounding::host), (std::vector<std::uint16_t>{0x4380}));
-  EXPECT_EQ(converted<std::uint16_t>(odd, DType::uint16, DType::bfloat16, Rounding::packer), (std::vector<std::uint16_t>{0x4381}));
+  EXPECT_EQ(converted<std::uint16_t>(odd, DType::uint16, DType::bfloat16, Rounding::host),
+            (std::vector<std::uint16_t>{0x4380}));
+  EXPECT_EQ(converted<std::uint16_t>(odd, DType::uint16, DType::bfloat16, Rounding::packer),
+            (std::vector<std::uint16_t>{0x4381}));
 }
 
 TEST(ConvertAll, EveryPairOfTypesKeepsSmallIntegers) {

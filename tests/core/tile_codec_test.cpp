@@ -53,8 +53,10 @@ Bytes pack_plainly(const std::vector<float>& x, Extent2d extent, DType dtype, co
   Bytes out;
   if (!is_block_float(dtype)) {
     for (float value : tiles) {
-      const std::uint16_t half = dtype == DType::bfloat16 ? bfloat16_from_float(value, rounding) : float16_from_float(value);
-      const auto* bytes = dtype == DType::float32 ? reinterpret_cast<const std::byte*>(&value) : reinterpret_cast<const std::byte*>(&half);
+      const std::uint16_t half =
+          dtype == DType::bfloat16 ? bfloat16_from_float(value, rounding) : float16_from_float(value);
+      const auto* bytes = dtype == DType::float32 ? reinterpret_cast<const std::byte*>(&value)
+                                                  : reinterpret_cast<const std::byte*>(&half);
       out.insert(out.end(), bytes, bytes + element_bytes(dtype));
     }
     return out;
@@ -126,9 +128,10 @@ TEST_P(TileCodec, UnpacksAnyBytesAsDefined) {
               Block block;
               block.exponent = std::to_integer<std::uint8_t>(at[inside / 16]);
               const std::byte* codes = at + exponent_section_bytes(tile);
-              block.codes[0] = dtype == DType::bfloat8_b
-                                   ? std::to_integer<std::uint8_t>(codes[inside])
-                                   : std::to_integer<std::uint8_t>((codes[inside / 2] >> (inside % 2 * 4)) & std::byte{15});
+              block.codes[0] =
+                  dtype == DType::bfloat8_b
+                      ? std::to_integer<std::uint8_t>(codes[inside])
+                      : std::to_integer<std::uint8_t>((codes[inside / 2] >> (inside % 2 * 4)) & std::byte{15});
               std::array<float, 16> decoded;
               decode_block(block, dtype, decoded);
               expected = decoded[0];
@@ -207,7 +210,9 @@ struct Free {
 
 TEST(TileKernels, StreamedStoresWriteWhatPlainOnesDo) {
   constexpr std::int64_t kTiles = 5, kRowBytes = kTiles * 32 * 4, kSize = 32 * kRowBytes;
-  const auto allocate = [] { return std::unique_ptr<unsigned char[], Free>(static_cast<unsigned char*>(std::aligned_alloc(64, kSize))); };
+  const auto allocate = [] {
+    return std::unique_ptr<unsigned char[], Free>(static_cast<unsigned char*>(std::aligned_alloc(64, kSize)));
+  };
   const auto src = allocate(), expected = allocate(), got = allocate();
   for (const ManifestEntry& entry : kManifest) {
     if (entry.needs > host_isa()) continue;
@@ -216,7 +221,8 @@ TEST(TileKernels, StreamedStoresWriteWhatPlainOnesDo) {
       return operation == other.operation && other.needs == Isa::portable;
     });
     const bool to_tiles = operation.starts_with("pack") || operation.starts_with("tilize");
-    const bool block8 = operation.find("bfp8") != std::string::npos, block4 = operation.find("bfp4") != std::string::npos;
+    const bool block8 = operation.find("bfp8") != std::string::npos,
+               block4 = operation.find("bfp4") != std::string::npos;
     const int element = operation.ends_with("_2") ? 2 : operation.ends_with("_1") ? 1 : 4;
     const bool half = operation.find("16") != std::string::npos;
     TileRun run{};
@@ -228,7 +234,8 @@ TEST(TileKernels, StreamedStoresWriteWhatPlainOnesDo) {
     run.face_blocks = 16;
     run.faces_across = 2;
     std::int64_t offsets[64];
-    for (int b = 0; b < 64; ++b) offsets[b] = (b / 32 * 16 + b % 16) * kTiles * 32 * element + b % 32 / 16 * 16 * element;
+    for (int b = 0; b < 64; ++b)
+      offsets[b] = (b / 32 * 16 + b % 16) * kTiles * 32 * element + b % 32 / 16 * 16 * element;
     run.offsets = offsets;
     for (testing::Values kind : {testing::Values::normal, testing::Values::specials, testing::Values::tiny}) {
       const std::vector<float> x = testing::adversarial(kind, kSize / 4, 3);
@@ -244,7 +251,8 @@ TEST(TileKernels, StreamedStoresWriteWhatPlainOnesDo) {
         run.dst = got.get();
         run.stream = stream;
         entry.kernel(run);
-        EXPECT_EQ(std::memcmp(got.get(), expected.get(), kSize), 0) << operation << " " << name(entry.needs) << " stream " << stream;
+        EXPECT_EQ(std::memcmp(got.get(), expected.get(), kSize), 0)
+            << operation << " " << name(entry.needs) << " stream " << stream;
       }
     }
   }
