@@ -34,11 +34,13 @@ Cell count_cell(std::int64_t value) { return Cell(value, format_count(value)); }
 
 std::string shard_text(const TensorSpec& spec) {
   const MemoryConfig& config = spec.memory_config();
-  if (config.shard_spec()) return fmt::format("{}x{}", config.shard_spec()->shape.height, config.shard_spec()->shape.width);
+  if (config.shard_spec())
+    return fmt::format("{}x{}", config.shard_spec()->shape.height, config.shard_spec()->shape.width);
   return config.nd_shard_spec() ? config.nd_shard_spec()->shard_shape.to_string() : "";
 }
 
-Table tensor_table(const std::vector<TensorArgument>& arguments, const std::vector<DeviceTensor>& tensors, const MemoryState& state) {
+Table tensor_table(const std::vector<TensorArgument>& arguments, const std::vector<DeviceTensor>& tensors,
+                   const MemoryState& state) {
   Table table({{.name = "tensor"},
                {.name = "shape"},
                {.name = "dtype"},
@@ -61,10 +63,10 @@ Table tensor_table(const std::vector<TensorArgument>& arguments, const std::vect
         1 - static_cast<double>(spec.logical_shape().volume()) / static_cast<double>(spec.padded_shape().volume());
     const std::string shard = shard_text(spec);
     table.add_row({arguments[i].name.empty() ? Cell(static_cast<std::int64_t>(i + 1)) : Cell(arguments[i].name),
-                   spec.logical_shape().to_string(), name(spec.dtype()), name(spec.layout()), name(config.buffer_type()),
-                   name(config.layout()), shard.empty() ? Cell() : Cell(shard), tensors[i].pages().banks_used(),
-                   count_cell(spec.page_bytes()), count_cell(spec.num_pages()), count_cell(tensors[i].address()),
-                   count_cell(buffer.bytes_per_bank),
+                   spec.logical_shape().to_string(), name(spec.dtype()), name(spec.layout()),
+                   name(config.buffer_type()), name(config.layout()), shard.empty() ? Cell() : Cell(shard),
+                   tensors[i].pages().banks_used(), count_cell(spec.page_bytes()), count_cell(spec.num_pages()),
+                   count_cell(tensors[i].address()), count_cell(buffer.bytes_per_bank),
                    Cell(buffer.useful_fraction(), fmt::format("{:.1f}%", 100 * buffer.useful_fraction())),
                    Cell(padding, fmt::format("{:.1f}%", 100 * padding))});
   }
@@ -116,27 +118,35 @@ void place(const MemoryOptions& options, const Context& context) {
   }
   context.print(memory_table(state));
   if (!context.quiet)
-    context.print(fmt::format("\n{}: simulated device, exact bytes. Banks of a memory are given out in lock step; useful: bytes of "
-                              "pages among those taken in all banks; padding: elements that fill up tiles.\n",
-                              device->machine().title));
+    context.print(fmt::format(
+        "\n{}: simulated device, exact bytes. Banks of a memory are given out in lock step; useful: bytes of "
+        "pages among those taken in all banks; padding: elements that fill up tiles.\n",
+        device->machine().title));
 }
 
 }  // namespace
 
 void add_memory(CLI::App& app, const Context& context) {
-  CLI::App* memory = app.add_subcommand("memory", "Place tensors on a simulated device; tables, pictures and reports of its memory");
+  CLI::App* memory =
+      app.add_subcommand("memory", "Place tensors on a simulated device; tables, pictures and reports of its memory");
   auto options = std::make_shared<MemoryOptions>();
-  memory->add_option("--device", options->device, "A Wormhole or Blackhole machine that `tessera machines` lists, or a machine file")
+  memory
+      ->add_option("--device", options->device,
+                   "A Wormhole or Blackhole machine that `tessera machines` lists, or a machine file")
       ->required()
       ->type_name("NAME");
-  memory->add_option("--l1-small", options->l1_small_bytes, "Bytes of each core's L1 that L1_SMALL gets")->type_name("BYTES");
-  memory->add_option("--trace-region", options->trace_region_bytes, "Bytes of DRAM, over all banks, that TRACE gets")->type_name("BYTES");
+  memory->add_option("--l1-small", options->l1_small_bytes, "Bytes of each core's L1 that L1_SMALL gets")
+      ->type_name("BYTES");
+  memory->add_option("--trace-region", options->trace_region_bytes, "Bytes of DRAM, over all banks, that TRACE gets")
+      ->type_name("BYTES");
   memory
-      ->add_option("--tensor", options->tensors,
-                   "A tensor, placed in the order given: [NAME=]SHAPE:DTYPE:LAYOUT:MEMORY[:SHARDING[:ORIENTATION][:shard=HxW]], "
-                   "for instance x=1x1x2048x64:bfloat16:tile:l1:height@8x8 (8 columns x 8 rows of cores). "
-                   "LAYOUT: tile, row_major. MEMORY: dram, l1, l1_small. SHARDING: height, width or block, then @COLUMNSxROWS or "
-                   "@CORES. ORIENTATION: row_major, col_major")
+      ->add_option(
+          "--tensor", options->tensors,
+          "A tensor, placed in the order given: [NAME=]SHAPE:DTYPE:LAYOUT:MEMORY[:SHARDING[:ORIENTATION][:shard=HxW]], "
+          "for instance x=1x1x2048x64:bfloat16:tile:l1:height@8x8 (8 columns x 8 rows of cores). "
+          "LAYOUT: tile, row_major. MEMORY: dram, l1, l1_small. SHARDING: height, width or block, then @COLUMNSxROWS "
+          "or "
+          "@CORES. ORIENTATION: row_major, col_major")
       ->expected(1)
       ->take_all()
       ->type_name("TENSOR");
@@ -144,7 +154,8 @@ void add_memory(CLI::App& app, const Context& context) {
   memory->add_option("--csv", options->csv, "Write one row for each block of every memory")->type_name("FILE");
   memory->add_option("--svg", options->svg, "Draw where everything lies")->type_name("FILE");
   memory->add_option("--html", options->html, "Write the drawing as a page, with tables")->type_name("FILE");
-  memory->add_option("--reports", options->reports, "Write the three report files that TTNN users know")->type_name("DIR");
+  memory->add_option("--reports", options->reports, "Write the three report files that TTNN users know")
+      ->type_name("DIR");
   memory->callback([options, &context] { place(*options, context); });
 }
 

@@ -9,8 +9,9 @@
 namespace tessera::cli {
 namespace {
 
-constexpr const char* kForm = "[NAME=]SHAPE:DTYPE:LAYOUT:MEMORY[:SHARDING[:ORIENTATION][:shard=HxW]], for instance "
-                              "1x1x2048x64:bfloat16:tile:l1:height@8x8 or 1x1x2048x64:bfloat16:tile:dram";
+constexpr const char* kForm =
+    "[NAME=]SHAPE:DTYPE:LAYOUT:MEMORY[:SHARDING[:ORIENTATION][:shard=HxW]], for instance "
+    "1x1x2048x64:bfloat16:tile:l1:height@8x8 or 1x1x2048x64:bfloat16:tile:dram";
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -35,8 +36,8 @@ std::vector<std::int64_t> parse_counts(std::string_view text, std::string_view w
   for (const std::string_view part : split(text, 'x')) {
     const std::optional<std::int64_t> count = parse_count(part);
     if (!count)
-      fail(Code::invalid_argument, "{} '{}' is not made of whole numbers from 1 on with an 'x' between them, like {}", what, text,
-           example);
+      fail(Code::invalid_argument, "{} '{}' is not made of whole numbers from 1 on with an 'x' between them, like {}",
+           what, text, example);
     counts.push_back(*count);
   }
   return counts;
@@ -55,7 +56,8 @@ T parse_word(std::string_view text, std::string_view what, const Word<T> (&words
     if (text == word.text) return word.value;
     names.emplace_back(word.text);
   }
-  fail(Code::invalid_argument, "{} '{}' is none of {}{}", what, text, fmt::join(names, ", "), did_you_mean(text, names));
+  fail(Code::invalid_argument, "{} '{}' is none of {}{}", what, text, fmt::join(names, ", "),
+       did_you_mean(text, names));
 }
 
 DType parse_dtype_word(std::string_view text) {
@@ -67,15 +69,16 @@ DType parse_dtype_word(std::string_view text) {
 
 CoreRangeSet parse_cores(std::string_view text, CoreGrid grid) {
   const std::vector<std::int64_t> counts = parse_counts(text, "the cores", "8x8 (columns x rows) or 48 (row by row)");
-  check(counts.size() <= 2, Code::invalid_argument, "the cores '{}' are neither COLUMNSxROWS nor a number of cores", text);
+  check(counts.size() <= 2, Code::invalid_argument, "the cores '{}' are neither COLUMNSxROWS nor a number of cores",
+        text);
   if (counts.size() == 1) {
-    check(counts[0] <= grid.num_cores(), Code::invalid_argument, "{} cores are more than the {} x {} that the device has", counts[0],
-          grid.x, grid.y);
+    check(counts[0] <= grid.num_cores(), Code::invalid_argument,
+          "{} cores are more than the {} x {} that the device has", counts[0], grid.x, grid.y);
     return num_cores_to_corerangeset({0, 0}, counts[0], grid, true);
   }
   constexpr std::int64_t kMaxExtent = 1 << 15;  // far beyond any grid, so that coordinates fit an int
-  check(counts[0] < kMaxExtent && counts[1] < kMaxExtent, Code::invalid_argument, "{} x {} cores are more than the {} x {} that the device has",
-        counts[0], counts[1], grid.x, grid.y);
+  check(counts[0] < kMaxExtent && counts[1] < kMaxExtent, Code::invalid_argument,
+        "{} x {} cores are more than the {} x {} that the device has", counts[0], counts[1], grid.x, grid.y);
   return CoreRange({0, 0}, {static_cast<int>(counts[0]) - 1, static_cast<int>(counts[1]) - 1});
 }
 
@@ -91,9 +94,10 @@ Sharding parse_sharding(const std::vector<std::string_view>& words, CoreGrid gri
   const std::size_t at = words.front().find('@');
   const std::string_view strategy = words.front().substr(0, at);
   sharding.strategy = parse_word<ShardStrategy>(
-      strategy, "the sharding", {{"height", ShardStrategy::height}, {"width", ShardStrategy::width}, {"block", ShardStrategy::block}});
-  check(at != std::string_view::npos, Code::invalid_argument, "the sharding '{}' does not say over which cores: write {}@8x8 (columns x rows)",
-        strategy, strategy);
+      strategy, "the sharding",
+      {{"height", ShardStrategy::height}, {"width", ShardStrategy::width}, {"block", ShardStrategy::block}});
+  check(at != std::string_view::npos, Code::invalid_argument,
+        "the sharding '{}' does not say over which cores: write {}@8x8 (columns x rows)", strategy, strategy);
   sharding.cores = parse_cores(words.front().substr(at + 1), grid);
   bool has_orientation = false;
   for (std::size_t i = 1; i < words.size(); ++i) {
@@ -105,7 +109,8 @@ Sharding parse_sharding(const std::vector<std::string_view>& words, CoreGrid gri
     } else {
       check(!has_orientation, Code::invalid_argument, "'{}' after the orientation is not expected", words[i]);
       sharding.orientation = parse_word<ShardOrientation>(
-          words[i], "the orientation", {{"row_major", ShardOrientation::row_major}, {"col_major", ShardOrientation::col_major}});
+          words[i], "the orientation",
+          {{"row_major", ShardOrientation::row_major}, {"col_major", ShardOrientation::col_major}});
       has_orientation = true;
     }
   }
@@ -139,7 +144,8 @@ TensorArgument parse(std::string_view text, CoreGrid grid) {
         "a tensor has a shape, a dtype, a layout and a memory; {} of the four are here", words.size());
   Shape shape(parse_counts(words[0], "the shape", "1x1x2048x64"));
   const DType dtype = parse_dtype_word(words[1]);
-  const Layout layout = parse_word<Layout>(words[2], "the layout", {{"tile", Layout::tile}, {"row_major", Layout::row_major}});
+  const Layout layout =
+      parse_word<Layout>(words[2], "the layout", {{"tile", Layout::tile}, {"row_major", Layout::row_major}});
   const BufferType memory = parse_word<BufferType>(
       words[3], "the memory", {{"dram", BufferType::dram}, {"l1", BufferType::l1}, {"l1_small", BufferType::l1_small}});
   const TensorSpec whole(std::move(shape), dtype, layout, MemoryConfig(TensorMemoryLayout::interleaved, memory));

@@ -87,9 +87,12 @@ MemoryColumn core_column(const MemoryState& state, int core) {
     const MemoryState::Memory* memory = state.find(type);
     if (memory == nullptr) continue;
     for (const MemoryState::Block& block : memory->blocks) {
-      if (block.allocated) add_buffer(column, state, block, core);
-      else if (type == BufferType::l1) add_free(column, state, block, state.cores.core(core));
-      else column.add(SegmentKind::free_small, block.size_bytes);
+      if (block.allocated)
+        add_buffer(column, state, block, core);
+      else if (type == BufferType::l1)
+        add_free(column, state, block, state.cores.core(core));
+      else
+        column.add(SegmentKind::free_small, block.size_bytes);
     }
   }
   return column.take();
@@ -104,8 +107,10 @@ MemoryColumn dram_column(const MemoryState& state, int bank) {
     const MemoryState::Memory* memory = state.find(type);
     if (memory == nullptr) continue;
     for (const MemoryState::Block& block : memory->blocks) {
-      if (block.allocated) add_buffer(column, state, block, bank);
-      else column.add(type == BufferType::dram ? SegmentKind::free : SegmentKind::free_trace, block.size_bytes);
+      if (block.allocated)
+        add_buffer(column, state, block, bank);
+      else
+        column.add(type == BufferType::dram ? SegmentKind::free : SegmentKind::free_trace, block.size_bytes);
     }
   }
   return column.take();

@@ -34,7 +34,8 @@ struct MemorySegment {
 
 using MemoryColumn = std::vector<MemorySegment>;
 
-// Segments follow each other without gaps; they add up to state.l1_bytes or state.dram_bank_bytes.
+// Segments follow each other without gaps and add up to state.l1_bytes or state.dram_bank_bytes. Of a buffer the data
+// come first, whichever slots of it they fill.
 TSR_API MemoryColumn core_column(const MemoryState& state, int core);
 TSR_API MemoryColumn dram_column(const MemoryState& state, int bank);
 

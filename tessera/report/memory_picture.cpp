@@ -20,7 +20,6 @@ class Legend {
   Legend(double x, double y, double end) : x_(x), y_(y), end_(end) {}
 
   bool has_room(double pixels) const { return y_ + pixels <= end_; }
-  double bottom() const { return y_; }
 
   void heading(std::string_view text) {
     y_ += 6;
@@ -30,9 +29,10 @@ class Legend {
   void entry(SegmentKind kind, int index, std::string_view text, std::string_view title = {}) {
     out_ += "<g>";
     if (!title.empty()) out_ += fmt::format("<title>{}</title>", escape_markup(title));
-    out_ += fmt::format("<rect class=\"well\" x=\"{0}\" y=\"{1}\" width=\"12\" height=\"12\"/>"
-                        "<rect {2} x=\"{0}\" y=\"{1}\" width=\"12\" height=\"12\"/>",
-                        x_, y_ + 1, paint(kind, index));
+    out_ += fmt::format(
+        "<rect class=\"well\" x=\"{0}\" y=\"{1}\" width=\"12\" height=\"12\"/>"
+        "<rect {2} x=\"{0}\" y=\"{1}\" width=\"12\" height=\"12\"/>",
+        x_, y_ + 1, paint(kind, index));
     out_ += fmt::format("<text class=\"t\" x=\"{}\" y=\"{}\">{}</text></g>\n", x_ + 20, y_ + 11,
                         escape_markup(shortened(text, kLegendCharacters)));
     y_ += 17;
@@ -51,12 +51,14 @@ class Legend {
 };
 
 void add_kinds(Legend& legend, const MemoryColumns& columns) {
-  for (SegmentKind kind : {SegmentKind::reserved, SegmentKind::circular_buffer, SegmentKind::free, SegmentKind::free_small,
-                           SegmentKind::free_trace, SegmentKind::no_data}) {
+  for (SegmentKind kind : {SegmentKind::reserved, SegmentKind::circular_buffer, SegmentKind::free,
+                           SegmentKind::free_small, SegmentKind::free_trace, SegmentKind::no_data}) {
     const bool drawn = std::any_of(columns.distinct.begin(), columns.distinct.end(),
                                    [&](const MemoryColumn& column) { return bytes_of(column, kind) > 0; });
     const int index = kind == SegmentKind::no_data ? 0 : MemoryState::kNoBuffer;
-    if (drawn) legend.entry(kind, index, kind == SegmentKind::no_data ? "pale: taken by a tensor, holds nothing here" : description(kind));
+    if (drawn)
+      legend.entry(kind, index,
+                   kind == SegmentKind::no_data ? "pale: taken by a tensor, holds nothing here" : description(kind));
   }
 }
 
@@ -75,10 +77,10 @@ void add_buffer(Legend& legend, const MemoryState::Buffer& buffer, int index) {
 std::string memory_svg(const MemoryState& state) {
   const MemoryColumns columns(state);
   const Drawing map = draw_map(state, columns, false);
-  const double width = kMargin + map.width + kLegendGap + kLegendWidth + kMargin;
+  const double width = std::max(map.width, map.cores_width + kLegendGap + kLegendWidth) + 2 * kMargin;
   const double height = kTitleHeight + map.height + kMargin;
 
-  Legend legend(kMargin + map.width + kLegendGap, kTitleHeight - 4, height - kMargin);
+  Legend legend(kMargin + map.cores_width + kLegendGap, kTitleHeight - 4, kTitleHeight + map.cores_height);
   legend.heading("Colours");
   add_kinds(legend, columns);
   legend.heading(fmt::format("{} buffer{}", state.buffers.size(), state.buffers.size() == 1 ? "" : "s"));
@@ -93,7 +95,8 @@ std::string memory_svg(const MemoryState& state) {
 
   const std::string title = escape_markup(state.title.empty() ? state.machine : state.title);
   return fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"map\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" role=\"img\">\n"
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"map\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
+      "role=\"img\">\n"
       "<title>Memory of {2}</title>\n<style>{3}</style>\n<rect class=\"bg\" width=\"{0}\" height=\"{1}\"/>\n"
       "<text class=\"h1\" x=\"{4}\" y=\"26\">{2}</text>"
       "<text class=\"t dim\" x=\"{4}\" y=\"42\">where every tensor lies; simulated device, exact bytes</text>\n"

@@ -78,10 +78,8 @@ Json device_json(const MemoryState& state) {
 Json memory_json(const MemoryState::Memory& memory) {
   Json blocks = Json::array();
   for (const MemoryState::Block& block : memory.blocks) {
-    Json entry = {{"id", block.id},
-                  {"address", block.address},
-                  {"size_bytes", block.size_bytes},
-                  {"allocated", block.allocated}};
+    Json entry = {
+        {"id", block.id}, {"address", block.address}, {"size_bytes", block.size_bytes}, {"allocated", block.allocated}};
     if (block.buffer != MemoryState::kNoBuffer) entry["buffer"] = block.buffer;
     blocks.push_back(std::move(entry));
   }
@@ -137,7 +135,8 @@ Json array_of(const Items& items, Convert convert) {
 
 double MemoryState::Memory::fragmentation() const {
   if (view.free_bytes_per_bank == 0) return 0;
-  return 1 - static_cast<double>(view.largest_free_block_bytes_per_bank) / static_cast<double>(view.free_bytes_per_bank);
+  return 1 -
+         static_cast<double>(view.largest_free_block_bytes_per_bank) / static_cast<double>(view.free_bytes_per_bank);
 }
 
 std::int64_t MemoryState::Buffer::useful_bytes() const {

@@ -41,8 +41,8 @@ struct TSR_API MemoryState {
     std::string label;  // "[1, 1, 64, 64] bfloat16 TILE HEIGHT_SHARDED"
     BufferType memory = BufferType::dram;
     std::int64_t address = 0;
-    std::int64_t bytes_per_bank = 0;   // what was asked for
-    std::int64_t reserved_bytes = 0;   // over all banks of the memory, which move in lock step
+    std::int64_t bytes_per_bank = 0;  // what was asked for
+    std::int64_t reserved_bytes = 0;  // over all banks of the memory, which move in lock step
     // Bytes of pages (padding inside pages included) by bank; empty if nobody said what the buffer holds.
     std::vector<std::int64_t> useful_bytes_by_bank;
 
@@ -59,9 +59,9 @@ struct TSR_API MemoryState {
   std::string arch;
   BankGrid cores;
   int dram_banks = 0;
-  std::int64_t l1_bytes = 0;             // of one core
-  std::int64_t l1_reserved_bytes = 0;    // below circular buffers and L1 buffers
-  std::int64_t dram_bank_bytes = 0;      // of one bank, what is reserved below included
+  std::int64_t l1_bytes = 0;           // of one core
+  std::int64_t l1_reserved_bytes = 0;  // below circular buffers and L1 buffers
+  std::int64_t dram_bank_bytes = 0;    // of one bank, what is reserved below included
   std::int64_t dram_reserved_bytes = 0;
 
   std::vector<Memory> memories;  // DRAM, L1, and L1_SMALL and TRACE where the device has them
@@ -79,7 +79,8 @@ TSR_API MemoryState memory_state(const Device& device, CircularBufferPlacement c
 // Addresses are those that tensors have. Useful bytes come in runs of equal banks: {"first_bank", "banks", "bytes"}.
 TSR_API std::string memory_state_json(const MemoryState& state);
 
-// One row for each block: memory, id, address, size_bytes, allocated, name, label, useful_bytes (of all banks). RFC 4180.
+// One row for each block: memory, id, address, size_bytes, allocated, name, label, useful_bytes (of all banks). RFC
+// 4180.
 TSR_API std::string memory_state_csv(const MemoryState& state);
 
 }  // namespace tessera

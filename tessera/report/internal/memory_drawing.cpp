@@ -15,10 +15,12 @@ namespace {
 constexpr int kColours = 7;
 constexpr int kStripeAngles[] = {45, 135, 90, 0};
 
-constexpr double kCellWidth = 66, kCellHeight = 84, kPitchX = 70, kPitchY = 88;
+constexpr double kCellWidth = 72, kCellHeight = 84, kPitchX = 76, kPitchY = 88;
 constexpr double kColumnX = 6, kColumnY = 5, kColumnWidth = 25, kColumnHeight = 74;
 constexpr double kReservedDramHeight = 3, kBreakHeight = 6;
-constexpr double kHeading = 24;  // above the cores and above the banks
+constexpr int kBanksPerRow = 12;
+constexpr double kHeading = 40;      // above the cores and above the banks: two lines
+constexpr double kLeastWidth = 440;  // of those lines
 
 int find_or_add(std::vector<MemoryColumn>& columns, MemoryColumn column) {
   auto place = std::find(columns.begin(), columns.end(), column);
@@ -72,6 +74,11 @@ std::string tooltip(std::string_view what, const MemoryColumn& column, std::int6
   return text;
 }
 
+std::string draw_heading(double y, const std::string& text, const std::string& remark) {
+  return fmt::format("<text class=\"h\" x=\"0\" y=\"{}\">{}</text><text class=\"t dim\" x=\"0\" y=\"{}\">{}</text>\n",
+                     y + 13, text, y + 30, remark);
+}
+
 struct Cell {
   std::string label;      // in the cell
   std::string what;       // "core 3,4"
@@ -86,25 +93,30 @@ std::string draw_cell(const Cell& cell, const MemoryColumn& column, double x, do
   std::string out = interactive ? fmt::format("<g class=\"cell\" {} tabindex=\"0\" role=\"button\" aria-label=\"{}\">",
                                               cell.attribute, cell.what)
                                 : std::string("<g class=\"cell\">");
-  if (!interactive) out += fmt::format("<title>{}</title>", escape_markup(tooltip(cell.what, column, cell.total_bytes)));
-  out += fmt::format("<rect class=\"box\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"3\"/>", x, y, kCellWidth, kCellHeight);
+  if (!interactive)
+    out += fmt::format("<title>{}</title>", escape_markup(tooltip(cell.what, column, cell.total_bytes)));
+  out += fmt::format("<rect class=\"box\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"3\"/>", x, y, kCellWidth,
+                     kCellHeight);
   const double shade = std::min(1.0, percent(data, cell.usable_bytes) / 100) * 0.5;
   if (shade > 0.002)
-    out += fmt::format("<rect class=\"shade\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"3\" fill-opacity=\"{:.2g}\"/>", x,
-                       y, kCellWidth, kCellHeight, shade);
-  out += fmt::format("<rect class=\"well\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>", x + kColumnX, y + kColumnY, kColumnWidth,
-                     kColumnHeight);
+    out += fmt::format(
+        "<rect class=\"shade\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"3\" fill-opacity=\"{:.2g}\"/>", x, y,
+        kCellWidth, kCellHeight, shade);
+  out += fmt::format("<rect class=\"well\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>", x + kColumnX, y + kColumnY,
+                     kColumnWidth, kColumnHeight);
   out += fmt::format("<use href=\"#c{}\" x=\"{}\" y=\"{}\"/>", cell.column, x + kColumnX, y + kColumnY);
   out += fmt::format("<text class=\"t{}\" x=\"{}\" y=\"{}\">{}</text>", data > 0 ? "" : " dim", x + 35, y + 17,
                      escape_markup(share_text(data, cell.usable_bytes)));
-  out += fmt::format("<text class=\"t dim\" x=\"{}\" y=\"{}\">{}</text></g>\n", x + 35, y + kCellHeight - 8, cell.label);
+  out +=
+      fmt::format("<text class=\"t dim\" x=\"{}\" y=\"{}\">{}</text></g>\n", x + 35, y + kCellHeight - 8, cell.label);
   return out;
 }
 
 }  // namespace
 
 MemoryColumns::MemoryColumns(const MemoryState& state) {
-  for (int core = 0; core < state.cores.count(); ++core) cores.push_back(find_or_add(distinct, core_column(state, core)));
+  for (int core = 0; core < state.cores.count(); ++core)
+    cores.push_back(find_or_add(distinct, core_column(state, core)));
   for (int bank = 0; bank < state.dram_banks; ++bank) banks.push_back(find_or_add(distinct, dram_column(state, bank)));
 }
 
@@ -130,7 +142,8 @@ std::string paint_patterns(const MemoryState& state) {
       "height=\"4\"/><path class=\"cb1\" d=\"M0 0H2V2H0ZM2 2H4V4H2Z\"/></pattern>\n";
   for (int i = kColours; i < static_cast<int>(state.buffers.size()); ++i)
     out += fmt::format(
-        "<pattern id=\"p{0}\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate({1})\">"
+        "<pattern id=\"p{0}\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" "
+        "patternTransform=\"rotate({1})\">"
         "<rect class=\"b{2}\" width=\"5\" height=\"5\"/><rect width=\"5\" height=\"1.6\" fill=\"#fff\"/></pattern>\n",
         i, kStripeAngles[static_cast<std::size_t>(i / kColours - 1) % std::size(kStripeAngles)], i % kColours);
   return out;
@@ -167,7 +180,8 @@ Drawing draw_map(const MemoryState& state, const MemoryColumns& columns, bool in
     const auto dram_height = [&](const MemorySegment& s) {
       if (s.kind == SegmentKind::reserved) return kReservedDramHeight;
       const bool cut = shown_dram < usable_dram;
-      const double scale = (kColumnHeight - kReservedDramHeight - (cut ? kBreakHeight : 0)) / static_cast<double>(shown_dram);
+      const double scale =
+          (kColumnHeight - kReservedDramHeight - (cut ? kBreakHeight : 0)) / static_cast<double>(shown_dram);
       const std::int64_t end = state.dram_reserved_bytes + shown_dram;
       const std::int64_t visible = std::clamp<std::int64_t>(end - s.address, 0, s.bytes);
       return static_cast<double>(visible) * scale;
@@ -177,34 +191,42 @@ Drawing draw_map(const MemoryState& state, const MemoryColumns& columns, bool in
   }
   out += "</defs>\n";
 
-  out += fmt::format("<text class=\"h\" x=\"0\" y=\"13\">L1 of {} x {} cores</text>"
-                     "<text class=\"t dim\" x=\"150\" y=\"13\">{} of each, top = highest address; % and shade: share that holds "
-                     "tensor data</text>\n",
-                     state.cores.columns, state.cores.rows, format_bytes(static_cast<double>(state.l1_bytes)));
+  out += draw_heading(0, fmt::format("L1 of {} x {} cores", state.cores.columns, state.cores.rows),
+                      fmt::format("{} each, highest address on top; % and shade: share that holds tensor data",
+                                  format_bytes(static_cast<double>(state.l1_bytes))));
   for (int core = 0; core < state.cores.count(); ++core) {
     const CoreCoord at = state.cores.core(core);
-    const Cell cell{fmt::format("{},{}", at.x, at.y), fmt::format("core {},{}", at.x, at.y), fmt::format("data-core=\"{}\"", core),
-                    columns.cores[static_cast<std::size_t>(core)], state.l1_bytes, usable_l1};
+    const Cell cell{fmt::format("{},{}", at.x, at.y),
+                    fmt::format("core {},{}", at.x, at.y),
+                    fmt::format("data-core=\"{}\"", core),
+                    columns.cores[static_cast<std::size_t>(core)],
+                    state.l1_bytes,
+                    usable_l1};
     out += draw_cell(cell, columns.of_core(core), at.x * kPitchX + 0.5, kHeading + at.y * kPitchY + 0.5, interactive);
   }
   const double below = kHeading + state.cores.rows * kPitchY + 14;
-  out += fmt::format("<text class=\"h\" x=\"0\" y=\"{}\">{} DRAM banks</text><text class=\"t dim\" x=\"150\" y=\"{}\">"
-                     "{} of each, of which the lowest {} that can be allocated are drawn</text>\n",
-                     below + 13, state.dram_banks, below + 13, format_bytes(static_cast<double>(state.dram_bank_bytes)),
-                     format_bytes(static_cast<double>(shown_dram)));
-  const int per_row = std::max({state.cores.columns, 12});
+  out += draw_heading(below, fmt::format("{} DRAM banks", state.dram_banks),
+                      fmt::format("{} each; drawn: the lowest {} that can be allocated",
+                                  format_bytes(static_cast<double>(state.dram_bank_bytes)),
+                                  format_bytes(static_cast<double>(shown_dram))));
+  const int per_row = interactive ? state.cores.columns : std::max(state.cores.columns, kBanksPerRow);
   for (int bank = 0; bank < state.dram_banks; ++bank) {
-    const Cell cell{fmt::format("{}", bank), fmt::format("DRAM bank {}", bank), fmt::format("data-bank=\"{}\"", bank),
-                    columns.banks[static_cast<std::size_t>(bank)], state.dram_bank_bytes, usable_dram};
+    const Cell cell{fmt::format("{}", bank),
+                    fmt::format("DRAM bank {}", bank),
+                    fmt::format("data-bank=\"{}\"", bank),
+                    columns.banks[static_cast<std::size_t>(bank)],
+                    state.dram_bank_bytes,
+                    usable_dram};
     const double x = (bank % per_row) * kPitchX + 0.5, y = below + kHeading + (bank / per_row) * kPitchY + 0.5;
     out += draw_cell(cell, columns.of_bank(bank), x, y, interactive);
     if (shown_dram < usable_dram)  // the break: what is above is not drawn
-      out += fmt::format("<path class=\"dim\" d=\"M{} {}l4 -3 4 3 4 -3 4 3 4 -3 5 3\" fill=\"none\" stroke=\"#8c959f\"/>\n", x + kColumnX,
-                         y + kColumnY + kBreakHeight);
+      out += fmt::format("<path d=\"M{} {}l4 -3 4 3 4 -3 4 3 4 -3 5 3\" fill=\"none\" stroke=\"#8c959f\"/>\n",
+                         x + kColumnX, y + kColumnY + kBreakHeight);
   }
   const double rows = std::ceil(static_cast<double>(state.dram_banks) / per_row);
-  return {std::move(out), std::max<double>(state.cores.columns, std::min(per_row, state.dram_banks)) * kPitchX,
-          below + kHeading + rows * kPitchY};
+  const double cores_width = std::max(state.cores.columns * kPitchX, kLeastWidth);
+  return {std::move(out), std::max(cores_width, std::min(per_row, state.dram_banks) * kPitchX),
+          below + kHeading + rows * kPitchY, cores_width, below};
 }
 
 }  // namespace tessera

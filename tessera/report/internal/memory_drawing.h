@@ -14,8 +14,12 @@ namespace tessera {
 // Equal columns are kept once; most cores look the same.
 struct MemoryColumns {
   explicit MemoryColumns(const MemoryState& state);
-  const MemoryColumn& of_core(int core) const { return distinct[static_cast<std::size_t>(cores[static_cast<std::size_t>(core)])]; }
-  const MemoryColumn& of_bank(int bank) const { return distinct[static_cast<std::size_t>(banks[static_cast<std::size_t>(bank)])]; }
+  const MemoryColumn& of_core(int core) const {
+    return distinct[static_cast<std::size_t>(cores[static_cast<std::size_t>(core)])];
+  }
+  const MemoryColumn& of_bank(int bank) const {
+    return distinct[static_cast<std::size_t>(banks[static_cast<std::size_t>(bank)])];
+  }
 
   std::vector<MemoryColumn> distinct;
   std::vector<int> cores;  // position in `distinct`
@@ -40,10 +44,12 @@ struct Drawing {
   std::string elements;  // to stand in an <svg> element
   double width = 0;
   double height = 0;
+  double cores_width = 0;  // right of the cores and above the banks there may be room
+  double cores_height = 0;
 };
 
 // The core grid and the DRAM banks from (0, 0) on. Cells of an interactive map take the focus and carry data-core or
-// data-bank; those of a still one have a <title>.
+// data-bank, and it is no wider than the cores; those of a still one have a <title>.
 Drawing draw_map(const MemoryState& state, const MemoryColumns& columns, bool interactive);
 
 }  // namespace tessera
