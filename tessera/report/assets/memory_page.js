@@ -7,7 +7,7 @@
 
   // A segment is [kind, address, bytes, index, class, fill]; columns run from the lowest address up.
   const label = ([kind, , , index]) => {
-    if (kind === "circular_buffer") return "circular buffer " + data.circular_buffers[index];
+    if (kind === "circular_buffer") return "CB " + data.circular_buffers[index];
     if (index < 0) return data.kinds[kind];
     return data.buffers[index] + (kind === "no_data" ? " (taken, nothing here)" : "");
   };
@@ -42,24 +42,27 @@
     const total = column.reduce((sum, s) => sum + s[2], 0);
     const heights = column.map((s) => least + (spare * s[2]) / total);
     const height = heights.reduce((a, b) => a + b, 0) + 24;
-    const svg = element("svg", { viewBox: `0 0 500 ${height}`, role: "img", "aria-label": title });
+    const place = document.getElementById("one");
+    const width = Math.max(320, place.clientWidth);
+    const svg = element("svg", { width, height, role: "img", "aria-label": title });
     let y = height - 12;
     column.forEach((segment, i) => {
       const top = y - heights[i];
-      svg.append(painted(segment, { x: 92, y: top, width: 64, height: heights[i] }));
-      svg.append(element("rect", { class: "edge", x: 92, y: top, width: 64, height: heights[i] }));
-      svg.append(element("text", { class: "dim", x: 84, y: y + 4, "text-anchor": "end" }, segment[1].toLocaleString("en-US")));
+      svg.append(painted(segment, { x: 82, y: top, width: 44, height: heights[i] }));
+      svg.append(element("rect", { class: "edge", x: 82, y: top, width: 44, height: heights[i] }));
+      svg.append(element("text", { class: "dim", x: 74, y: y + 4, "text-anchor": "end" }, segment[1].toLocaleString("en-US")));
       const middle = (top + y) / 2;
-      const name = element("text", { x: 166, y: heights[i] < 34 ? middle + 4 : middle - 3 });
-      const room = heights[i] < 34 ? 36 : 52;
-      name.textContent = shorten(label(segment), room) + (heights[i] < 34 ? ", " + bytes(segment[2]) : "");
+      const one_line = heights[i] < 34;
+      const name = element("text", { x: 136, y: one_line ? middle + 4 : middle - 3 });
+      const amount = one_line ? ", " + bytes(segment[2]) : "";
+      name.textContent = shorten(label(segment), Math.floor((width - 136) / 7) - amount.length) + amount;
       name.append(element("title", {}, `${label(segment)}\n${bytes(segment[2])}\n${hex(segment[1])} to ${hex(segment[1] + segment[2])}`));
       svg.append(name);
-      if (heights[i] >= 34) svg.append(element("text", { class: "dim", x: 166, y: middle + 12 }, bytes(segment[2])));
+      if (!one_line) svg.append(element("text", { class: "dim", x: 136, y: middle + 12 }, bytes(segment[2])));
       y = top;
     });
-    svg.append(element("text", { class: "dim", x: 84, y: y + 4, "text-anchor": "end" }, total.toLocaleString("en-US")));
-    document.getElementById("one").replaceChildren(svg);
+    svg.append(element("text", { class: "dim", x: 74, y: y + 4, "text-anchor": "end" }, total.toLocaleString("en-US")));
+    place.replaceChildren(svg);
   }
 
   const tip = document.getElementById("tip");

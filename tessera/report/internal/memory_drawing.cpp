@@ -97,7 +97,7 @@ std::string draw_cell(const Cell& cell, const MemoryColumn& column, double x, do
     out += fmt::format("<title>{}</title>", escape_markup(tooltip(cell.what, column, cell.total_bytes)));
   out += fmt::format("<rect class=\"box\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"3\"/>", x, y, kCellWidth,
                      kCellHeight);
-  const double shade = std::min(1.0, percent(data, cell.usable_bytes) / 100) * 0.5;
+  const double shade = std::min(1.0, percent(data, cell.usable_bytes) / 100) * 0.4;
   if (shade > 0.002)
     out += fmt::format(
         "<rect class=\"shade\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"3\" fill-opacity=\"{:.2g}\"/>", x, y,
