@@ -19,8 +19,8 @@ constexpr int magnitude_bits(DType dtype) { return dtype == DType::bfloat8_b ? 7
 struct Block {
   static constexpr int kSize = 16;
 
-  std::uint8_t exponent = 0;                  // the largest raw float32 exponent field of the 16
-  std::array<std::uint8_t, kSize> codes = {}; // sign above magnitude: 8 bits, or 4 in the low nibble
+  std::uint8_t exponent = 0;                   // the largest raw float32 exponent field of the 16
+  std::array<std::uint8_t, kSize> codes = {};  // sign above magnitude: 8 bits, or 4 in the low nibble
 
   bool operator==(const Block&) const = default;
 };
@@ -31,9 +31,9 @@ struct Block {
 // a tie can go down). Rounding up out of range saturates. Zeros, denormals and what rounds to zero lose their sign.
 // Infinity and NaN take part with their raw bits and push the others to zero.
 //
-// Packer: first to bfloat16 (nearest, ties away from zero, denormals flushed), whose largest exponent is shared; then to
-// bfloat8_b, nearest. bfloat4_b truncates the bfloat8_b magnitude. The documentation does not say how the second step
-// treats ties and overflow; we assume ties away from zero as in the first step, and saturation as on the host.
+// Packer: first to bfloat16 (nearest, ties away from zero, denormals flushed), whose largest exponent is shared; then
+// to bfloat8_b, nearest. bfloat4_b truncates the bfloat8_b magnitude. The documentation does not say how the second
+// step treats ties and overflow; we assume ties away from zero as in the first step, and saturation as on the host.
 TSR_API Block encode_block(std::span<const float, Block::kSize> x, DType dtype, Rounding rounding);
 
 // Exact wherever the value is a normal float32. Below, as TTNN does it: an exponent field that would be 0 drops the

@@ -40,7 +40,8 @@ Kernel choose(Operation operation) {
 
 constexpr std::int64_t kGrain = 64 << 10;
 
-void run(Kernel kernel, const unsigned char* src, int src_bytes, unsigned char* dst, int dst_bytes, std::int64_t count) {
+void run(Kernel kernel, const unsigned char* src, int src_bytes, unsigned char* dst, int dst_bytes,
+         std::int64_t count) {
   parallel_for(count, kGrain, [&](std::int64_t begin, std::int64_t end) {
     kernel(src + begin * src_bytes, dst + begin * dst_bytes, end - begin);
   });
@@ -63,34 +64,55 @@ void run_two(Kernel first, Kernel second, const unsigned char* src, unsigned cha
 template <DType>
 struct Element;
 template <>
-struct Element<DType::float32> { using Stored = float; };
+struct Element<DType::float32> {
+  using Stored = float;
+};
 template <>
-struct Element<DType::bfloat16> { using Stored = std::uint16_t; };
+struct Element<DType::bfloat16> {
+  using Stored = std::uint16_t;
+};
 template <>
-struct Element<DType::float16> { using Stored = std::uint16_t; };
+struct Element<DType::float16> {
+  using Stored = std::uint16_t;
+};
 template <>
-struct Element<DType::uint8> { using Stored = std::uint8_t; };
+struct Element<DType::uint8> {
+  using Stored = std::uint8_t;
+};
 template <>
-struct Element<DType::uint16> { using Stored = std::uint16_t; };
+struct Element<DType::uint16> {
+  using Stored = std::uint16_t;
+};
 template <>
-struct Element<DType::uint32> { using Stored = std::uint32_t; };
+struct Element<DType::uint32> {
+  using Stored = std::uint32_t;
+};
 template <>
-struct Element<DType::int32> { using Stored = std::int32_t; };
+struct Element<DType::int32> {
+  using Stored = std::int32_t;
+};
 
 template <DType dtype>
 auto value_of(typename Element<dtype>::Stored stored) {
-  if constexpr (dtype == DType::bfloat16) return float_from_bfloat16(stored);
-  else if constexpr (dtype == DType::float16) return float_from_float16(stored);
-  else if constexpr (dtype == DType::float32) return stored;
-  else return std::int64_t{stored};
+  if constexpr (dtype == DType::bfloat16)
+    return float_from_bfloat16(stored);
+  else if constexpr (dtype == DType::float16)
+    return float_from_float16(stored);
+  else if constexpr (dtype == DType::float32)
+    return stored;
+  else
+    return std::int64_t{stored};
 }
 
 template <DType dtype, class Value>
 typename Element<dtype>::Stored stored_of(Value value, Rounding rounding) {
   using Stored = typename Element<dtype>::Stored;
-  if constexpr (dtype == DType::bfloat16) return bfloat16_from_float(static_cast<float>(value), rounding);
-  else if constexpr (dtype == DType::float16) return float16_from_float(static_cast<float>(value));
-  else if constexpr (dtype == DType::float32) return static_cast<float>(value);
+  if constexpr (dtype == DType::bfloat16)
+    return bfloat16_from_float(static_cast<float>(value), rounding);
+  else if constexpr (dtype == DType::float16)
+    return float16_from_float(static_cast<float>(value));
+  else if constexpr (dtype == DType::float32)
+    return static_cast<float>(value);
   else if constexpr (std::is_floating_point_v<Value>) {
     constexpr auto kLowest = static_cast<double>(std::numeric_limits<Stored>::min());
     constexpr auto kHighest = static_cast<double>(std::numeric_limits<Stored>::max());
@@ -130,13 +152,14 @@ void with_dtype(DType dtype, Body body) {
     case DType::bfloat8_b:
     case DType::bfloat4_b: break;
   }
-  fail(Code::unsupported, Hint{"use pack_tiles() and unpack_tiles()"}, "{} exists only in tiles and has no elements to convert",
-       name(dtype));
+  fail(Code::unsupported, Hint{"use pack_tiles() and unpack_tiles()"},
+       "{} exists only in tiles and has no elements to convert", name(dtype));
 }
 
 }  // namespace
 
-void convert(const std::byte* source, DType from, std::byte* destination, DType to, std::int64_t count, Rounding rounding) {
+void convert(const std::byte* source, DType from, std::byte* destination, DType to, std::int64_t count,
+             Rounding rounding) {
   check(count >= 0, Code::invalid_argument, "cannot convert {} elements", count);
   const auto* src = reinterpret_cast<const unsigned char*>(source);
   auto* dst = reinterpret_cast<unsigned char*>(destination);
@@ -149,7 +172,8 @@ void convert(const std::byte* source, DType from, std::byte* destination, DType 
   if (is(DType::float16, DType::float32)) return run(choose(Operation::f16_to_f32), src, 2, dst, 4, count);
   if (is(DType::bfloat16, DType::float16))
     return run_two(choose(Operation::bf16_to_f32), choose(Operation::f32_to_f16), src, dst, count);
-  if (is(DType::float16, DType::bfloat16)) return run_two(choose(Operation::f16_to_f32), choose(to_bf16), src, dst, count);
+  if (is(DType::float16, DType::bfloat16))
+    return run_two(choose(Operation::f16_to_f32), choose(to_bf16), src, dst, count);
 
   with_dtype(from, [&](auto from_constant) {
     with_dtype(to, [&](auto to_constant) {

@@ -14,7 +14,8 @@ template <__m256i (*encode)(__m256, __m256)>
 inline void narrow(const unsigned char* src, unsigned char* dst, std::int64_t count) {
   std::int64_t i = 0;
   for (; i + kStep <= count; i += kStep)
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(dst + 2 * i), encode(load_floats(src + 4 * i), load_floats(src + 4 * i + 32)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(dst + 2 * i),
+                        encode(load_floats(src + 4 * i), load_floats(src + 4 * i + 32)));
   if (i < count) {
     alignas(32) unsigned char from[4 * kStep] = {}, to[2 * kStep];
     __builtin_memcpy(from, src + 4 * i, static_cast<unsigned long>(4 * (count - i)));
@@ -28,7 +29,8 @@ inline void widen(const unsigned char* src, unsigned char* dst, std::int64_t cou
   constexpr std::int64_t kHalf = kStep / 2;
   std::int64_t i = 0;
   for (; i + kHalf <= count; i += kHalf)
-    _mm256_storeu_ps(reinterpret_cast<float*>(dst + 4 * i), decode(_mm_loadu_si128(reinterpret_cast<const __m128i*>(src + 2 * i))));
+    _mm256_storeu_ps(reinterpret_cast<float*>(dst + 4 * i),
+                     decode(_mm_loadu_si128(reinterpret_cast<const __m128i*>(src + 2 * i))));
   if (i < count) {
     alignas(32) unsigned char from[2 * kHalf] = {}, to[4 * kHalf];
     __builtin_memcpy(from, src + 2 * i, static_cast<unsigned long>(2 * (count - i)));

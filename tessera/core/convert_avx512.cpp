@@ -12,7 +12,8 @@ template <__m256i (*encode)(__m512)>
 inline void narrow(const unsigned char* src, unsigned char* dst, std::int64_t count) {
   std::int64_t i = 0;
   for (; i + kStep <= count; i += kStep)
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(dst + 2 * i), encode(_mm512_loadu_ps(reinterpret_cast<const float*>(src + 4 * i))));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(dst + 2 * i),
+                        encode(_mm512_loadu_ps(reinterpret_cast<const float*>(src + 4 * i))));
   if (i < count) {
     const auto rest = static_cast<__mmask16>((1u << (count - i)) - 1);
     _mm256_mask_storeu_epi16(dst + 2 * i, rest, encode(_mm512_maskz_loadu_ps(rest, src + 4 * i)));
@@ -23,7 +24,8 @@ template <__m512 (*decode)(__m256i)>
 inline void widen(const unsigned char* src, unsigned char* dst, std::int64_t count) {
   std::int64_t i = 0;
   for (; i + kStep <= count; i += kStep)
-    _mm512_storeu_ps(reinterpret_cast<float*>(dst + 4 * i), decode(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(src + 2 * i))));
+    _mm512_storeu_ps(reinterpret_cast<float*>(dst + 4 * i),
+                     decode(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(src + 2 * i))));
   if (i < count) {
     const auto rest = static_cast<__mmask16>((1u << (count - i)) - 1);
     _mm512_mask_storeu_ps(dst + 4 * i, rest, decode(_mm256_maskz_loadu_epi16(rest, src + 2 * i)));

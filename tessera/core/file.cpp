@@ -124,7 +124,8 @@ std::string read_text_file(const fs::path& path, std::uint64_t max_bytes) {
   return text;
 }
 
-void write_file_atomically(const fs::path& path, std::span<const std::byte> bytes, Directories directories) {
+void write_file_atomically(const fs::path& path, std::span<const std::span<const std::byte>> pieces,
+                           Directories directories) {
   check(path.has_filename(), Code::invalid_argument, "cannot write '{}': it names no file", path.string());
   std::error_code ignored;
   fs::path target = path;
@@ -132,6 +133,8 @@ void write_file_atomically(const fs::path& path, std::span<const std::byte> byte
     if (fs::path followed = fs::weakly_canonical(target, ignored); !ignored) target = std::move(followed);
   }
   check(!fs::is_directory(target, ignored), Code::io, "cannot write {}: it is a directory", path.string());
+  check(!fs::exists(target, ignored) || fs::is_regular_file(target, ignored), Code::io,
+        "cannot write {}: it exists and is not a regular file", path.string());
   if (directories == Directories::create && target.has_parent_path()) {
     std::error_code error;
     fs::create_directories(target.parent_path(), error);
@@ -143,7 +146,7 @@ void write_file_atomically(const fs::path& path, std::span<const std::byte> byte
   if (file.get() < 0) fail_os("write", path, errno);
   TemporaryFile temporary(temporary_name);
   if (::fchmod(file.get(), mode_for(target, file.get())) != 0) fail_os("write", path, errno);
-  write_all(file.get(), bytes, path);
+  for (const std::span<const std::byte> piece : pieces) write_all(file.get(), piece, path);
   if (::fsync(file.get()) != 0) fail_os("write", path, errno);
   if (!file.close()) fail_os("write", path, errno);
   if (::rename(temporary.path().c_str(), target.c_str()) != 0) fail_os("write", path, errno);
@@ -153,6 +156,10 @@ void write_file_atomically(const fs::path& path, std::span<const std::byte> byte
   const fs::path directory = target.has_parent_path() ? target.parent_path() : fs::path(".");
   const Descriptor parent(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (parent.get() >= 0) static_cast<void>(::fsync(parent.get()));
+}
+
+void write_file_atomically(const fs::path& path, std::span<const std::byte> bytes, Directories directories) {
+  write_file_atomically(path, std::span<const std::span<const std::byte>>(&bytes, 1), directories);
 }
 
 void write_file_atomically(const fs::path& path, std::string_view text, Directories directories) {

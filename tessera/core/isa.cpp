@@ -61,7 +61,8 @@ Isa detect() {
   if ((states & kYmm) != kYmm || !has(seven.ebx, {5 /* avx2 */, 8 /* bmi2 */})) return Isa::portable;
   if ((states & kZmm) != kZmm || !has(seven.ebx, {16 /* f */, 17 /* dq */, 28 /* cd */, 30 /* bw */, 31 /* vl */}))
     return Isa::avx2;
-  const bool amx = has(seven.edx, {22 /* bf16 */, 24 /* tile */, 25 /* int8 */}) && has(seven_one.eax, {5 /* avx512_bf16 */});
+  const bool amx =
+      has(seven.edx, {22 /* bf16 */, 24 /* tile */, 25 /* int8 */}) && has(seven_one.eax, {5 /* avx512_bf16 */});
   if ((states & kTiles) != kTiles || !amx || !may_use_tile_data()) return Isa::avx512;
   return Isa::amx;
 }
@@ -72,7 +73,8 @@ Isa detect() { return Isa::portable; }
 
 void check_usable(Isa isa, std::string_view who) {
   check(isa <= host_isa(), Code::unsupported, Hint{"use a lower one or leave it out"},
-        "{} asks for the instruction set '{}', but this machine has no more than '{}'", who, name(isa), name(host_isa()));
+        "{} asks for the instruction set '{}', but this machine has no more than '{}'", who, name(isa),
+        name(host_isa()));
 }
 
 Isa from_environment() {

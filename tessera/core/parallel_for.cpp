@@ -16,6 +16,7 @@
 #include <optional>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #if defined(__linux__)
 #include <sched.h>
@@ -75,14 +76,16 @@ std::optional<double> quota_v2(const fs::path& dir) {
 
 // -1 means no limit.
 std::optional<double> quota_v1(const fs::path& dir) {
-  const std::optional<std::string> time = first_line(dir / "cpu.cfs_quota_us"), period = first_line(dir / "cpu.cfs_period_us");
+  const std::optional<std::string> time = first_line(dir / "cpu.cfs_quota_us"),
+                                   period = first_line(dir / "cpu.cfs_period_us");
   if (!time || !period) return std::nullopt;
   return quota(number(*time), number(*period));
 }
 
 // The smallest quota from the process's own group up to the root of the mount: each level limits those below it. Inside
 // a container the group's path may not exist under the mount; then only the levels that do exist count.
-std::optional<double> smallest_quota(const fs::path& mount, const std::string& group, std::optional<double> (*read)(const fs::path&)) {
+std::optional<double> smallest_quota(const fs::path& mount, const std::string& group,
+                                     std::optional<double> (*read)(const fs::path&)) {
   std::optional<double> smallest;
   fs::path at = fs::path(group).relative_path();
   for (;;) {
@@ -130,8 +133,8 @@ int from_environment() {
   const char* end = text + std::strlen(text);
   const auto [stop, error] = std::from_chars(text, end, threads);
   check(error == std::errc{} && stop == end && threads >= 1 && threads <= kMaxThreads, Code::invalid_argument,
-        Hint{"leave it out to use every CPU this process may use"}, "TESSERA_THREADS='{}' is no number from 1 to {}", text,
-        kMaxThreads);
+        Hint{"leave it out to use every CPU this process may use"}, "TESSERA_THREADS='{}' is no number from 1 to {}",
+        text, kMaxThreads);
   return threads;
 }
 
@@ -143,14 +146,28 @@ struct InsideGuard {
   ~InsideGuard() { t_inside = false; }
 };
 
+// Calls work once on each of so many threads, the caller's included. It must not throw.
+void run_on_threads(int threads, FunctionRef<void()> work) {
+#if defined(__SANITIZE_THREAD__)
+  // The thread sanitizer does not see the barriers inside GNU OpenMP and would take every region for a race.
+  std::vector<std::thread> others;
+  for (int i = 1; i < threads; ++i) others.emplace_back(work);
+  work();
+  for (std::thread& other : others) other.join();
+#else
+#pragma omp parallel num_threads(threads)
+  work();
+#endif
+}
+
 }  // namespace
 
 ThreadCount count_threads(int cpus, const fs::path& root) {
   const std::optional<Quota> limit = cgroup_quota(root);
   if (!limit) return {std::max(1, cpus), fmt::format("affinity mask allows {} CPUs, no cgroup quota", cpus)};
   const int by_quota = static_cast<int>(std::clamp(std::ceil(limit->cpus), 1.0, double{kMaxThreads}));
-  return {std::clamp(cpus, 1, by_quota),
-          fmt::format("affinity mask allows {} CPUs, cgroup v{} quota allows {:.4g}", cpus, limit->version, limit->cpus)};
+  return {std::clamp(cpus, 1, by_quota), fmt::format("affinity mask allows {} CPUs, cgroup v{} quota allows {:.4g}",
+                                                     cpus, limit->version, limit->cpus)};
 }
 
 int hardware_threads() { return hardware().count; }
@@ -162,8 +179,8 @@ int max_threads() {
 }
 
 void set_max_threads(int threads) {
-  check(threads >= 0 && threads <= kMaxThreads, Code::invalid_argument, "cannot use {} threads, only 1 to {} (0: default)",
-        threads, kMaxThreads);
+  check(threads >= 0 && threads <= kMaxThreads, Code::invalid_argument,
+        "cannot use {} threads, only 1 to {} (0: default)", threads, kMaxThreads);
   g_set_threads.store(threads, std::memory_order_relaxed);
 }
 
@@ -185,8 +202,7 @@ void parallel_for(std::int64_t n, std::int64_t grain, FunctionRef<void(std::int6
   std::atomic<std::int64_t> next{0};
   std::atomic<bool> failed{false};
   std::exception_ptr error;
-#pragma omp parallel num_threads(threads)
-  {
+  run_on_threads(threads, [&] {
     const InsideGuard inside;
     for (;;) {
       const std::int64_t i = next.fetch_add(1, std::memory_order_relaxed);
@@ -201,7 +217,7 @@ void parallel_for(std::int64_t n, std::int64_t grain, FunctionRef<void(std::int6
         if (!failed.exchange(true)) error = std::current_exception();
       }
     }
-  }
+  });
   if (error) std::rethrow_exception(error);
 }
 

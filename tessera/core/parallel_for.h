@@ -33,7 +33,8 @@ TSR_API void set_max_threads(int threads);  // 0 returns to the default
 // long. Ranges run in any order on up to max_threads() threads; inline, as one range, when that is one thread or one
 // grain, or inside another parallel_for. When bodies throw, the first exception reaches the caller and ranges not yet
 // begun are left out.
-TSR_API void parallel_for(std::int64_t n, std::int64_t grain, FunctionRef<void(std::int64_t begin, std::int64_t end)> body);
+TSR_API void parallel_for(std::int64_t n, std::int64_t grain,
+                          FunctionRef<void(std::int64_t begin, std::int64_t end)> body);
 
 // The count for a given affinity mask and the cgroup files under `root` (root/proc/self/cgroup, root/sys/fs/cgroup).
 TSR_API ThreadCount count_threads(int affinity_cpus, const std::filesystem::path& root);

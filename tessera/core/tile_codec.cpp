@@ -82,7 +82,8 @@ bool is_aligned(const void* at) { return reinterpret_cast<std::uintptr_t>(at) % 
 // Calls body(row of tiles, first tile, number of tiles) for pieces of rows of tiles, on many threads.
 template <class Body>
 void for_each_run(const Job& job, Body body) {
-  const std::int64_t across = ceil_div(job.extent.width, job.tile.width), down = ceil_div(job.extent.height, job.tile.height);
+  const std::int64_t across = ceil_div(job.extent.width, job.tile.width),
+                     down = ceil_div(job.extent.height, job.tile.height);
   if (across == 0 || down == 0) return;
   const std::int64_t grain = std::max<std::int64_t>(1, kGrainBytes / (job.tile.elements() * job.element_bytes));
   parallel_for(across * down, grain, [&](std::int64_t begin, std::int64_t end) {
@@ -113,7 +114,8 @@ struct alignas(64) Scratch {
 };
 
 void matrix_to_tiles(const Job& job, const unsigned char* x, unsigned char* out) {
-  const std::int64_t row_bytes = job.extent.width * job.element_bytes, scratch_row_bytes = std::int64_t{job.tile.width} * job.element_bytes;
+  const std::int64_t row_bytes = job.extent.width * job.element_bytes,
+                     scratch_row_bytes = std::int64_t{job.tile.width} * job.element_bytes;
   const std::int64_t across = ceil_div(job.extent.width, job.tile.width);
   const Offsets offsets = block_offsets(job.tile, row_bytes, job.element_bytes);
   const Offsets scratch_offsets = block_offsets(job.tile, scratch_row_bytes, job.element_bytes);
@@ -147,12 +149,13 @@ void matrix_to_tiles(const Job& job, const unsigned char* x, unsigned char* out)
 }
 
 void tiles_to_matrix(const Job& job, const unsigned char* in, unsigned char* y) {
-  const std::int64_t row_bytes = job.extent.width * job.element_bytes, scratch_row_bytes = std::int64_t{job.tile.width} * job.element_bytes;
+  const std::int64_t row_bytes = job.extent.width * job.element_bytes,
+                     scratch_row_bytes = std::int64_t{job.tile.width} * job.element_bytes;
   const std::int64_t across = ceil_div(job.extent.width, job.tile.width);
   const Offsets offsets = block_offsets(job.tile, row_bytes, job.element_bytes);
   const Offsets scratch_offsets = block_offsets(job.tile, scratch_row_bytes, job.element_bytes);
-  const bool stream = row_bytes * job.extent.height >= kStreamBytes && is_aligned(y) && row_bytes % kStreamAlignment == 0 &&
-                      scratch_row_bytes % kStreamAlignment == 0;
+  const bool stream = row_bytes * job.extent.height >= kStreamBytes && is_aligned(y) &&
+                      row_bytes % kStreamAlignment == 0 && scratch_row_bytes % kStreamAlignment == 0;
   for_each_run(job, [&](std::int64_t row, std::int64_t column, std::int64_t count) {
     TileRun run = make_run(job, offsets);
     unsigned char* corner = y + row * job.tile.height * row_bytes + column * run.matrix_step_bytes;
@@ -189,22 +192,26 @@ std::int64_t covering_bytes(Extent2d extent, const Tile& tile, std::int64_t tile
   std::int64_t bytes = 0;
   if (__builtin_mul_overflow(tiles_along(extent.height, tile.height), tiles_along(extent.width, tile.width), &bytes) ||
       __builtin_mul_overflow(bytes, std::max<std::int64_t>(tile_bytes, std::int64_t{4} * tile.elements()), &bytes))
-    fail(Code::invalid_argument, "a matrix of {} x {} elements has more bytes in tiles than 63 bits can count", extent.height,
-         extent.width);
+    fail(Code::invalid_argument, "a matrix of {} x {} elements has more bytes in tiles than 63 bits can count",
+         extent.height, extent.width);
   return tiles_along(extent.height, tile.height) * tiles_along(extent.width, tile.width) * tile_bytes;
 }
 
 Job job_for(Extent2d extent, int matrix_element_bytes, DType dtype, const Tile& tile, std::string_view operation) {
   const std::int64_t bytes = tessera::tile_bytes(tile, dtype);
   covering_bytes(extent, tile, bytes);
-  return {extent, tile, matrix_element_bytes, bytes, is_block_float(dtype) ? exponent_section_bytes(tile) : 0,
+  return {extent,
+          tile,
+          matrix_element_bytes,
+          bytes,
+          is_block_float(dtype) ? exponent_section_bytes(tile) : 0,
           kKernels[chosen_index(operation)]};
 }
 
 // An unsigned type with as many bytes, since tilize() does not care what elements mean.
 DType dtype_of_size(int bytes) {
-  check(bytes == 1 || bytes == 2 || bytes == 4, Code::invalid_argument, "elements of {} bytes cannot be put in tiles, only 1, 2 or 4",
-        bytes);
+  check(bytes == 1 || bytes == 2 || bytes == 4, Code::invalid_argument,
+        "elements of {} bytes cannot be put in tiles, only 1, 2 or 4", bytes);
   return bytes == 1 ? DType::uint8 : bytes == 2 ? DType::uint16 : DType::uint32;
 }
 
@@ -218,8 +225,8 @@ std::string_view pack_operation(DType dtype, Rounding rounding) {
     case DType::bfloat4_b: return host ? "pack_bfp4_host" : "pack_bfp4_packer";
     default: break;
   }
-  fail(Code::invalid_argument, Hint{"convert() to an integer type first, then tilize()"}, "float32 values cannot be packed as {}",
-       name(dtype));
+  fail(Code::invalid_argument, Hint{"convert() to an integer type first, then tilize()"},
+       "float32 values cannot be packed as {}", name(dtype));
 }
 
 std::string_view unpack_operation(DType dtype) {
@@ -231,7 +238,8 @@ std::string_view unpack_operation(DType dtype) {
     case DType::bfloat4_b: return "unpack_bfp4";
     default: break;
   }
-  fail(Code::invalid_argument, Hint{"untilize() first, then convert()"}, "{} cannot be unpacked to float32 values", name(dtype));
+  fail(Code::invalid_argument, Hint{"untilize() first, then convert()"}, "{} cannot be unpacked to float32 values",
+       name(dtype));
 }
 
 const unsigned char* bytes_of(const void* at) { return static_cast<const unsigned char*>(at); }

@@ -22,7 +22,8 @@ TSR_API std::int64_t tiled_bytes(Extent2d extent, DType dtype, const Tile& tile)
 
 // A row-major float32 matrix to tiles of any floating dtype, zero-padded up to whole tiles; the padding takes part in
 // the last blocks. Writes tiled_bytes() bytes.
-TSR_API void pack_tiles(const float* x, Extent2d extent, DType dtype, const Tile& tile, Rounding rounding, std::byte* out);
+TSR_API void pack_tiles(const float* x, Extent2d extent, DType dtype, const Tile& tile, Rounding rounding,
+                        std::byte* out);
 // The way back; the padding is dropped. Reads tiled_bytes() bytes.
 TSR_API void unpack_tiles(const std::byte* in, Extent2d extent, DType dtype, const Tile& tile, float* y);
 

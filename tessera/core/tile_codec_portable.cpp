@@ -59,7 +59,8 @@ void unpack_block_float(const TileRun& run) {
     Block block;
     block.exponent = tile[b];
     for (std::size_t i = 0; i < block.codes.size(); ++i)
-      block.codes[i] = dtype == DType::bfloat8_b ? codes[i] : static_cast<std::uint8_t>((codes[i / 2] >> (i % 2 * 4)) & 15);
+      block.codes[i] =
+          dtype == DType::bfloat8_b ? codes[i] : static_cast<std::uint8_t>((codes[i / 2] >> (i % 2 * 4)) & 15);
     Floats values;
     decode_block(block, dtype, values);
     std::memcpy(y, values.data(), sizeof values);
@@ -89,21 +90,27 @@ void unpack_half(const TileRun& run) {
 template <int element_bytes>
 void to_tiles(const TileRun& run) {
   constexpr int kBytes = element_bytes * Block::kSize;
-  pack_blocks(run, [](const unsigned char* x, unsigned char* tile, int b) { std::memcpy(tile + b * kBytes, x, kBytes); });
+  pack_blocks(run,
+              [](const unsigned char* x, unsigned char* tile, int b) { std::memcpy(tile + b * kBytes, x, kBytes); });
 }
 
 template <int element_bytes>
 void from_tiles(const TileRun& run) {
   constexpr int kBytes = element_bytes * Block::kSize;
-  unpack_blocks(run, [](const unsigned char* tile, int b, unsigned char* y) { std::memcpy(y, tile + b * kBytes, kBytes); });
+  unpack_blocks(run,
+                [](const unsigned char* tile, int b, unsigned char* y) { std::memcpy(y, tile + b * kBytes, kBytes); });
 }
 
 }  // namespace
 
 void pack_bfp8_host_portable(const TileRun& run) noexcept { pack_block_float<DType::bfloat8_b, Rounding::host>(run); }
-void pack_bfp8_packer_portable(const TileRun& run) noexcept { pack_block_float<DType::bfloat8_b, Rounding::packer>(run); }
+void pack_bfp8_packer_portable(const TileRun& run) noexcept {
+  pack_block_float<DType::bfloat8_b, Rounding::packer>(run);
+}
 void pack_bfp4_host_portable(const TileRun& run) noexcept { pack_block_float<DType::bfloat4_b, Rounding::host>(run); }
-void pack_bfp4_packer_portable(const TileRun& run) noexcept { pack_block_float<DType::bfloat4_b, Rounding::packer>(run); }
+void pack_bfp4_packer_portable(const TileRun& run) noexcept {
+  pack_block_float<DType::bfloat4_b, Rounding::packer>(run);
+}
 void pack_bf16_host_portable(const TileRun& run) noexcept { pack_half<bfloat16_from_float_host>(run); }
 void pack_bf16_packer_portable(const TileRun& run) noexcept { pack_half<bfloat16_from_float_packer>(run); }
 void pack_f16_portable(const TileRun& run) noexcept { pack_half<float16_from_float>(run); }

@@ -1,8 +1,9 @@
 #include "tessera/io/npy.h"
 
 #include "tessera/core/error.h"
+#include "tessera/core/file.h"
 #include "tessera/io/internal/bytes.h"
-#include "tessera/io/internal/file.h"
+#include "tessera/io/internal/mapped_file.h"
 #include "tessera/io/internal/npy_header.h"
 
 #include <algorithm>
@@ -67,7 +68,7 @@ std::vector<std::byte> encode_npy(const NpyView& array) {
 void save_npy(const std::filesystem::path& path, const NpyView& array) {
   with_context("while writing " + path.string(), [&] {
     const std::vector<std::byte> header = io::encode_npy_header(array);
-    io::write_pieces_atomically(path, std::array<std::span<const std::byte>, 2>{header, array.data});
+    write_file_atomically(path, std::array<std::span<const std::byte>, 2>{header, array.data});
   });
 }
 

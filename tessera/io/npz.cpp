@@ -1,8 +1,9 @@
 #include "tessera/io/npz.h"
 
 #include "tessera/core/error.h"
+#include "tessera/core/file.h"
 #include "tessera/io/internal/bytes.h"
-#include "tessera/io/internal/file.h"
+#include "tessera/io/internal/mapped_file.h"
 #include "tessera/io/internal/npy_header.h"
 #include "tessera/io/internal/zip.h"
 
@@ -23,8 +24,9 @@ std::vector<std::pair<std::string, NpyView>> views_of(const NpzArrays& arrays) {
 template <class Consume>
 void encode_pieces(NamedViews arrays, Consume&& consume) {
   std::vector<std::vector<std::byte>> headers;
-  for (const auto& [key, array] : arrays)
-    headers.push_back(with_context("array " + io::in_quotes(key), [&] { return io::encode_npy_header(array); }));
+  for (const auto& named : arrays)
+    headers.push_back(
+        with_context("array " + io::in_quotes(named.first), [&] { return io::encode_npy_header(named.second); }));
   std::vector<io::ZipInput> members;
   for (std::size_t i = 0; i < arrays.size(); ++i)
     members.push_back({arrays[i].first + std::string(kSuffix), {headers[i], arrays[i].second.data}});
@@ -71,7 +73,7 @@ std::vector<std::byte> encode_npz(const NpzArrays& arrays) { return encode_npz(N
 
 void save_npz(const std::filesystem::path& path, NamedViews arrays) {
   with_context("while writing " + path.string(),
-               [&] { encode_pieces(arrays, [&](auto pieces) { io::write_pieces_atomically(path, pieces); }); });
+               [&] { encode_pieces(arrays, [&](auto pieces) { write_file_atomically(path, pieces); }); });
 }
 
 void save_npz(const std::filesystem::path& path, const NpzArrays& arrays) {

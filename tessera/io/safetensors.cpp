@@ -1,8 +1,9 @@
 #include "tessera/io/safetensors.h"
 
 #include "tessera/core/error.h"
+#include "tessera/core/file.h"
 #include "tessera/io/internal/bytes.h"
-#include "tessera/io/internal/file.h"
+#include "tessera/io/internal/mapped_file.h"
 #include "tessera/io/internal/safetensors_header.h"
 
 #include <algorithm>
@@ -160,7 +161,7 @@ void save_safetensors(const std::filesystem::path& path, std::span<const Safeten
   with_context("while writing " + path.string(), [&] {
     Output output = layout_safetensors(tensors, metadata);
     output.pieces.insert(output.pieces.begin(), output.head);
-    io::write_pieces_atomically(path, output.pieces);
+    write_file_atomically(path, output.pieces);
   });
 }
 

@@ -12,7 +12,7 @@ CoreRange::CoreRange(CoreCoord first, CoreCoord last) : start(first), end(last) 
   if (start.x < 0 || start.y < 0)
     fail(Code::invalid_argument, "core range [{} - {}] has a negative coordinate", start.to_string(), end.to_string());
   if (end.x < start.x || end.y < start.y)
-    fail(Code::invalid_argument, "Invalid core range for start_coord: {}, end_coord: {}: the end must not lie before the start",
+    fail(Code::invalid_argument, "core range [{} - {}] ends before it starts",
          start.to_string(), end.to_string());
 }
 
@@ -32,7 +32,7 @@ CoreRangeSet::CoreRangeSet(std::vector<CoreRange> ranges) : ranges_(std::move(ra
   for (std::size_t i = 0; i < ranges_.size(); ++i)
     for (std::size_t j = i + 1; j < ranges_.size(); ++j)
       if (ranges_[i].intersects(ranges_[j]))
-        fail(Code::invalid_argument, "Cannot create CoreRangeSet with specified core ranges because core ranges {} and {} overlap!",
+        fail(Code::invalid_argument, "core ranges {} and {} overlap, a CoreRangeSet holds every core once",
              ranges_[i].to_string(), ranges_[j].to_string());
 }
 
@@ -51,7 +51,7 @@ bool CoreRangeSet::contains(const CoreRange& range) const {
 }
 
 CoreRange CoreRangeSet::bounding_box() const {
-  check(!ranges_.empty(), Code::invalid_argument, "Cannot get bounding_box of an empty CoreRangeSet");
+  check(!ranges_.empty(), Code::invalid_argument, "an empty CoreRangeSet has no bounding box");
   CoreRange box = ranges_.front();
   for (const CoreRange& range : ranges_) {
     box.start = {std::min(box.start.x, range.start.x), std::min(box.start.y, range.start.y)};
@@ -166,13 +166,13 @@ std::vector<CoreRange> row_wise_ranges(CoreCoord start, std::int64_t count, int 
 
 CoreRangeSet num_cores_to_corerangeset(CoreCoord start, std::int64_t count, CoreGrid grid, bool row_wise) {
   if (start.x < 0 || start.y < 0 || start.x >= grid.x || start.y >= grid.y)
-    fail(Code::invalid_argument, "Start core {} must be within grid size x={}, y={}", start.to_string(), grid.x, grid.y);
+    fail(Code::invalid_argument, "start core {} is outside the grid of {} columns and {} rows", start.to_string(), grid.x, grid.y);
   const CoreCoord s = row_wise ? start : CoreCoord{start.y, start.x};
   const int columns = row_wise ? grid.x : grid.y;
   const int rows = row_wise ? grid.y : grid.x;
   const std::int64_t available = std::int64_t{rows - 1 - s.y} * columns + (columns - s.x);
   if (count > available)
-    fail(Code::invalid_argument, "Target number of cores {} is greater than total number of available cores {}", count, available);
+    fail(Code::invalid_argument, "{} cores were asked for, the grid has {} from the start core on", count, available);
   std::vector<CoreRange> ranges = row_wise_ranges(s, count, columns);
   if (!row_wise)
     for (CoreRange& range : ranges) range = transposed(range);
@@ -181,12 +181,12 @@ CoreRangeSet num_cores_to_corerangeset(CoreCoord start, std::int64_t count, Core
 
 CoreRangeSet num_cores_to_corerangeset_in_subcoregrids(CoreCoord start, std::int64_t count, const CoreRangeSet& subgrids,
                                                        bool row_wise) {
-  check(count > 0, Code::invalid_argument, "Target number of cores must be greater than 0, not {}", count);
+  check(count > 0, Code::invalid_argument, "{} cores were asked for, at least one is needed", count);
   const std::int64_t wanted = count;
   if (wanted > subgrids.num_cores())
-    fail(Code::invalid_argument, "Target number of cores {} is greater than total available cores {}", wanted, subgrids.num_cores());
+    fail(Code::invalid_argument, "{} cores were asked for, the set has {}", wanted, subgrids.num_cores());
   if (!subgrids.contains(start))
-    fail(Code::invalid_argument, "Start core must be inside sub_core_grids: {} is not in {}", start.to_string(), subgrids.to_string());
+    fail(Code::invalid_argument, "start core {} is not in {}", start.to_string(), subgrids.to_string());
   std::vector<CoreRange> ranges;
   bool started = false;
   for (const CoreRange& grid : subgrids.ranges()) {
@@ -212,7 +212,7 @@ CoreRangeSet num_cores_to_corerangeset_in_subcoregrids(CoreCoord start, std::int
   }
   if (count > 0)
     fail(Code::invalid_argument, Hint{"start at an earlier core: ranges before the start core are not used"},
-         "Failed to assign all {} requested cores: {} are missing after the last range of {}", wanted, count, subgrids.to_string());
+         "{} cores were asked for, and {} of them are missing after the last range of {}", wanted, count, subgrids.to_string());
   return CoreRangeSet(std::move(ranges));
 }
 

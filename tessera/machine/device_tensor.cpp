@@ -16,7 +16,7 @@ DeviceTensor DeviceTensor::allocate(const std::shared_ptr<Device>& device, const
   DeviceTensor t(device, spec);
   const BufferType type = spec.memory_config().buffer_type();
   check(type != BufferType::l1_small || spec.memory_config().is_sharded(), Code::invalid_argument,
-        "L1_SMALL only supports sharded allocations, not an INTERLEAVED tensor of shape {}", spec.logical_shape().to_string());
+        "L1_SMALL holds sharded tensors only, the tensor of shape {} is INTERLEAVED", spec.logical_shape().to_string());
   if (spec.num_pages() == 0) return t;
   BufferContents holds{fmt::format("{} {} {} {}", spec.logical_shape().to_string(), name(spec.dtype()), name(spec.layout()),
                                    name(spec.memory_config().layout())),

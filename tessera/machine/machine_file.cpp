@@ -119,9 +119,8 @@ std::vector<fs::path> machine_directories() {
     }
   }
   if (std::optional<fs::path> installed = installed_directory()) directories.push_back(std::move(*installed));
-#ifdef TESSERA_SOURCE_MACHINES
-  if (fs::is_directory(TESSERA_SOURCE_MACHINES, ignored)) directories.emplace_back(TESSERA_SOURCE_MACHINES);
-#endif
+  for (const std::string_view built_in : {TESSERA_SOURCE_MACHINES, TESSERA_PREFIX_MACHINES})
+    if (fs::is_directory(built_in, ignored)) directories.emplace_back(built_in);
   return directories;
 }
 

@@ -37,7 +37,7 @@ TSR_API Machine load_machine(std::string_view name_or_path);
 TSR_API std::vector<std::string> machine_names();
 
 // Where names are looked up, first hit wins: $TESSERA_MACHINES (directories separated by ':'), share/tessera/machines
-// of the installation that this library belongs to, the source tree it was built from.
+// of the installation that this library belongs to, the source tree it was built from, the prefix it was built for.
 TSR_API std::vector<std::filesystem::path> machine_directories();
 
 }  // namespace tessera

@@ -12,7 +12,7 @@ int bank_of(const CoreCoord& core, const BankGrid& banks, BufferType type) {
     fail(Code::invalid_argument,
          Hint{"take the grid from the device (compute_with_storage_grid_size() for L1, dram_grid_size() for DRAM); "
               "a harvested card has fewer cores than a whole one"},
-         "Invalid shard grid: shard core ({}, {}) has no {} bank on this device, which has {} of them", core.x, core.y, name(type),
+         "the shard grid names core ({}, {}), which has no {} bank on this device of {} banks", core.x, core.y, name(type),
          banks.count());
   return banks.index(core);
 }

@@ -28,7 +28,7 @@ bool rows_are_contiguous(const Dims& dims, const Dims& shard) {
 }
 
 void check_height(std::int64_t shards, std::int64_t cores) {
-  check(shards <= cores, Code::invalid_argument, "Number of shards along height {} must not exceed number of cores {}", shards, cores);
+  check(shards <= cores, Code::invalid_argument, "height sharding: {} shards along the height are more than the {} cores of the grid", shards, cores);
 }
 
 }  // namespace
@@ -44,20 +44,20 @@ Dims folded_dims(const Shape& padded, int rank) {
 void check_shard_is_tiles(const ShardSpec& shard, const Tile& tile) {
   check(shard.shape.height % tile.height == 0 && shard.shape.width % tile.width == 0, Code::invalid_argument,
         Hint{"round the shard up to whole tiles, or use ROW_MAJOR layout"},
-        "Physical shard shape ({}, {}) must be tile {} sized!", shard.shape.height, shard.shape.width, tile.to_string());
+        "the shard ({}, {}) is not made of whole tiles of {}", shard.shape.height, shard.shape.width, tile.to_string());
 }
 
 void check_shard_is_tiles(const NdShardSpec& shard, const Tile& tile) {
   const Shape& s = shard.shard_shape;
   check(s.rank() >= 2 && s[-1] % tile.width == 0 && s[-2] % tile.height == 0, Code::invalid_argument,
         Hint{"round the last two extents of the shard up to whole tiles"},
-        "Physical shard shape Shape({}) must be tile {} sized!", s.to_string(), tile.to_string());
+        "the shard {} is not made of whole tiles of {}", s.to_string(), tile.to_string());
 }
 
 void check_shard_fits(TensorMemoryLayout layout, const ShardSpec& shard, const Extent2d& physical) {
   const auto check_positive = [&] {
     check(shard.shape.height > 0 && shard.shape.width > 0, Code::invalid_argument,
-          "Shard shape must be greater than 0 in each sharded dim, got [{}, {}]", shard.shape.height, shard.shape.width);
+          "a shard of [{}, {}] holds nothing: both extents must be greater than 0", shard.shape.height, shard.shape.width);
   };
   const std::int64_t cores = shard.num_cores();
   const auto along_height = [&] { return ceil_div(physical.height, shard.shape.height); };
@@ -67,20 +67,20 @@ void check_shard_fits(TensorMemoryLayout layout, const ShardSpec& shard, const E
     if (shard.shape.height == 0 && shard.shape.width == 0) check_positive();
     check(shard.shape.width == physical.width, Code::invalid_argument,
           Hint{"a height shard holds whole rows: make it as wide as the padded tensor"},
-          "Shard width {} must match physical width {} for height sharded", shard.shape.width, physical.width);
+          "height sharding: the shard is {} wide, the padded tensor {}", shard.shape.width, physical.width);
     if (physical.width > 0) check_positive();
     check_height(along_height(), cores);
   } else if (layout == TensorMemoryLayout::width_sharded) {
     if (shard.shape.height == 0 && shard.shape.width == 0) check_positive();
     check(shard.shape.height == physical.height, Code::invalid_argument,
           Hint{"a width shard holds whole columns: make it as high as the padded tensor"},
-          "Shard height {} must match physical height {} for width sharded", shard.shape.height, physical.height);
+          "width sharding: the shard is {} high, the padded tensor {}", shard.shape.height, physical.height);
     if (physical.height > 0) check_positive();
-    check(along_width() <= cores, Code::invalid_argument, "Number of shards along width {} must not exceed number of cores {}",
+    check(along_width() <= cores, Code::invalid_argument, "width sharding: {} shards along the width are more than the {} cores of the grid",
           along_width(), cores);
   } else {
     check(shard.grid.ranges().size() == 1, Code::invalid_argument, Hint{"give one CoreRange"},
-          "Shard grid must be one full rectangular grid for block sharded, not {}", shard.grid.to_string());
+          "block sharding: the grid must be one rectangle of cores, not {}", shard.grid.to_string());
     check_positive();
     const CoreRange& grid = shard.grid.ranges().front();
     const bool row_major = shard.orientation == ShardOrientation::row_major;
@@ -88,11 +88,11 @@ void check_shard_fits(TensorMemoryLayout layout, const ShardSpec& shard, const E
     const int width_cores = row_major ? grid.columns() : grid.rows();
     const std::string_view order = row_major ? "row" : "column";
     check(along_height() <= height_cores, Code::invalid_argument,
-          "Number of shards along height {} must not exceed number of {} {} for {} major orientation!", along_height(),
-          row_major ? "rows" : "columns", height_cores, order);
+          "block sharding, {} major: {} shards along the height are more than the {} {} of the grid", order, along_height(),
+          height_cores, row_major ? "rows" : "columns");
     check(along_width() <= width_cores, Code::invalid_argument,
-          "Number of shards along width {} must not exceed number of {} {} for {} major orientation!", along_width(),
-          row_major ? "columns" : "rows", width_cores, order);
+          "block sharding, {} major: {} shards along the width are more than the {} {} of the grid", order, along_width(),
+          width_cores, row_major ? "columns" : "rows");
   }
 }
 
@@ -100,24 +100,24 @@ void check_shard_fits(const NdShardSpec& shard, const Shape& padded) {
   const Shape& s = shard.shard_shape;
   check(s.rank() >= 1, Code::invalid_argument, "a shard needs at least one dimension");
   for (std::int64_t d : s)
-    check(d > 0, Code::invalid_argument, "Shard shape must be greater than 0 in each sharded dim, got {}", s.to_string());
+    check(d > 0, Code::invalid_argument, "a shard of {} holds nothing: every extent must be greater than 0", s.to_string());
   check(s.rank() <= padded.rank(), Code::invalid_argument, Hint{"leave out leading extents of the shard"},
-        "Tensor shape rank ({}) can't be less than shard shape rank ({})!", padded.rank(), s.rank());
+        "a tensor of rank {} cannot have shards of rank {}", padded.rank(), s.rank());
   check(!shard.grid.empty(), Code::invalid_argument, "a sharded tensor needs at least one core, its grid is empty");
   if (shard.distribution != ShardDistribution::grid_2d) return;
-  check(s.rank() == 2, Code::invalid_argument, "2D grid distribution is only supported for 2D sharding, not for shards {}",
+  check(s.rank() == 2, Code::invalid_argument, "GRID_2D distribution deals shards of rank 2, not {}",
         s.to_string());
   check(shard.grid.ranges().size() == 1, Code::invalid_argument,
-        "2D grid distribution is only supported for one contiguous core grid, not {}", shard.grid.to_string());
+        "GRID_2D distribution needs one rectangle of cores, not {}", shard.grid.to_string());
   const Dims dims = folded_dims(padded, 2);
   const CoreRange& grid = shard.grid.ranges().front();
   const bool row_major = shard.orientation == ShardOrientation::row_major;
   const int height_cores = row_major ? grid.rows() : grid.columns();
   const int width_cores = row_major ? grid.columns() : grid.rows();
   check(ceil_div(dims[0], s[0]) <= height_cores, Code::invalid_argument,
-        "Number of shards along height must not exceed core grid height! {} shards, {} cores", ceil_div(dims[0], s[0]), height_cores);
+        "GRID_2D distribution: {} shards along the height are more than the {} cores there", ceil_div(dims[0], s[0]), height_cores);
   check(ceil_div(dims[1], s[1]) <= width_cores, Code::invalid_argument,
-        "Number of shards along width must not exceed core grid width! {} shards, {} cores", ceil_div(dims[1], s[1]), width_cores);
+        "GRID_2D distribution: {} shards along the width are more than the {} cores there", ceil_div(dims[1], s[1]), width_cores);
 }
 
 std::optional<Sharding2d> as_2d_sharding(const NdShardSpec& nd, const Shape& padded) {

@@ -40,7 +40,7 @@ Shape pad_rows(const Shape& shape, const MemoryConfig& config) {
   const std::optional<std::int64_t> width = shard_width(config);
   if (width && *width == 0) {
     check(config.layout() == TensorMemoryLayout::height_sharded, Code::invalid_argument,
-          "Row Major width alignment must be greater than 0; a sharded tensor takes it from the shard width (0)");
+          "a ROW_MAJOR tensor is padded to whole shards, so the shard width must be greater than 0");
   } else if (width) {
     dims.back() = round_up(dims.back(), *width);
   }
@@ -51,7 +51,7 @@ void check_has_shard_spec(const MemoryConfig& config) {
   const bool has = config.created_with_nd_shard_spec() ? config.nd_shard_spec().has_value() : config.shard_spec().has_value();
   check(has || !config.is_sharded(), Code::invalid_argument,
         Hint{"pass a ShardSpec, or derive one with TensorSpec.height_sharded, width_sharded or block_sharded"},
-        "MemoryConfig must have Shard Spec specified for sharded memory layout {}", name(config.layout()));
+        "a {} tensor needs a shard spec, and the memory config has none", name(config.layout()));
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ TensorSpec::TensorSpec(Shape shape, DType dtype, Layout layout, MemoryConfig mem
   check_tile(tile_);
   check(layout_ == Layout::tile || tile_ == Tile{}, Code::invalid_argument,
         Hint{"use TILE layout, or leave the tile out"},
-        "ROW_MAJOR layout with a custom tile configuration {} is not supported", tile_.to_string());
+        "a ROW_MAJOR tensor has no tiles, but a tile of {} was given", tile_.to_string());
   check_has_shard_spec(memory_config_);
   const bool nd = memory_config_.created_with_nd_shard_spec();
   if (memory_config_.is_sharded() && layout_ == Layout::tile) {
@@ -72,7 +72,7 @@ TensorSpec::TensorSpec(Shape shape, DType dtype, Layout layout, MemoryConfig mem
   if (memory_config_.is_sharded() && !nd) check_shard_fits(memory_config_.layout(), *memory_config_.shard_spec(), physical());
   check(layout_ == Layout::tile || !is_block_float(dtype_), Code::invalid_argument,
         Hint{"use TILE layout: 16 values of a face row share one exponent"},
-        "Only TILE layout is supported for {} dtype, which is a block float", name(dtype_));
+        "{} exists only in TILE layout", name(dtype_));
   if (memory_config_.is_sharded()) {
     if (nd) {
       const NdShardSpec& shard = *memory_config_.nd_shard_spec();
@@ -83,7 +83,7 @@ TensorSpec::TensorSpec(Shape shape, DType dtype, Layout layout, MemoryConfig mem
     } else {
       const ShardSpec& shard = *memory_config_.shard_spec();
       check(padded_shape_.rank() > 1 || shard.shape.height == 1, Code::invalid_argument,
-            "Shard shape must be 1D for 1D tensor: a shard of ({}, {}) has {} rows, the tensor {} has one", shard.shape.height,
+            "the shard ({}, {}) has {} rows, but the tensor {} has one dimension and so one row", shard.shape.height,
             shard.shape.width, shard.shape.height, logical_shape_.to_string());
       memory_config_ = memory_config_.with_shard_specs(memory_config_.layout(), shard,
                                                        as_nd_sharding(memory_config_.layout(), shard));
@@ -166,7 +166,7 @@ TensorSpec TensorSpec::width_sharded(const CoreRangeSet& grid, ShardOrientation 
 
 TensorSpec TensorSpec::block_sharded(const CoreRangeSet& grid, ShardOrientation orientation) const {
   check_can_derive_shards(*this, grid);
-  check(grid.ranges().size() == 1, Code::invalid_argument, "Block sharding requires a single CoreRange, not {}", grid.to_string());
+  check(grid.ranges().size() == 1, Code::invalid_argument, "block sharding: give one rectangle of cores, not {}", grid.to_string());
   const TensorSpec whole = with_memory_config(MemoryConfig(TensorMemoryLayout::interleaved, memory_config_.buffer_type()));
   const Extent2d e = whole.physical();
   const CoreRange& range = grid.ranges().front();

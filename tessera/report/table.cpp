@@ -60,14 +60,9 @@ std::string one_line(std::string text) {
   return text;
 }
 
-void append_padded(std::string& out, const std::string& text, int width, Align align, bool last) {
+void append_padded(std::string& out, const std::string& text, int width, Align align) {
   const std::string padding(static_cast<std::size_t>(std::max(0, width - display_width(text))), ' ');
-  if (align == Align::right) {
-    out += padding + text;
-  } else {
-    out += text;
-    if (!last) out += padding;
-  }
+  out += align == Align::right ? padding + text : text + padding;
 }
 
 std::string csv_field(std::string_view text) {
@@ -166,8 +161,9 @@ std::string render_text(const Table& table) {
   for (std::size_t n = 0; n < lines.size(); ++n) {
     for (std::size_t i = 0; i < count; ++i) {
       if (i > 0) out += "  ";
-      append_padded(out, lines[n][i], widths[i], table.columns()[i].align, i + 1 == count);
+      append_padded(out, lines[n][i], widths[i], table.columns()[i].align);
     }
+    out.erase(out.find_last_not_of(' ') + 1);  // what pads the last column is of no use
     out += '\n';
     if (n > 0) continue;
     for (std::size_t i = 0; i < count; ++i)

@@ -21,9 +21,10 @@ struct Group {
   Tile tile;
 };
 
-constexpr Group kGroups[] = {{"s32x32", {32, 32}},    {"s64x96", {32, 32}},    {"s17x45", {32, 32}},   {"tile16x32", {16, 32}},
-                             {"tile32x16", {32, 16}}, {"tile16x16", {16, 16}}, {"tile8x32", {8, 32}},  {"tile4x32", {4, 32}},
-                             {"tile2x32", {2, 32}},   {"tile1x32", {1, 32}}};
+constexpr Group kGroups[] = {{"s32x32", {32, 32}},    {"s64x96", {32, 32}},    {"s17x45", {32, 32}},
+                             {"tile16x32", {16, 32}}, {"tile32x16", {32, 16}}, {"tile16x16", {16, 16}},
+                             {"tile8x32", {8, 32}},   {"tile4x32", {4, 32}},   {"tile2x32", {2, 32}},
+                             {"tile1x32", {1, 32}}};
 
 struct Kind {
   const char* name;
@@ -47,10 +48,12 @@ TEST_P(BlockFloatGolden, TilesAndValuesAreThoseOfTtnn) {
       for (std::int64_t c = 0; c < input.shape[0]; ++c, ++pairs) {
         std::vector<std::byte> tiles(static_cast<std::size_t>(packed.slice_size()), std::byte{0xA5});
         pack_tiles(input.slice(c), extent, kind.dtype, group.tile, Rounding::host, tiles.data());
-        EXPECT_EQ(std::memcmp(tiles.data(), packed.slice(c), tiles.size()), 0) << stem << " " << kind.name << " case " << c;
+        EXPECT_EQ(std::memcmp(tiles.data(), packed.slice(c), tiles.size()), 0)
+            << stem << " " << kind.name << " case " << c;
         std::vector<float> y(static_cast<std::size_t>(extent.area()), -1.0f);
         unpack_tiles(tiles.data(), extent, kind.dtype, group.tile, y.data());
-        EXPECT_EQ(std::memcmp(y.data(), out.slice(c), y.size() * sizeof(float)), 0) << stem << " " << kind.name << " case " << c;
+        EXPECT_EQ(std::memcmp(y.data(), out.slice(c), y.size() * sizeof(float)), 0)
+            << stem << " " << kind.name << " case " << c;
       }
     }
   }
@@ -93,7 +96,8 @@ TEST(BlockFloatDefinition, DecodesEveryCodeAsTtnn) {
     for (int exponent = 0; exponent < 256; ++exponent)
       for (int first = 0; first < codes; first += Block::kSize) {
         Block block{static_cast<std::uint8_t>(exponent), {}};
-        for (int i = 0; i < Block::kSize; ++i) block.codes[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(first + i);
+        for (int i = 0; i < Block::kSize; ++i)
+          block.codes[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(first + i);
         std::array<float, Block::kSize> y;
         decode_block(block, kind.dtype, y);
         for (int i = 0; i < Block::kSize; ++i)

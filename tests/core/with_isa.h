@@ -4,7 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <string>
+
+namespace tessera {
+inline void PrintTo(Isa isa, std::ostream* out) { *out << name(isa); }
+}  // namespace tessera
 
 namespace tessera::testing {
 
@@ -19,6 +24,6 @@ inline std::string isa_name(const ::testing::TestParamInfo<Isa>& info) { return 
 
 }  // namespace tessera::testing
 
-#define TESSERA_FOR_EACH_ISA(Suite)                                                                      \
+#define TESSERA_FOR_EACH_ISA(Suite)                                                                     \
   INSTANTIATE_TEST_SUITE_P(Isa, Suite, ::testing::ValuesIn(usable_isas().begin(), usable_isas().end()), \
                            ::tessera::testing::isa_name)

@@ -31,7 +31,9 @@ inline __m256i bfloat16_packer(__m256 x) {
 }
 
 // 16 results from two halves of a block.
-inline __m256i join(__m256i low, __m256i high) { return _mm256_permute4x64_epi64(_mm256_packus_epi32(low, high), 0xD8); }
+inline __m256i join(__m256i low, __m256i high) {
+  return _mm256_permute4x64_epi64(_mm256_packus_epi32(low, high), 0xD8);
+}
 
 inline __m128i float16(__m256 x) { return _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 

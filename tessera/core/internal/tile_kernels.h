@@ -12,15 +12,15 @@ namespace tessera {
 struct TileRun {
   const unsigned char* src;
   unsigned char* dst;
-  const std::int64_t* offsets;    // bytes from a tile's corner in the matrix to each of its blocks
-  std::int64_t tiles;             // tiles in the run
-  std::int64_t matrix_step_bytes; // from one tile's corner in the matrix to the next
-  std::int64_t tile_bytes;        // from one tile in memory to the next
-  std::int64_t exponent_bytes;    // block floats: the section ahead of the codes
-  int blocks;                     // blocks per tile: 1, 2, 4, ... 64
-  int face_blocks;                // blocks per face: 1, 2, 4, 8 or 16
-  int faces_across;               // faces side by side: 1 or 2
-  bool stream;                    // write past the caches; every block is aligned for it
+  const std::int64_t* offsets;     // bytes from a tile's corner in the matrix to each of its blocks
+  std::int64_t tiles;              // tiles in the run
+  std::int64_t matrix_step_bytes;  // from one tile's corner in the matrix to the next
+  std::int64_t tile_bytes;         // from one tile in memory to the next
+  std::int64_t exponent_bytes;     // block floats: the section ahead of the codes
+  int blocks;                      // blocks per tile: 1, 2, 4, ... 64
+  int face_blocks;                 // blocks per face: 1, 2, 4, 8 or 16
+  int faces_across;                // faces side by side: 1 or 2
+  bool stream;                     // write past the caches; every block is aligned for it
 };
 
 #define K(operation, isa, description) void operation##_##isa(const TileRun& run) noexcept;

@@ -7,8 +7,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -16,6 +14,8 @@ namespace tessera::internal {
 namespace {
 
 const std::vector<std::string> kTopLevel = {"name", "title", "family", "inherits", "source", "sources"};
+
+}  // namespace
 
 // In the words of a TOML file rather than of the parser's types.
 std::string_view type_name(const toml::node& node) {
@@ -33,10 +33,6 @@ std::string_view type_name(const toml::node& node) {
   }
   return "nothing";
 }
-
-std::string list_text(std::span<const double> numbers) { return fmt::format("{}", fmt::join(numbers, ", ")); }
-
-}  // namespace
 
 void fail_with_problems(const std::string& path, std::vector<Problem> problems) {
   std::stable_sort(problems.begin(), problems.end(), [&](const Problem& a, const Problem& b) {
@@ -154,28 +150,29 @@ std::optional<FieldReader::Found> FieldReader::find(std::string_view key, bool r
 std::optional<FieldReader::Found> FieldReader::open_value(const Document& document, const toml::node& node,
                                                           std::string_view key) {
   static const std::vector<std::string> kKeys = {"value", "source", "kind", "note"};
-  Found found{&document, &node, {}, {}, {}, &node};
-  const auto text_at = [&](const toml::table& table, std::string_view name, std::string& out) {
+  Found found{&document, &node, {}, {}, {}, &node, &node};
+  const auto read_text = [&](const toml::table& table, std::string_view name, std::string& out) -> const toml::node* {
     const toml::node* text = table.get(name);
-    if (!text) return;
-    if (text->is_string()) {
+    if (text && text->is_string()) {
       out = text->as_string()->get();
-      found.at = text;
-    } else {
-      add_problem(document, text->source(), fmt::format("'{}' must be text, not {}", name, type_name(*text)));
+      return text;
     }
+    if (text) add_problem(document, text->source(), fmt::format("'{}' must be text, not {}", name, type_name(*text)));
+    return nullptr;
   };
-  text_at(document.root, "source", found.source);
-  text_at(*document.root[group_].as_table(), "source", found.source);
-  found.at = &node;
+  const auto read_source = [&](const toml::table& table) {
+    if (const toml::node* at = read_text(table, "source", found.source)) found.source_at = at;
+  };
+  read_source(document.root);
+  read_source(*document.root[group_].as_table());
   if (const toml::table* table = node.as_table()) {
     for (const auto& [inner, ignored] : *table)
       if (std::find(kKeys.begin(), kKeys.end(), inner.str()) == kKeys.end())
         add_problem(document, inner.source(),
                     fmt::format("unknown key '{}' in '{}'{}", inner.str(), key, did_you_mean(inner.str(), kKeys)));
-    text_at(*table, "note", found.note);
-    text_at(*table, "kind", found.kind);
-    text_at(*table, "source", found.source);
+    read_source(*table);
+    read_text(*table, "note", found.note);
+    if (const toml::node* at = read_text(*table, "kind", found.kind)) found.kind_at = at;
     found.node = table->get("value");
     if (!found.node) {
       add_problem(document, node.source(), fmt::format("missing 'value' in '{}'", key));
@@ -187,7 +184,7 @@ std::optional<FieldReader::Found> FieldReader::open_value(const Document& docume
 
 std::optional<Source> FieldReader::source_of(const Found& found, std::string_view key) {
   if (found.source.empty()) {
-    add_problem(*found.document, found.at->source(),
+    add_problem(*found.document, found.source_at->source(),
                 fmt::format("'{}' has no source: write source = \"...\" in [{}] or beside the value", key, group_));
     return std::nullopt;
   }
@@ -200,7 +197,7 @@ std::optional<Source> FieldReader::source_of(const Found& found, std::string_vie
       if (!found.kind.empty()) {
         const std::optional<FigureKind> kind = parse_figure_kind(found.kind);
         if (!kind)
-          add_problem(*found.document, found.at->source(),
+          add_problem(*found.document, found.kind_at->source(),
                       fmt::format("'{}' is of kind '{}', which is none of measured, published, derived, assumed", key,
                                   found.kind));
         source.kind = kind.value_or(source.kind);
@@ -209,9 +206,8 @@ std::optional<Source> FieldReader::source_of(const Found& found, std::string_vie
     }
     for (const auto& entry : sources_[i]) known.push_back(entry.first);
   }
-  add_problem(*found.document, found.at->source(),
-              fmt::format("'{}' names the source '{}', which is not in [sources]{}", key, found.source,
-                          did_you_mean(found.source, known)));
+  add_problem(*found.document, found.source_at->source(),
+              fmt::format("the source '{}' is not in [sources]{}", found.source, did_you_mean(found.source, known)));
   return std::nullopt;
 }
 
@@ -220,196 +216,6 @@ void FieldReader::add_figure(const Found& found, std::string_view key, Figure::V
   if (const std::optional<Source> source = source_of(found, key))
     figures_.push_back(
         {group_, std::string(key), std::move(value), std::string(unit), source->kind, source->text, found.note});
-}
-
-bool FieldReader::obeys(double number, Rule rule, const Document& document, const toml::node& node,
-                        std::string_view key) {
-  const auto refuse = [&](std::string_view what) {
-    add_problem(document, node.source(), fmt::format("'{}' is {}, but it must be {}", key, number, what));
-    return false;
-  };
-  if (!std::isfinite(number)) return refuse("a finite number");
-  if (rule == Rule::not_negative && number < 0) return refuse("0 or more");
-  if (rule == Rule::positive && number <= 0) return refuse("more than 0");
-  if (rule == Rule::power_of_two && (number < 1 || std::exp2(std::round(std::log2(number))) != number))
-    return refuse("a power of two");
-  return true;
-}
-
-std::optional<double> FieldReader::real(const Document& document, const toml::node& node, std::string_view key,
-                                        Rule rule) {
-  const std::optional<double> number = node.is_number() ? node.value<double>() : std::nullopt;
-  if (!number) {
-    add_problem(document, node.source(), fmt::format("'{}' must be a number, not {}", key, type_name(node)));
-    return std::nullopt;
-  }
-  return obeys(*number, rule, document, node, key) ? number : std::nullopt;
-}
-
-std::optional<std::int64_t> FieldReader::integer(const Found& found, std::string_view key, Rule rule) {
-  if (!found.node->is_integer()) {
-    add_problem(*found.document, found.node->source(),
-                fmt::format("'{}' must be a whole number, not {}", key, type_name(*found.node)));
-    return std::nullopt;
-  }
-  const std::int64_t number = found.node->as_integer()->get();
-  if (!obeys(static_cast<double>(number), rule, *found.document, *found.node, key)) return std::nullopt;
-  // Sizes are added and multiplied with counts; 2^48 (256 TiB) keeps all of that far from overflow.
-  if (number > (std::int64_t{1} << 48)) {
-    add_problem(*found.document, found.node->source(), fmt::format("'{}' is {}, which is beyond reason", key, number));
-    return std::nullopt;
-  }
-  return number;
-}
-
-std::optional<std::vector<double>> FieldReader::reals(const Found& found, std::string_view key, std::size_t count,
-                                                      Rule rule) {
-  const toml::array* array = found.node->as_array();
-  const std::string expected = count ? fmt::format("{} numbers", count) : "one or more numbers";
-  if (!array || (count ? array->size() != count : array->empty())) {
-    add_problem(*found.document, found.node->source(),
-                fmt::format("'{}' must be an array of {}, not {}", key, expected,
-                            array ? fmt::format("of {}", array->size()) : std::string(type_name(*found.node))));
-    return std::nullopt;
-  }
-  std::vector<double> numbers;
-  for (const toml::node& element : *array)
-    if (const std::optional<double> number = real(*found.document, element, key, rule)) numbers.push_back(*number);
-  if (numbers.size() != array->size()) return std::nullopt;
-  return numbers;
-}
-
-void FieldReader::value(std::string_view key, std::string& out) {
-  const std::optional<Found> found = find(key, true);
-  if (!found) return;
-  if (!found->node->is_string() || found->node->as_string()->get().empty()) {
-    add_problem(
-        *found->document, found->node->source(),
-        fmt::format("'{}' must be text, not {}", key, found->node->is_string() ? "empty" : type_name(*found->node)));
-    return;
-  }
-  out = found->node->as_string()->get();
-  add_figure(*found, key, out, "");
-}
-
-void FieldReader::value(std::string_view key, bool& out) {
-  const std::optional<Found> found = find(key, true);
-  if (!found) return;
-  if (!found->node->is_boolean()) {
-    add_problem(*found->document, found->node->source(),
-                fmt::format("'{}' must be true or false, not {}", key, type_name(*found->node)));
-    return;
-  }
-  out = found->node->as_boolean()->get();
-  add_figure(*found, key, out, "");
-}
-
-void FieldReader::value(std::string_view key, int& out, std::string_view unit, Rule rule) {
-  const std::optional<Found> found = find(key, true);
-  const std::optional<std::int64_t> number = found ? integer(*found, key, rule) : std::nullopt;
-  if (!number) return;
-  if (*number > 1'000'000 || *number < -1'000'000) {
-    add_problem(*found->document, found->node->source(),
-                fmt::format("'{}' is {}, which is beyond reason", key, *number));
-    return;
-  }
-  out = static_cast<int>(*number);
-  add_figure(*found, key, *number, unit);
-}
-
-void FieldReader::value(std::string_view key, std::int64_t& out, std::string_view unit, Rule rule) {
-  const std::optional<Found> found = find(key, true);
-  const std::optional<std::int64_t> number = found ? integer(*found, key, rule) : std::nullopt;
-  if (!number) return;
-  out = *number;
-  add_figure(*found, key, *number, unit);
-}
-
-void FieldReader::value(std::string_view key, double& out, std::string_view unit, Rule rule) {
-  const std::optional<Found> found = find(key, true);
-  const std::optional<double> number = found ? real(*found->document, *found->node, key, rule) : std::nullopt;
-  if (!number) return;
-  out = *number;
-  add_figure(*found, key, *number, unit);
-}
-
-void FieldReader::value(std::string_view key, std::optional<std::int64_t>& out, std::string_view unit, Rule rule) {
-  const std::optional<Found> found = find(key, false);
-  if (!found) return;
-  out = integer(*found, key, rule);
-  if (out) add_figure(*found, key, *out, unit);
-}
-
-void FieldReader::value(std::string_view key, std::optional<double>& out, std::string_view unit, Rule rule) {
-  const std::optional<Found> found = find(key, false);
-  if (!found) return;
-  out = real(*found->document, *found->node, key, rule);
-  if (out) add_figure(*found, key, *out, unit);
-}
-
-void FieldReader::value(std::string_view key, std::array<double, 4>& out, std::string_view unit, Rule rule) {
-  const std::optional<Found> found = find(key, true);
-  const auto numbers = found ? reals(*found, key, out.size(), rule) : std::nullopt;
-  if (!numbers) return;
-  std::copy(numbers->begin(), numbers->end(), out.begin());
-  add_figure(*found, key, list_text(*numbers), unit);
-}
-
-void FieldReader::value(std::string_view key, TilizeCost& out) {
-  const std::optional<Found> found = find(key, true);
-  const auto numbers = found ? reals(*found, key, 2, Rule::positive) : std::nullopt;
-  if (!numbers) return;
-  out = {(*numbers)[0], (*numbers)[1]};
-  add_figure(*found, key, list_text(*numbers), "cycles");
-}
-
-void FieldReader::value(std::string_view key, SizedRate& out) {
-  const std::optional<Found> found = find(key, true);
-  const auto numbers = found ? reals(*found, key, 3, Rule::positive) : std::nullopt;
-  if (!numbers) return;
-  out = {(*numbers)[0], (*numbers)[1], (*numbers)[2]};
-  add_figure(*found, key,
-             fmt::format("{} at 16 B to {} at {} B", out.floor_bytes_per_s, out.peak_bytes_per_s, out.knee_bytes),
-             "B/s");
-  require(
-      out.floor_bytes_per_s <= out.peak_bytes_per_s, {key},
-      fmt::format("'{}' starts at {} B/s, above its peak of {} B/s", key, out.floor_bytes_per_s, out.peak_bytes_per_s));
-}
-
-void FieldReader::value(std::string_view key, std::vector<double>& out, std::string_view unit, Rule rule) {
-  const std::optional<Found> found = find(key, true);
-  auto numbers = found ? reals(*found, key, 0, rule) : std::nullopt;
-  if (!numbers) return;
-  out = std::move(*numbers);
-  add_figure(*found, key, list_text(out), unit);
-}
-
-void FieldReader::value(std::string_view key, std::vector<RatePoint>& out, std::string_view unit) {
-  const std::optional<Found> found = find(key, true);
-  if (!found) return;
-  const toml::array* array = found->node->as_array();
-  if (!array || array->empty()) {
-    add_problem(*found->document, found->node->source(),
-                fmt::format("'{}' must be an array of [bytes, rate] pairs, not {}", key,
-                            array ? "empty" : type_name(*found->node)));
-    return;
-  }
-  std::string text;
-  for (const toml::node& element : *array) {
-    Found point = *found;
-    point.node = &element;
-    const auto pair = reals(point, key, 2, Rule::positive);
-    if (!pair) return;
-    if (!out.empty() && (*pair)[0] <= out.back().bytes) {
-      add_problem(
-          *found->document, element.source(),
-          fmt::format("'{}' must list sizes in rising order, but {} follows {}", key, (*pair)[0], out.back().bytes));
-      return;
-    }
-    out.push_back({(*pair)[0], (*pair)[1]});
-    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", (*pair)[0], (*pair)[1]);
-  }
-  add_figure(*found, key, std::move(text), unit);
 }
 
 void FieldReader::require(bool holds, std::initializer_list<std::string_view> keys, std::string text) {

@@ -5,6 +5,8 @@
 
 #include "tessera/machine/machine.h"
 
+// toml++ asserts that some malformed keys cannot happen. They can, in files; its parser then reports them by itself.
+#define TOML_ASSERT(expr) static_assert(true)
 #include <toml++/toml.h>
 
 #include <array>
@@ -29,6 +31,9 @@ struct Problem {
 
 // One Error with a line "path:line:column: text" for each problem, in the order of the file.
 [[noreturn]] void fail_with_problems(const std::string& path, std::vector<Problem> problems);
+
+// "an integer", "a table": in the words of a TOML file.
+std::string_view type_name(const toml::node& node);
 
 struct Document {
   std::string path;
@@ -82,7 +87,8 @@ class FieldReader {
     std::string source;                // a name in [sources]; empty when none was given
     std::string kind;
     std::string note;
-    const toml::node* at = nullptr;  // where to point when the source is at fault
+    const toml::node* source_at = nullptr;  // where to point when the source or the kind is at fault
+    const toml::node* kind_at = nullptr;
   };
 
   void add_problem(const Document& document, const toml::source_region& where, std::string text);

@@ -21,9 +21,4 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
-// Writes the pieces one after the other to a temporary file beside `path`, then renames it: readers see the old file
-// or the new one, and a failure leaves the old one alone. A symbolic link is followed, an existing file keeps its mode,
-// and only regular files are replaced.
-void write_pieces_atomically(const std::filesystem::path& path, std::span<const std::span<const std::byte>> pieces);
-
 }  // namespace tessera::io

@@ -1,0 +1,62 @@
+#include "run_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tessera {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+TEST(Usage, HelpAndVersionGoToStandardOutput) {
+  const CommandResult version = run_tessera({"--version"});
+  EXPECT_EQ(version.status, 0);
+  EXPECT_THAT(version.out, StartsWith("tessera 0."));
+  EXPECT_EQ(version.err, "");
+  const CommandResult help = run_tessera({"--help"});
+  EXPECT_EQ(help.status, 0);
+  EXPECT_THAT(help.out, HasSubstr("machines"));
+  EXPECT_THAT(help.out, HasSubstr("--format"));
+}
+
+TEST(Usage, NoCommandIsAUsageError) {
+  const CommandResult result = run_tessera({});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(result.err, "error: a command is needed\nhint: `tessera --help` shows what it takes\n");
+}
+
+TEST(Usage, UnknownCommandsSayWhatWasMeant) {
+  const CommandResult near = run_tessera({"machnes"});
+  EXPECT_EQ(near.status, 2);
+  EXPECT_THAT(near.err, StartsWith("error: unknown command 'machnes'; did you mean 'machines'?\nhint: "));
+  const CommandResult far = run_tessera({"sing"});
+  EXPECT_EQ(far.status, 2);
+  EXPECT_THAT(far.err, StartsWith("error: unknown command 'sing'\n"));
+  EXPECT_THAT(run_tessera({"machines", "shwo"}).err, HasSubstr("does not take 'shwo'; did you mean 'show'?"));
+}
+
+TEST(Usage, UnknownFlagsSayWhatWasMeant) {
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {"--fromat", "json", "machines"}, {"machines", "--fromat", "json"}, {"machines", "--fromat=json"}}) {
+    const CommandResult result = run_tessera(words);
+    EXPECT_EQ(result.status, 2);
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, HasSubstr("unknown option '--fromat' for 'tessera machines'; did you mean '--format'?"));
+  }
+}
+
+TEST(Usage, FormatsThatDoNotExistAreUsageErrors) {
+  const CommandResult result = run_tessera({"machines", "--format", "yaml"});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.err, HasSubstr("yaml"));
+  EXPECT_THAT(result.err, HasSubstr("json"));
+}
+
+TEST(Usage, ErrorsThatAreNotShownOnATerminalHaveNoColour) {
+  EXPECT_EQ(run_tessera({"machnes"}).err.find('\033'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tessera
