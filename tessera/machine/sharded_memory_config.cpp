@@ -24,8 +24,8 @@ std::int64_t divide(std::int64_t extent, std::int64_t cores, std::string_view wh
 }  // namespace
 
 MemoryConfig create_sharded_memory_config(const ShardingRequest& request) {
-  check(request.shape.rank() >= 2, Code::invalid_argument, "a tensor of shape {} has fewer than the 2 dimensions that sharding divides",
-        request.shape.to_string());
+  check(request.shape.rank() >= 2, Code::invalid_argument, "a tensor of shape {} has {} dimensions, but sharding divides 2 at least",
+        request.shape.to_string(), request.shape.rank());
   const bool row_major = request.orientation == ShardOrientation::row_major;
   Extent2d shard;
   if (request.use_height_and_width_as_shard_shape) {
@@ -51,8 +51,8 @@ MemoryConfig create_sharded_memory_config(const ShardingRequest& request) {
 
 MemoryConfig create_rounded_sharded_memory_config(const ShardingRequest& request, bool tile_layout) {
   if (request.use_height_and_width_as_shard_shape) return create_sharded_memory_config(request);
-  check(request.shape.rank() >= 2, Code::invalid_argument, "a tensor of shape {} has fewer than the 2 dimensions that sharding divides",
-        request.shape.to_string());
+  check(request.shape.rank() >= 2, Code::invalid_argument, "a tensor of shape {} has {} dimensions, but sharding divides 2 at least",
+        request.shape.to_string(), request.shape.rank());
   check(!request.grid.empty(), Code::invalid_argument, "a tensor cannot be sharded over an empty grid of cores");
   constexpr std::int64_t kTile = 32;
   const Extent2d matrix = request.shape.as_2d();
