@@ -1,5 +1,6 @@
 #include "bind.h"
 #include "json_text.h"
+#include "shape_like.h"
 #include "ttnn_enums.h"
 
 #include "tessera/machine/memory_config.h"
@@ -54,7 +55,7 @@ void bind_memory_config(nb::module_& module) {
 
   nb::class_<NdShardSpec>(module, "NdShardSpec", "Shards of any rank, dealt to cores.")
       .def("__init__",
-           [](NdShardSpec* self, const Shape& shape, const CoreRangeSet& grid, ShardOrientation orientation,
+           [](NdShardSpec* self, const ShapeLike& shape, const CoreRangeSet& grid, ShardOrientation orientation,
               ShardDistribution distribution) { new (self) NdShardSpec{shape, grid, orientation, distribution}; },
            "shard_shape"_a, "grid"_a, "orientation"_a = ShardOrientation::row_major,
            "shard_distribution_strategy"_a = ShardDistribution::round_robin_1d)
@@ -91,13 +92,13 @@ void bind_memory_config(nb::module_& module) {
       .value("WIDTH", ShardStrategy::width)
       .value("BLOCK", ShardStrategy::block);
   module.def("_create_sharded_memory_config",
-             [](const Shape& shape, const CoreRangeSet& grid, ShardStrategy strategy, ShardOrientation orientation,
+             [](const ShapeLike& shape, const CoreRangeSet& grid, ShardStrategy strategy, ShardOrientation orientation,
                 bool use_height_and_width) {
                return create_sharded_memory_config({shape, grid, strategy, orientation, use_height_and_width});
              },
              "shape"_a, "grid"_a, "strategy"_a, "orientation"_a, "use_height_and_width_as_shard_shape"_a);
   module.def("_create_rounded_sharded_memory_config",
-             [](const Shape& shape, const CoreRangeSet& grid, ShardStrategy strategy, ShardOrientation orientation,
+             [](const ShapeLike& shape, const CoreRangeSet& grid, ShardStrategy strategy, ShardOrientation orientation,
                 bool use_height_and_width, bool tile_layout) {
                return create_rounded_sharded_memory_config({shape, grid, strategy, orientation, use_height_and_width}, tile_layout);
              },

@@ -1,6 +1,7 @@
 #include "any_tensor.h"
 #include "arrays.h"
 #include "bind.h"
+#include "shape_like.h"
 
 #include "tessera/core/error.h"
 #include "tessera/machine/ops/concat.h"
@@ -53,7 +54,7 @@ void bind_placing(nb::module_& module) {
              [](const TensorSpec& spec, const DevicePointer& device) { return AnyTensor(DeviceTensor::allocate(device, spec)); },
              "tensor_spec"_a, "mesh_device"_a, "A tensor with whatever the memory held before.");
   module.def("allocate_tensor_on_device",
-             [](const Shape& shape, DataType dtype, Layout layout, const DevicePointer& device, const OptionalConfig& config) {
+             [](const ShapeLike& shape, DataType dtype, Layout layout, const DevicePointer& device, const OptionalConfig& config) {
                return AnyTensor(DeviceTensor::allocate(device, TensorSpec(shape, dtype, layout, config.value_or(MemoryConfig()))));
              },
              "shape"_a, "dtype"_a, "layout"_a, "mesh_device"_a, "memory_config"_a = nb::none());
@@ -182,21 +183,24 @@ AnyTensor placed(Tensor tensor, const std::optional<DevicePointer>& device, cons
 void bind_creation(nb::module_& module) {
   constexpr DataType kDefault{DType::bfloat16};
   module.def("full",
-             [](const Shape& shape, double value, DataType dtype, Layout layout, const std::optional<DevicePointer>& device,
+             [](const ShapeLike& shape, double value, DataType dtype, Layout layout, const std::optional<DevicePointer>& device,
                 const OptionalConfig& config) { return placed(filled(shape, value, dtype, layout), device, config); },
              "shape"_a, "fill_value"_a, "dtype"_a = kDefault, "layout"_a = Layout::row_major, "device"_a = nb::none(),
              "memory_config"_a = nb::none());
   for (const auto& [name, value] : {std::pair{"zeros", 0.0}, std::pair{"ones", 1.0}})
     module.def(name,
-               [value](const Shape& shape, DataType dtype, Layout layout, const std::optional<DevicePointer>& device,
+               [value](const ShapeLike& shape, DataType dtype, Layout layout, const std::optional<DevicePointer>& device,
                        const OptionalConfig& config) { return placed(filled(shape, value, dtype, layout), device, config); },
                "shape"_a, "dtype"_a = kDefault, "layout"_a = Layout::row_major, "device"_a = nb::none(),
                "memory_config"_a = nb::none());
   module.def("empty",
-             [](const Shape& shape, DataType dtype, Layout layout, const DevicePointer& device, const OptionalConfig& config) {
-               return AnyTensor(DeviceTensor::allocate(device, TensorSpec(shape, dtype, layout, config.value_or(MemoryConfig()))));
+             [](const ShapeLike& shape, DataType dtype, Layout layout, const std::optional<DevicePointer>& device,
+                const OptionalConfig& config) {
+               if (!device) return AnyTensor(Tensor(shape, dtype, layout));
+               return AnyTensor(DeviceTensor::allocate(*device, TensorSpec(shape, dtype, layout, config.value_or(MemoryConfig()))));
              },
-             "shape"_a, "dtype"_a = kDefault, "layout"_a = Layout::row_major, "device"_a, "memory_config"_a = nb::none());
+             "shape"_a, "dtype"_a = kDefault, "layout"_a = Layout::row_major, "device"_a = nb::none(),
+             "memory_config"_a = nb::none(), "On a device: with whatever the memory held before.");
 }
 
 }  // namespace

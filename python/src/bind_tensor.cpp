@@ -1,6 +1,7 @@
 #include "any_tensor.h"
 #include "arrays.h"
 #include "bind.h"
+#include "shape_like.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/tensor_text.h"
@@ -127,22 +128,26 @@ void bind_conversions(nb::class_<AnyTensor>& tensor) {
       .def("to", [](const AnyTensor& x, Layout layout) { return to_layout(x, layout, std::nullopt, std::nullopt); }, "layout"_a)
       .def("cpu", [](const AnyTensor& x, bool, const nb::object&) { return from_device(x); }, "blocking"_a = true,
            "cq_id"_a = nb::none())
-      .def("to_list", [](const AnyTensor& x) { return export_list(*x.on_host()); })
-      .def("item", [](const AnyTensor& x) { return export_item(*x.on_host()); })
-      .def("to_numpy", [](const AnyTensor& x) { return export_numpy(*x.on_host()); },
+      .def("to_list", [](const AnyTensor& x) { return export_list(*x.on_host()); }, nb::sig("def to_list(self) -> typing.Any"))
+      .def("item", [](const AnyTensor& x) { return export_item(*x.on_host()); }, nb::sig("def item(self) -> typing.Any"))
+      .def("to_numpy", [](const AnyTensor& x) { return export_numpy(*x.on_host()); }, nb::sig("def to_numpy(self) -> typing.Any"),
            "The values without padding. bfloat16 and block floats come as float32: numpy has neither.")
       .def("to_torch",
            [](const AnyTensor& x) { return nb::module_::import_("torch").attr("from_dlpack")(export_dlpack(*x.on_host())); },
-           "The values without padding, bfloat16 as such. Needs PyTorch.")
-      .def("__array__", &to_numpy_array, "dtype"_a = nb::none(), nb::kw_only(), "copy"_a = nb::none())
+           nb::sig("def to_torch(self) -> typing.Any"), "The values without padding, bfloat16 as such. Needs PyTorch.")
+      .def("__array__", &to_numpy_array, "dtype"_a = nb::none(), nb::kw_only(), "copy"_a = nb::none(),
+           nb::sig("def __array__(self, dtype: typing.Any = None, *, copy: bool | None = None) -> typing.Any"))
       .def("__dlpack__",
            [](const AnyTensor& x, const nb::kwargs& options) {
              return export_dlpack(x.host("__dlpack__")).attr("__dlpack__")(**options);
-           })
-      .def("__dlpack_device__", [](const AnyTensor& x) {
-        x.host("__dlpack_device__");
-        return nb::make_tuple(1, 0);  // kDLCPU
-      });
+           },
+           nb::sig("def __dlpack__(self, **options: typing.Any) -> typing.Any"))
+      .def("__dlpack_device__",
+           [](const AnyTensor& x) {
+             x.host("__dlpack_device__");
+             return nb::make_tuple(1, 0);  // kDLCPU
+           },
+           nb::sig("def __dlpack_device__(self) -> tuple[int, int]"));
 }
 
 }  // namespace
@@ -151,7 +156,7 @@ void bind_tensor(nb::module_& module) {
   nb::class_<AnyTensor> tensor(module, "Tensor", "A tensor, in host memory or on a device.");
   tensor
       .def("__init__",
-           [](AnyTensor* self, const nb::list& values, const Shape& shape, DataType dtype, Layout layout, const OptionalDevice& device,
+           [](AnyTensor* self, const nb::typed<nb::list, nb::any>& values, const ShapeLike& shape, DataType dtype, Layout layout, const OptionalDevice& device,
               const std::optional<MemoryConfig>& config, const std::optional<Tile>& tile, std::optional<float> pad_value) {
              new (self) AnyTensor(placed(import_list(values, shape, import_of(dtype, layout, tile, pad_value)), device, config));
            },

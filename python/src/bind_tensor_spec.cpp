@@ -1,4 +1,5 @@
 #include "bind.h"
+#include "shape_like.h"
 #include "ttnn_enums.h"
 
 #include "tessera/machine/tensor_spec.h"
@@ -23,14 +24,14 @@ void bind_tensor_spec(nb::module_& module) {
   constexpr Orientation kRowMajor = Orientation::row_major;
   nb::class_<TensorSpec>(module, "TensorSpec", "What a tensor is: shape, dtype, layout, tile and memory config, checked.")
       .def("__init__",
-           [](TensorSpec* self, const Shape& shape, DataType dtype, Layout layout, BufferType buffer_type,
+           [](TensorSpec* self, const ShapeLike& shape, DataType dtype, Layout layout, BufferType buffer_type,
               std::optional<Tile> tile) {
              new (self) TensorSpec(shape, dtype, layout, MemoryConfig(TensorMemoryLayout::interleaved, buffer_type),
                                    tile.value_or(Tile{}));
            },
            "shape"_a, "dtype"_a, "layout"_a, "buffer_type"_a = BufferType::dram, "tile"_a = nb::none())
       .def("__init__",
-           [](TensorSpec* self, const Shape& shape, DataType dtype, Layout layout, TensorMemoryLayout memory_layout,
+           [](TensorSpec* self, const ShapeLike& shape, DataType dtype, Layout layout, TensorMemoryLayout memory_layout,
               std::optional<ShardSpec> shard_spec, BufferType buffer_type, std::optional<Tile> tile) {
              new (self) TensorSpec(shape, dtype, layout, MemoryConfig(memory_layout, buffer_type, std::move(shard_spec)),
                                    tile.value_or(Tile{}));
@@ -38,7 +39,7 @@ void bind_tensor_spec(nb::module_& module) {
            "shape"_a, "dtype"_a, "layout"_a, "memory_layout"_a, "shard_spec"_a = nb::none(), "buffer_type"_a = BufferType::dram,
            "tile"_a = nb::none())
       .def("__init__",
-           [](TensorSpec* self, const Shape& shape, DataType dtype, Layout layout, const NdShardSpec& shard_spec,
+           [](TensorSpec* self, const ShapeLike& shape, DataType dtype, Layout layout, const NdShardSpec& shard_spec,
               BufferType buffer_type, std::optional<Tile> tile) {
              new (self) TensorSpec(shape, dtype, layout, MemoryConfig(buffer_type, shard_spec), tile.value_or(Tile{}));
            },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from typing import Any
 
 from tessera import _tessera
 from tessera._tessera import CoreGrid, CoreRange, CoreRangeSet, InvalidArgument, MemoryConfig, Shape, ShardOrientation, TensorMemoryLayout
@@ -28,13 +29,13 @@ _STRATEGIES_OF_LAYOUTS = {
 }
 
 
-def _shape(shape) -> Shape:
+def _shape(shape: Any) -> Shape:
     if not isinstance(shape, (list, tuple, Shape)):
         raise InvalidArgument(f"Invalid input shape: a list, tuple or ttnn.Shape is expected, not {type(shape).__name__}")
     return shape if isinstance(shape, Shape) else Shape(shape)
 
 
-def _grid(core_grid) -> CoreRangeSet:
+def _grid(core_grid: Any) -> CoreRangeSet:
     """A CoreGrid, a CoreRangeSet, or two CoreGrids: full rows, then part of the row below them."""
     if isinstance(core_grid, CoreRangeSet):
         return core_grid
@@ -56,7 +57,7 @@ def _grid(core_grid) -> CoreRangeSet:
     )
 
 
-def _orientation(orientation) -> ShardOrientation:
+def _orientation(orientation: Any) -> ShardOrientation:
     if orientation is None:
         return ShardOrientation.ROW_MAJOR
     if not isinstance(orientation, ShardOrientation):

@@ -25,18 +25,19 @@ bool keeps_pages(const TensorSpec& from, const Shape& shape) {
 
 Shape resolve_shape(std::span<const std::int64_t> dims, std::int64_t volume) {
   std::vector<std::int64_t> out(dims.begin(), dims.end());
-  std::int64_t known = 1;
+  std::vector<std::int64_t> given;
   std::optional<std::size_t> open;
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (out[i] != -1) {
       check(out[i] >= 0, Code::invalid_argument, "reshape: extent {} of [{}] is negative", out[i], fmt::join(dims, ", "));
-      known *= out[i];
+      given.push_back(out[i]);
       continue;
     }
     check(!open, Code::invalid_argument, "reshape: [{}] leaves more than one extent open with -1", fmt::join(dims, ", "));
     open = i;
   }
   if (open) {
+    const std::int64_t known = Shape(given).volume();  // refuses what cannot be counted
     check(known > 0 && volume % known == 0, Code::invalid_argument, "reshape: {} elements cannot fill [{}]", volume,
           fmt::join(dims, ", "));
     out[*open] = volume / known;
