@@ -135,10 +135,10 @@ void bind_layouts(nb::module_& module) {
 
 void bind_shapes(nb::module_& module) {
   module.def("concat",
-             [](const std::vector<AnyTensor*>& tensors, int dim, const OptionalConfig& config, int groups) {
+             [](const std::vector<AnyTensor>& tensors, int dim, const OptionalConfig& config, int groups) {
                check(groups == 1, Code::unsupported, "concat: groups is {}, only 1 exists here", groups);
                std::vector<DeviceTensor> inputs;
-               for (const AnyTensor* x : tensors) inputs.push_back(x->device("concat"));
+               for (const AnyTensor& x : tensors) inputs.push_back(x.device("concat"));
                return AnyTensor(concat(inputs, dim, config));
              },
              "tensors"_a, "dim"_a = 0, nb::kw_only(), "memory_config"_a = nb::none(), "groups"_a = 1);

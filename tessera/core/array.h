@@ -38,9 +38,9 @@ TSR_API int element_bytes(ArrayType type);
 TSR_API DType default_dtype(ArrayType type);
 
 struct ArrayImport {
-  std::optional<DType> dtype;
-  std::optional<Layout> layout;  // ROW_MAJOR, but TILE for block floats
-  Tile tile;
+  std::optional<DType> dtype = std::nullopt;
+  std::optional<Layout> layout = std::nullopt;  // ROW_MAJOR, but TILE for block floats
+  Tile tile = {};
   float pad_value = 0;  // what fills the rest of the last tiles
 };
 

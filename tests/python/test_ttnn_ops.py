@@ -181,3 +181,22 @@ def test_transfers_are_counted(device):
     assert 0 < transfer["local_bytes"] < transfer["bytes"]
     ttnn.clear_transfers(device)
     assert ttnn.transfers(device) == []
+
+
+def test_none_is_neither_a_tensor_nor_a_device(device):
+    x = ttnn.from_numpy(counting(2, 2))
+    for call in (
+        lambda: ttnn.concat([None, None]),
+        lambda: ttnn.relu(None),
+        lambda: ttnn.to_device(x, None),
+        lambda: x.to(None),
+        lambda: ttnn.allocate_tensor_on_device(x.spec, None),
+        lambda: ttnn.allocate_tensor_on_device([2, 2], ttnn.float32, TILE, None),
+        lambda: ttnn.get_memory_view(None, ttnn.BufferType.L1),
+        lambda: ttnn.close_device(None),
+        lambda: ttnn.transfers(None),
+        lambda: ttnn.dump_device_memory_state(None),
+        lambda: ttnn.to_memory_config(on(device, counting(2, 2)), None),
+    ):
+        with pytest.raises(TypeError):
+            call()
