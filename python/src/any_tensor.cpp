@@ -13,7 +13,9 @@ const Tensor& AnyTensor::host(std::string_view what) const {
   return **tensor;
 }
 
-const DeviceTensor& AnyTensor::device(std::string_view what) const { return const_cast<AnyTensor*>(this)->device(what); }
+const DeviceTensor& AnyTensor::device(std::string_view what) const {
+  return const_cast<AnyTensor*>(this)->device(what);
+}
 
 DeviceTensor& AnyTensor::device(std::string_view what) {
   auto* tensor = std::get_if<DeviceTensor>(&value_);
@@ -54,7 +56,8 @@ TensorSpec AnyTensor::spec() const {
   return {shape(), dtype(), layout(), {}, tile()};
 }
 
-AnyTensor to_device(const AnyTensor& x, const std::shared_ptr<Device>& device, const std::optional<MemoryConfig>& config) {
+AnyTensor to_device(const AnyTensor& x, const std::shared_ptr<Device>& device,
+                    const std::optional<MemoryConfig>& config) {
   if (x.on_device()) return x;
   return tessera::to_device(x.host("to_device"), device, config.value_or(MemoryConfig()));
 }
@@ -70,10 +73,12 @@ void deallocate(AnyTensor& x, bool force) {
   if (force || tensor.is_sole_owner()) tensor.deallocate();
 }
 
-AnyTensor to_layout(const AnyTensor& x, Layout layout, std::optional<DType> dtype, const std::optional<MemoryConfig>& config) {
+AnyTensor to_layout(const AnyTensor& x, Layout layout, std::optional<DType> dtype,
+                    const std::optional<MemoryConfig>& config) {
   if (x.on_device()) return tessera::to_layout(x.device("to_layout"), layout, dtype, config);
   if (x.layout() == layout) return x;
-  check(!config, Code::invalid_argument, "to_layout: a tensor in host memory has no place that a memory_config could name");
+  check(!config, Code::invalid_argument,
+        "to_layout: a tensor in host memory has no place that a memory_config could name");
   Tensor y = tessera::to_layout(x.host("to_layout"), layout);
   return dtype ? tessera::typecast(y, *dtype) : y;
 }

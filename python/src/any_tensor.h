@@ -42,11 +42,13 @@ class AnyTensor {
 };
 
 // A host tensor to a device; a device tensor comes back as it is, whatever `config` says.
-AnyTensor to_device(const AnyTensor& x, const std::shared_ptr<Device>& device, const std::optional<MemoryConfig>& config);
+AnyTensor to_device(const AnyTensor& x, const std::shared_ptr<Device>& device,
+                    const std::optional<MemoryConfig>& config);
 AnyTensor from_device(const AnyTensor& x);
 // Frees the memory of a device tensor, unless others share it and `force` is false. Nothing happens to host tensors.
 void deallocate(AnyTensor& x, bool force);
-AnyTensor to_layout(const AnyTensor& x, Layout layout, std::optional<DType> dtype, const std::optional<MemoryConfig>& config);
+AnyTensor to_layout(const AnyTensor& x, Layout layout, std::optional<DType> dtype,
+                    const std::optional<MemoryConfig>& config);
 AnyTensor typecast(const AnyTensor& x, DType dtype, const std::optional<MemoryConfig>& config);
 
 }  // namespace tessera::python

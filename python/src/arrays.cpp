@@ -33,23 +33,27 @@ ArrayType array_type(const nb::dlpack::dtype& dtype) {
   if (is(Code_::Bfloat, 16)) return ArrayType::bfloat16;
   if (is(Code_::Float, 32)) return ArrayType::float32;
   if (is(Code_::Float, 64)) return ArrayType::float64;
-  fail(Code::unsupported, "an array of DLPack type code {} with {} bits and {} lanes cannot become a tensor", dtype.code, dtype.bits,
-       dtype.lanes);
+  fail(Code::unsupported, "an array of DLPack type code {} with {} bits and {} lanes cannot become a tensor",
+       dtype.code, dtype.bits, dtype.lanes);
 }
 
 nb::dlpack::dtype dlpack_type(DType dtype) {
   using Code_ = nb::dlpack::dtype_code;
   Code_ code = Code_::UInt;
-  if (dtype == DType::bfloat16) code = Code_::Bfloat;
-  else if (is_floating(dtype)) code = Code_::Float;
-  else if (dtype == DType::int32) code = Code_::Int;
+  if (dtype == DType::bfloat16)
+    code = Code_::Bfloat;
+  else if (is_floating(dtype))
+    code = Code_::Float;
+  else if (dtype == DType::int32)
+    code = Code_::Int;
   return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(8 * element_bytes(dtype)), 1};
 }
 
 Array array_of(nb::handle object) {
   nb::object source = nb::borrow(object);
   // PyTorch hands out no tensor that is part of a gradient.
-  if (nb::hasattr(source, "requires_grad") && nb::hasattr(source, "detach") && nb::cast<bool>(source.attr("requires_grad")))
+  if (nb::hasattr(source, "requires_grad") && nb::hasattr(source, "detach") &&
+      nb::cast<bool>(source.attr("requires_grad")))
     source = source.attr("detach")();
   Array array;
   if (nb::try_cast(source, array)) return array;
@@ -136,8 +140,8 @@ nb::object export_list(const Tensor& x) {
 }
 
 nb::object export_item(const Tensor& x) {
-  check(x.shape().volume() == 1, Code::invalid_argument, "item() needs a tensor with exactly one element, but this one has {} elements",
-        x.shape().volume());
+  check(x.shape().volume() == 1, Code::invalid_argument,
+        "item() needs a tensor with exactly one element, but this one has {} elements", x.shape().volume());
   const DType dtype = is_integer(x.dtype()) ? x.dtype() : DType::float32;
   return number(x.to_elements(dtype).data(), dtype);
 }

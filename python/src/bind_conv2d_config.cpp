@@ -19,7 +19,7 @@ namespace {
 
 // A field that can be set to what leaves the whole config valid.
 template <class Value>
-void bind_field(nb::class_<Conv2dConfig>& config, const char* name, Value Conv2dConfig::*field) {
+void bind_field(nb::class_<Conv2dConfig>& config, const char* name, Value Conv2dConfig::* field) {
   config.def_prop_rw(
       name, [field](const Conv2dConfig& self) { return self.*field; },
       [field](Conv2dConfig& self, Value value) {
@@ -31,20 +31,34 @@ void bind_field(nb::class_<Conv2dConfig>& config, const char* name, Value Conv2d
 }
 
 // In the order of the struct.
-void init(Conv2dConfig* self,
-          std::optional<DataType> weights_dtype, std::optional<std::string> activation, bool deallocate_activation,
-          bool reallocate_halo_output, bool config_tensors_in_dram, int act_block_h_override, int act_block_w_div,
-          bool reshard_if_not_optimal, bool override_sharding_config, std::optional<TensorMemoryLayout> shard_layout,
-          std::optional<CoreRangeSet> core_grid, bool transpose_shards, Layout output_layout, bool
-          enable_act_double_buffer, bool enable_weights_double_buffer, bool full_inner_dim, std::optional<bool>
-          enable_kernel_stride_folding, bool enable_activation_reuse, std::optional<bool> force_split_reader, bool
-          override_output_sharding_config, PaddingMode padding_mode) {
-  Conv2dConfig config{
-      plain(weights_dtype), std::move(activation), deallocate_activation, reallocate_halo_output,
-      config_tensors_in_dram, act_block_h_override, act_block_w_div, reshard_if_not_optimal, override_sharding_config,
-      shard_layout, std::move(core_grid), transpose_shards, output_layout, enable_act_double_buffer,
-      enable_weights_double_buffer, full_inner_dim, enable_kernel_stride_folding, enable_activation_reuse,
-      force_split_reader, override_output_sharding_config, padding_mode};
+void init(Conv2dConfig* self, std::optional<DataType> weights_dtype, std::optional<std::string> activation,
+          bool deallocate_activation, bool reallocate_halo_output, bool config_tensors_in_dram,
+          int act_block_h_override, int act_block_w_div, bool reshard_if_not_optimal, bool override_sharding_config,
+          std::optional<TensorMemoryLayout> shard_layout, std::optional<CoreRangeSet> core_grid, bool transpose_shards,
+          Layout output_layout, bool enable_act_double_buffer, bool enable_weights_double_buffer, bool full_inner_dim,
+          std::optional<bool> enable_kernel_stride_folding, bool enable_activation_reuse,
+          std::optional<bool> force_split_reader, bool override_output_sharding_config, PaddingMode padding_mode) {
+  Conv2dConfig config{plain(weights_dtype),
+                      std::move(activation),
+                      deallocate_activation,
+                      reallocate_halo_output,
+                      config_tensors_in_dram,
+                      act_block_h_override,
+                      act_block_w_div,
+                      reshard_if_not_optimal,
+                      override_sharding_config,
+                      shard_layout,
+                      std::move(core_grid),
+                      transpose_shards,
+                      output_layout,
+                      enable_act_double_buffer,
+                      enable_weights_double_buffer,
+                      full_inner_dim,
+                      enable_kernel_stride_folding,
+                      enable_activation_reuse,
+                      force_split_reader,
+                      override_output_sharding_config,
+                      padding_mode};
   check_conv2d_config(config);
   new (self) Conv2dConfig(std::move(config));
 }
@@ -52,20 +66,25 @@ void init(Conv2dConfig* self,
 }  // namespace
 
 void bind_conv2d_config(nb::module_& module) {
-  nb::enum_<PaddingMode>(module, "PaddingMode").value("ZEROS", PaddingMode::zeros).value("REPLICATE", PaddingMode::replicate);
-  nb::class_<Conv2dConfig> config(module, "Conv2dConfig", "How a convolution is asked to run; fields are checked as they are set.");
-  config.def("__init__", &init, nb::kw_only(),
-             "weights_dtype"_a = nb::none(), "activation"_a = nb::none(), "deallocate_activation"_a = false,
-             "reallocate_halo_output"_a = true, "config_tensors_in_dram"_a = false, "act_block_h_override"_a = 0,
-             "act_block_w_div"_a = 1, "reshard_if_not_optimal"_a = false, "override_sharding_config"_a = false,
-             "shard_layout"_a = nb::none(), "core_grid"_a = nb::none(), "transpose_shards"_a = false,
-             "output_layout"_a = Layout::tile, "enable_act_double_buffer"_a = false, "enable_weights_double_buffer"_a
-             = false, "full_inner_dim"_a = false, "enable_kernel_stride_folding"_a = nb::none(),
-             "enable_activation_reuse"_a = false, "force_split_reader"_a = nb::none(),
-             "override_output_sharding_config"_a = false, "padding_mode"_a = PaddingMode::zeros);
+  nb::enum_<PaddingMode>(module, "PaddingMode")
+      .value("ZEROS", PaddingMode::zeros)
+      .value("REPLICATE", PaddingMode::replicate);
+  nb::class_<Conv2dConfig> config(module, "Conv2dConfig",
+                                  "How a convolution is asked to run; fields are checked as they are set.");
+  config.def("__init__", &init, nb::kw_only(), "weights_dtype"_a = nb::none(), "activation"_a = nb::none(),
+             "deallocate_activation"_a = false, "reallocate_halo_output"_a = true, "config_tensors_in_dram"_a = false,
+             "act_block_h_override"_a = 0, "act_block_w_div"_a = 1, "reshard_if_not_optimal"_a = false,
+             "override_sharding_config"_a = false, "shard_layout"_a = nb::none(), "core_grid"_a = nb::none(),
+             "transpose_shards"_a = false, "output_layout"_a = Layout::tile, "enable_act_double_buffer"_a = false,
+             "enable_weights_double_buffer"_a = false, "full_inner_dim"_a = false,
+             "enable_kernel_stride_folding"_a = nb::none(), "enable_activation_reuse"_a = false,
+             "force_split_reader"_a = nb::none(), "override_output_sharding_config"_a = false,
+             "padding_mode"_a = PaddingMode::zeros);
   config.def_prop_rw(
       "weights_dtype",
-      [](const Conv2dConfig& self) { return self.weights_dtype ? std::optional<DataType>(DataType{*self.weights_dtype}) : std::nullopt; },
+      [](const Conv2dConfig& self) {
+        return self.weights_dtype ? std::optional<DataType>(DataType{*self.weights_dtype}) : std::nullopt;
+      },
       [](Conv2dConfig& self, const std::optional<DataType>& dtype) { self.weights_dtype = plain(dtype); },
       nb::for_setter(nb::arg("value").none()));
   bind_field(config, "activation", &Conv2dConfig::activation);

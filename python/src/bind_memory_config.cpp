@@ -37,14 +37,16 @@ std::size_t hash(const MemoryConfig& config) {
 
 void bind_memory_config(nb::module_& module) {
   nb::class_<ShardSpec>(module, "ShardSpec", "Which cores hold a tensor, and how much of it each holds.")
-      .def("__init__",
-           [](ShardSpec* self, const CoreRangeSet& grid, const Pair& shape, ShardOrientation orientation) {
-             new (self) ShardSpec{grid, extent(shape), orientation};
-           },
-           "grid"_a, "shard_shape"_a, "shard_orientation"_a)
+      .def(
+          "__init__",
+          [](ShardSpec* self, const CoreRangeSet& grid, const Pair& shape, ShardOrientation orientation) {
+            new (self) ShardSpec{grid, extent(shape), orientation};
+          },
+          "grid"_a, "shard_shape"_a, "shard_orientation"_a)
       .def_rw("grid", &ShardSpec::grid)
-      .def_prop_rw("shape", [](const ShardSpec& s) { return std::array{s.shape.height, s.shape.width}; },
-                   [](ShardSpec& s, const Pair& shape) { s.shape = extent(shape); })
+      .def_prop_rw(
+          "shape", [](const ShardSpec& s) { return std::array{s.shape.height, s.shape.width}; },
+          [](ShardSpec& s, const Pair& shape) { s.shape = extent(shape); })
       .def_rw("orientation", &ShardSpec::orientation)
       .def("num_cores", &ShardSpec::num_cores)
       .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
@@ -54,11 +56,12 @@ void bind_memory_config(nb::module_& module) {
       .def("to_json", [](const ShardSpec& s) { return json_text(s); });
 
   nb::class_<NdShardSpec>(module, "NdShardSpec", "Shards of any rank, dealt to cores.")
-      .def("__init__",
-           [](NdShardSpec* self, const ShapeLike& shape, const CoreRangeSet& grid, ShardOrientation orientation,
-              ShardDistribution distribution) { new (self) NdShardSpec{shape, grid, orientation, distribution}; },
-           "shard_shape"_a, "grid"_a, "orientation"_a = ShardOrientation::row_major,
-           "shard_distribution_strategy"_a = ShardDistribution::round_robin_1d)
+      .def(
+          "__init__",
+          [](NdShardSpec* self, const ShapeLike& shape, const CoreRangeSet& grid, ShardOrientation orientation,
+             ShardDistribution distribution) { new (self) NdShardSpec{shape, grid, orientation, distribution}; },
+          "shard_shape"_a, "grid"_a, "orientation"_a = ShardOrientation::row_major,
+          "shard_distribution_strategy"_a = ShardDistribution::round_robin_1d)
       .def_ro("shard_shape", &NdShardSpec::shard_shape)
       .def_ro("grid", &NdShardSpec::grid)
       .def_ro("orientation", &NdShardSpec::orientation)
@@ -71,7 +74,8 @@ void bind_memory_config(nb::module_& module) {
 
   nb::class_<MemoryConfig>(module, "MemoryConfig", "Which memory a tensor is in and how it is spread over its banks.")
       .def(nb::init<TensorMemoryLayout, BufferType, std::optional<ShardSpec>>(),
-           "memory_layout"_a = TensorMemoryLayout::interleaved, "buffer_type"_a = BufferType::dram, "shard_spec"_a = nb::none())
+           "memory_layout"_a = TensorMemoryLayout::interleaved, "buffer_type"_a = BufferType::dram,
+           "shard_spec"_a = nb::none())
       .def(nb::init<BufferType, NdShardSpec>(), "buffer_type"_a, "nd_shard_spec"_a)
       .def_prop_ro("memory_layout", &MemoryConfig::layout)
       .def_prop_ro("buffer_type", &MemoryConfig::buffer_type)
@@ -81,8 +85,9 @@ void bind_memory_config(nb::module_& module) {
       .def_prop_ro("interleaved", [](const MemoryConfig& c) { return !c.is_sharded(); })
       .def("is_sharded", &MemoryConfig::is_sharded)
       .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
-      .def("__ne__", [](const MemoryConfig& a, const MemoryConfig& b) { return !(a == b); }, nb::is_operator(),
-           nb::sig("def __ne__(self, arg: object, /) -> bool"))
+      .def(
+          "__ne__", [](const MemoryConfig& a, const MemoryConfig& b) { return !(a == b); }, nb::is_operator(),
+          nb::sig("def __ne__(self, arg: object, /) -> bool"))
       .def("__hash__", [](const MemoryConfig& c) { return hash(c); })
       .def("__repr__", &MemoryConfig::to_string)
       .def("to_json", [](const MemoryConfig& c) { return json_text(c); });
@@ -91,18 +96,21 @@ void bind_memory_config(nb::module_& module) {
       .value("HEIGHT", ShardStrategy::height)
       .value("WIDTH", ShardStrategy::width)
       .value("BLOCK", ShardStrategy::block);
-  module.def("_create_sharded_memory_config",
-             [](const ShapeLike& shape, const CoreRangeSet& grid, ShardStrategy strategy, ShardOrientation orientation,
-                bool use_height_and_width) {
-               return create_sharded_memory_config({shape, grid, strategy, orientation, use_height_and_width});
-             },
-             "shape"_a, "grid"_a, "strategy"_a, "orientation"_a, "use_height_and_width_as_shard_shape"_a);
-  module.def("_create_rounded_sharded_memory_config",
-             [](const ShapeLike& shape, const CoreRangeSet& grid, ShardStrategy strategy, ShardOrientation orientation,
-                bool use_height_and_width, bool tile_layout) {
-               return create_rounded_sharded_memory_config({shape, grid, strategy, orientation, use_height_and_width}, tile_layout);
-             },
-             "shape"_a, "grid"_a, "strategy"_a, "orientation"_a, "use_height_and_width_as_shard_shape"_a, "tile_layout"_a);
+  module.def(
+      "_create_sharded_memory_config",
+      [](const ShapeLike& shape, const CoreRangeSet& grid, ShardStrategy strategy, ShardOrientation orientation,
+         bool use_height_and_width) {
+        return create_sharded_memory_config({shape, grid, strategy, orientation, use_height_and_width});
+      },
+      "shape"_a, "grid"_a, "strategy"_a, "orientation"_a, "use_height_and_width_as_shard_shape"_a);
+  module.def(
+      "_create_rounded_sharded_memory_config",
+      [](const ShapeLike& shape, const CoreRangeSet& grid, ShardStrategy strategy, ShardOrientation orientation,
+         bool use_height_and_width, bool tile_layout) {
+        return create_rounded_sharded_memory_config({shape, grid, strategy, orientation, use_height_and_width},
+                                                    tile_layout);
+      },
+      "shape"_a, "grid"_a, "strategy"_a, "orientation"_a, "use_height_and_width_as_shard_shape"_a, "tile_layout"_a);
   module.def("_grid_cores", &CoreGrid::to_core_range_set, "grid"_a);
 }
 

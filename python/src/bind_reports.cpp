@@ -43,13 +43,19 @@ nb::list transfers(const Device& device) {
 }  // namespace
 
 void bind_reports(nb::module_& module) {
-  module.def("dump_device_memory_state", [](const Device& device, const std::string& prefix) { dump_device_memory_state(device, prefix); },
-             "device"_a, "prefix"_a = "",
-             "Writes three report files under generated/reports in $TT_METAL_LOGS_PATH, $TT_METAL_HOME or the working directory.");
-  module.def("EnableMemoryReports", &enable_memory_reports, "From now on every new program adds its rows to program_* report files.");
+  module.def(
+      "dump_device_memory_state",
+      [](const Device& device, const std::string& prefix) { dump_device_memory_state(device, prefix); }, "device"_a,
+      "prefix"_a = "",
+      "Writes three report files under generated/reports in $TT_METAL_LOGS_PATH, $TT_METAL_HOME or the working "
+      "directory.");
+  module.def("EnableMemoryReports", &enable_memory_reports,
+             "From now on every new program adds its rows to program_* report files.");
   module.def("DisableMemoryReports", &disable_memory_reports);
-  module.def("transfers", &transfers, "device"_a, nb::sig("def transfers(device: Device) -> list[dict[str, typing.Any]]"),
-             "What every operation on the device has moved so far: op, detail, total_bytes, and transfers with from, to, bytes,\n"
+  module.def("transfers", &transfers, "device"_a,
+             nb::sig("def transfers(device: Device) -> list[dict[str, typing.Any]]"),
+             "What every operation on the device has moved so far: op, detail, total_bytes, and transfers with from, "
+             "to, bytes,\n"
              "pieces, local_bytes, busiest_bank_bytes.");
   module.def("clear_transfers", &Device::clear_trace, "device"_a);
 }

@@ -28,8 +28,8 @@ std::string text(const Shape& shape) { return "Shape(" + shape.to_string() + ")"
 // Shapes count as having four dimensions at least: [-4] of a shorter one is 1.
 std::int64_t at(const Shape& shape, int position) {
   const int rank = shape.rank(), low = -std::max(rank, 4);
-  check(position >= low && position < rank, Code::invalid_argument, "shape index out of range: {} not in [{}, {}) of {}", position,
-        low, rank, text(shape));
+  check(position >= low && position < rank, Code::invalid_argument,
+        "shape index out of range: {} not in [{}, {}) of {}", position, low, rank, text(shape));
   return position < -rank ? 1 : shape[position];
 }
 
@@ -37,8 +37,8 @@ Shape to_rank(const Shape& shape, std::size_t rank) {
   std::vector<std::int64_t> dims = shape.dims();
   while (dims.size() < rank) dims.insert(dims.begin(), 1);
   while (dims.size() > rank && dims.front() == 1) dims.erase(dims.begin());
-  check(dims.size() == rank, Code::invalid_argument, "{} cannot be written with {} dimensions: only leading 1s can be left out",
-        text(shape), rank);
+  check(dims.size() == rank, Code::invalid_argument,
+        "{} cannot be written with {} dimensions: only leading 1s can be left out", text(shape), rank);
   return Shape(std::move(dims));
 }
 
@@ -46,18 +46,20 @@ Shape to_rank(const Shape& shape, std::size_t rank) {
 
 void bind_shape(nb::module_& module) {
   nb::class_<Shape>(module, "Shape", "The dimensions of a tensor, outermost first.")
-      .def("__init__",
-           [](Shape* self, const std::vector<std::uint32_t>& dims) {
-             new (self) Shape(std::vector<std::int64_t>(dims.begin(), dims.end()));
-           },
-           "shape"_a)
+      .def(
+          "__init__",
+          [](Shape* self, const std::vector<std::uint32_t>& dims) {
+            new (self) Shape(std::vector<std::int64_t>(dims.begin(), dims.end()));
+          },
+          "shape"_a)
       .def("__len__", &Shape::rank)
       .def_prop_ro("rank", &Shape::rank)
       .def("volume", &Shape::volume)
       .def("__getitem__", &at, "index"_a)
-      .def("__iter__",
-           [](const Shape& s) { return nb::make_iterator(nb::type<Shape>(), "ShapeIterator", s.begin(), s.end()); },
-           nb::keep_alive<0, 1>())
+      .def(
+          "__iter__",
+          [](const Shape& s) { return nb::make_iterator(nb::type<Shape>(), "ShapeIterator", s.begin(), s.end()); },
+          nb::keep_alive<0, 1>())
       .def("to_rank", &to_rank, "rank"_a, "The same with leading 1s added or left out.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def(nb::self != nb::self, nb::sig("def __ne__(self, arg: object, /) -> bool"))
@@ -66,17 +68,20 @@ void bind_shape(nb::module_& module) {
   nb::implicitly_convertible<std::vector<std::uint32_t>, Shape>();
 
   nb::class_<Tile>(module, "Tile", "The block of elements that a tile machine computes on.")
-      .def("__init__",
-           [](Tile* self, std::array<int, 2> shape) {
-             const Tile tile{shape[0], shape[1]};
-             check_tile(tile);
-             new (self) Tile(tile);
-           },
-           "tile_shape"_a)
+      .def(
+          "__init__",
+          [](Tile* self, std::array<int, 2> shape) {
+            const Tile tile{shape[0], shape[1]};
+            check_tile(tile);
+            new (self) Tile(tile);
+          },
+          "tile_shape"_a)
       .def_prop_ro("tile_shape", [](const Tile& t) { return std::array{t.height, t.width}; })
       .def_prop_ro("face_shape", [](const Tile& t) { return std::array{t.face_height(), t.face_width()}; })
       .def_prop_ro("num_faces", &Tile::faces)
-      .def("get_tile_size", [](const Tile& t, DataType dtype) { return tile_bytes(t, dtype); }, "dtype"_a, "Bytes of one tile.")
+      .def(
+          "get_tile_size", [](const Tile& t, DataType dtype) { return tile_bytes(t, dtype); }, "dtype"_a,
+          "Bytes of one tile.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def(nb::self != nb::self, nb::sig("def __ne__(self, arg: object, /) -> bool"))
       .def("__hash__", [](const Tile& t) { return std::hash<int>()(t.height * 64 + t.width); })

@@ -15,7 +15,9 @@ namespace tessera::python {
 
 struct ShapeLike {
   std::vector<std::int64_t> dims;
-  operator Shape() const { return Shape(dims); }  // here, and not while arguments are read, so that a refusal is an Error
+  operator Shape() const {
+    return Shape(dims);
+  }  // here, and not while arguments are read, so that a refusal is an Error
 };
 
 }  // namespace tessera::python

@@ -13,7 +13,13 @@
 namespace tessera::python {
 
 enum class TtnnBufferType : std::uint8_t { DRAM = 0, L1 = 1, L1_SMALL = 3, TRACE = 4 };
-enum class TtnnMemoryLayout : std::uint8_t { INTERLEAVED = 0, HEIGHT_SHARDED = 2, WIDTH_SHARDED = 3, BLOCK_SHARDED = 4, ND_SHARDED = 5 };
+enum class TtnnMemoryLayout : std::uint8_t {
+  INTERLEAVED = 0,
+  HEIGHT_SHARDED = 2,
+  WIDTH_SHARDED = 3,
+  BLOCK_SHARDED = 4,
+  ND_SHARDED = 5
+};
 enum class TtnnDistribution : std::uint8_t { ROUND_ROBIN_1D = 0, GRID_2D = 1, CONTIGUOUS_1D = 2 };
 // FLOAT16 is ours; FP8_E4M3 (8) and INT8 (9) are not there.
 enum class TtnnDataType : std::uint8_t {

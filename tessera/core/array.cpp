@@ -67,7 +67,8 @@ Bytes convert_from(std::span<const std::byte> elements, DType to) {
 
 Bytes convert_booleans(std::span<const std::byte> elements, DType to) {
   Bytes ones(elements.size());
-  std::transform(elements.begin(), elements.end(), ones.begin(), [](std::byte b) { return std::byte{b != std::byte{0}}; });
+  std::transform(elements.begin(), elements.end(), ones.begin(),
+                 [](std::byte b) { return std::byte{b != std::byte{0}}; });
   return convert_from<std::uint8_t>(ones, to);
 }
 
@@ -100,8 +101,8 @@ Bytes repeated(float value, DType dtype, std::int64_t count) {
 }
 
 // A tensor has its padding in its bytes: pad the elements, tilize them, and take the bytes.
-Tensor padded_tensor(std::span<const std::byte> elements, DType element_dtype, const Shape& shape, DType dtype, const Tile& tile,
-                     float pad_value) {
+Tensor padded_tensor(std::span<const std::byte> elements, DType element_dtype, const Shape& shape, DType dtype,
+                     const Tile& tile, float pad_value) {
   Tensor out(shape, dtype, Layout::tile, tile);
   const Shape padded = out.padded_shape();
   std::vector<std::int64_t> dims = shape.dims();
@@ -109,7 +110,8 @@ Tensor padded_tensor(std::span<const std::byte> elements, DType element_dtype, c
   const std::size_t rank = dims.size();
   const Shape box(std::move(dims));
   Bytes all = repeated(pad_value, element_dtype, padded.volume());
-  copy_box({box, box, padded, std::vector<std::int64_t>(rank, 0), std::vector<std::int64_t>(rank, 1), std::vector<std::int64_t>(rank, 0)},
+  copy_box({box, box, padded, std::vector<std::int64_t>(rank, 0), std::vector<std::int64_t>(rank, 1),
+            std::vector<std::int64_t>(rank, 0)},
            element_bytes(element_dtype), elements.data(), all.data());
   const Tensor tiles = Tensor::from_elements(all, element_dtype, padded, dtype, Layout::tile, tile);
   std::copy(tiles.bytes().begin(), tiles.bytes().end(), out.bytes().begin());
@@ -168,14 +170,17 @@ DType default_dtype(ArrayType type) {
   }
 }
 
-Tensor tensor_from_array(std::span<const std::byte> elements, ArrayType type, const Shape& shape, const ArrayImport& how) {
+Tensor tensor_from_array(std::span<const std::byte> elements, ArrayType type, const Shape& shape,
+                         const ArrayImport& how) {
   const std::size_t wanted = static_cast<std::size_t>(shape.volume()) * static_cast<std::size_t>(element_bytes(type));
-  check(elements.size() == wanted, Code::invalid_argument, "{} B of {} elements cannot be a tensor of shape {}, which needs {} B",
-        elements.size(), name(type), shape.to_string(), wanted);
+  check(elements.size() == wanted, Code::invalid_argument,
+        "{} B of {} elements cannot be a tensor of shape {}, which needs {} B", elements.size(), name(type),
+        shape.to_string(), wanted);
   const DType dtype = how.dtype.value_or(default_dtype(type));
   const Layout layout = how.layout.value_or(is_block_float(dtype) ? Layout::tile : Layout::row_major);
 
-  // Elements that Tensor understands: the array's own where they need no wrapping, else the wanted integers, else float32.
+  // Elements that Tensor understands: the array's own where they need no wrapping, else the wanted integers, else
+  // float32.
   const std::optional<DType> same = same_dtype(type);
   const bool as_they_are = same && (!is_integer(*same) || !is_integer(dtype) || *same == dtype);
   const DType element_dtype = as_they_are ? *same : is_integer(dtype) ? dtype : DType::float32;

@@ -44,7 +44,9 @@ struct ArrayImport {
   float pad_value = 0;  // what fills the rest of the last tiles
 };
 
-// Integers wrap around where the dtype is narrower (257 becomes 1 as uint8); floating values are truncated and saturate.
-TSR_API Tensor tensor_from_array(std::span<const std::byte> elements, ArrayType type, const Shape& shape, const ArrayImport& how);
+// Integers wrap around where the dtype is narrower (257 becomes 1 as uint8); floating values are truncated and
+// saturate.
+TSR_API Tensor tensor_from_array(std::span<const std::byte> elements, ArrayType type, const Shape& shape,
+                                 const ArrayImport& how);
 
 }  // namespace tessera

@@ -56,9 +56,12 @@ class Writer {
 
   void element(std::int64_t index) {
     const auto i = static_cast<std::size_t>(index);
-    if (integer_) text_ += fmt::format("{:5d}", integers_[i]);
-    else if (!std::isfinite(floats_[i])) text_ += fmt::format("{:>7}", std::isnan(floats_[i]) ? "nan" : floats_[i] > 0 ? "inf" : "-inf");
-    else text_ += exponents_ ? fmt::format("{:11.4e}", floats_[i]) : fmt::format("{:7.4f}", floats_[i]);
+    if (integer_)
+      text_ += fmt::format("{:5d}", integers_[i]);
+    else if (!std::isfinite(floats_[i]))
+      text_ += fmt::format("{:>7}", std::isnan(floats_[i]) ? "nan" : floats_[i] > 0 ? "inf" : "-inf");
+    else
+      text_ += exponents_ ? fmt::format("{:11.4e}", floats_[i]) : fmt::format("{:7.4f}", floats_[i]);
   }
 
   void separate(int dim) {

@@ -14,7 +14,8 @@ namespace {
 
 template <class T>
 Tensor import(const std::vector<T>& values, ArrayType type, const ArrayImport& how) {
-  return tensor_from_array(std::as_bytes(std::span(values)), type, Shape{static_cast<std::int64_t>(values.size())}, how);
+  return tensor_from_array(std::as_bytes(std::span(values)), type, Shape{static_cast<std::int64_t>(values.size())},
+                           how);
 }
 
 template <class T>
@@ -60,7 +61,8 @@ TEST(Array, FloatingValuesAreTruncatedAndSaturate) {
 
 TEST(Array, BooleansAreZeroOrOne) {
   const std::vector<std::uint8_t> values{0, 1, 7};
-  EXPECT_EQ(elements<float>(import(values, ArrayType::boolean, {DType::float32}), DType::float32), (std::vector<float>{0, 1, 1}));
+  EXPECT_EQ(elements<float>(import(values, ArrayType::boolean, {DType::float32}), DType::float32),
+            (std::vector<float>{0, 1, 1}));
 }
 
 TEST(Array, BlockFloatsChooseTilesAndNothingElse) {

@@ -29,11 +29,13 @@ Shape resolve_shape(std::span<const std::int64_t> dims, std::int64_t volume) {
   std::optional<std::size_t> open;
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (out[i] != -1) {
-      check(out[i] >= 0, Code::invalid_argument, "reshape: extent {} of [{}] is negative", out[i], fmt::join(dims, ", "));
+      check(out[i] >= 0, Code::invalid_argument, "reshape: extent {} of [{}] is negative", out[i],
+            fmt::join(dims, ", "));
       given.push_back(out[i]);
       continue;
     }
-    check(!open, Code::invalid_argument, "reshape: [{}] leaves more than one extent open with -1", fmt::join(dims, ", "));
+    check(!open, Code::invalid_argument, "reshape: [{}] leaves more than one extent open with -1",
+          fmt::join(dims, ", "));
     open = i;
   }
   if (open) {
@@ -48,19 +50,24 @@ Shape resolve_shape(std::span<const std::int64_t> dims, std::int64_t volume) {
 DeviceTensor reshape(const DeviceTensor& x, const Shape& shape, const std::optional<MemoryConfig>& config) {
   x.check_allocated();
   const TensorSpec& from = x.spec();
-  check(shape.volume() == from.logical_shape().volume(), Code::invalid_argument, "reshape: {} has {} elements, {} has {}",
-        from.logical_shape().to_string(), from.logical_shape().volume(), shape.to_string(), shape.volume());
+  check(shape.volume() == from.logical_shape().volume(), Code::invalid_argument,
+        "reshape: {} has {} elements, {} has {}", from.logical_shape().to_string(), from.logical_shape().volume(),
+        shape.to_string(), shape.volume());
   const bool same_place = !config || *config == from.memory_config();
   if (same_place && shape == from.logical_shape()) return x;
   if (same_place && keeps_pages(from, shape))
     return x.view(TensorSpec(shape, from.dtype(), from.layout(), from.memory_config(), from.tile()));
 
   const MemoryConfig place = config ? *config : inherited_placement(from, shape);
-  DeviceTensor y = DeviceTensor::allocate(x.device(), TensorSpec(shape, from.dtype(), from.layout(), place, from.tile()));
+  DeviceTensor y =
+      DeviceTensor::allocate(x.device(), TensorSpec(shape, from.dtype(), from.layout(), place, from.tile()));
   const DType element = is_block_float(from.dtype()) ? DType::float32 : from.dtype();
-  write_pages(Tensor::from_elements(read_pages(x).to_elements(element), element, shape, from.dtype(), from.layout(), from.tile()), y);
-  finish_program({"reshape", fmt::format("{} to {}", from.logical_shape().to_string(), shape.to_string()), stream_transfers(x, y)},
-                 {&x}, y);
+  write_pages(Tensor::from_elements(read_pages(x).to_elements(element), element, shape, from.dtype(), from.layout(),
+                                    from.tile()),
+              y);
+  finish_program(
+      {"reshape", fmt::format("{} to {}", from.logical_shape().to_string(), shape.to_string()), stream_transfers(x, y)},
+      {&x}, y);
   return y;
 }
 
