@@ -15,24 +15,24 @@ namespace {
 
 using Array = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 
-ArrayType array_type(const nb::dlpack::dtype& dtype) {
+ElementType array_type(const nb::dlpack::dtype& dtype) {
   using Code_ = nb::dlpack::dtype_code;
   const auto is = [&](Code_ code, int bits) {
     return dtype.lanes == 1 && dtype.code == static_cast<std::uint8_t>(code) && dtype.bits == bits;
   };
-  if (is(Code_::Bool, 8)) return ArrayType::boolean;
-  if (is(Code_::Int, 8)) return ArrayType::int8;
-  if (is(Code_::UInt, 8)) return ArrayType::uint8;
-  if (is(Code_::Int, 16)) return ArrayType::int16;
-  if (is(Code_::UInt, 16)) return ArrayType::uint16;
-  if (is(Code_::Int, 32)) return ArrayType::int32;
-  if (is(Code_::UInt, 32)) return ArrayType::uint32;
-  if (is(Code_::Int, 64)) return ArrayType::int64;
-  if (is(Code_::UInt, 64)) return ArrayType::uint64;
-  if (is(Code_::Float, 16)) return ArrayType::float16;
-  if (is(Code_::Bfloat, 16)) return ArrayType::bfloat16;
-  if (is(Code_::Float, 32)) return ArrayType::float32;
-  if (is(Code_::Float, 64)) return ArrayType::float64;
+  if (is(Code_::Bool, 8)) return ElementType::boolean;
+  if (is(Code_::Int, 8)) return ElementType::int8;
+  if (is(Code_::UInt, 8)) return ElementType::uint8;
+  if (is(Code_::Int, 16)) return ElementType::int16;
+  if (is(Code_::UInt, 16)) return ElementType::uint16;
+  if (is(Code_::Int, 32)) return ElementType::int32;
+  if (is(Code_::UInt, 32)) return ElementType::uint32;
+  if (is(Code_::Int, 64)) return ElementType::int64;
+  if (is(Code_::UInt, 64)) return ElementType::uint64;
+  if (is(Code_::Float, 16)) return ElementType::float16;
+  if (is(Code_::Bfloat, 16)) return ElementType::bfloat16;
+  if (is(Code_::Float, 32)) return ElementType::float32;
+  if (is(Code_::Float, 64)) return ElementType::float64;
   fail(Code::unsupported, "an array of DLPack type code {} with {} bits and {} lanes cannot become a tensor",
        dtype.code, dtype.bits, dtype.lanes);
 }
@@ -72,9 +72,9 @@ DType exported_dtype(const Tensor& x, bool keep_bfloat16) {
 
 template <class Framework>
 nb::object exported(const Tensor& x, DType dtype) {
-  auto bytes = std::make_unique<std::vector<std::byte>>(x.to_elements(dtype));
+  auto bytes = std::make_unique<Bytes>(x.to_elements(dtype));
   std::byte* data = bytes->data();
-  nb::capsule owner(bytes.get(), [](void* p) noexcept { delete static_cast<std::vector<std::byte>*>(p); });
+  nb::capsule owner(bytes.get(), [](void* p) noexcept { delete static_cast<Bytes*>(p); });
   bytes.release();
   std::vector<std::size_t> shape(x.shape().begin(), x.shape().end());
   return nb::cast(nb::ndarray<Framework>(data, shape.size(), shape.data(), owner, nullptr, dlpack_type(dtype)));
@@ -125,7 +125,7 @@ Tensor import_list(const nb::list& values, const Shape& shape, const ArrayImport
   flatten(values, flat);
   check(static_cast<std::int64_t>(flat.size()) == shape.volume(), Code::invalid_argument,
         "{} values cannot fill a tensor of shape {}, which has {}", flat.size(), shape.to_string(), shape.volume());
-  return tensor_from_array(std::as_bytes(std::span(flat)), ArrayType::float64, shape, how);
+  return tensor_from_array(std::as_bytes(std::span(flat)), ElementType::float64, shape, how);
 }
 
 nb::object export_numpy(const Tensor& x) { return exported<nb::numpy>(x, exported_dtype(x, false)); }
@@ -134,7 +134,7 @@ nb::object export_dlpack(const Tensor& x) { return exported<nb::array_api>(x, ex
 
 nb::object export_list(const Tensor& x) {
   const DType dtype = is_integer(x.dtype()) ? x.dtype() : DType::float32;
-  const std::vector<std::byte> bytes = x.to_elements(dtype);
+  const Bytes bytes = x.to_elements(dtype);
   const std::byte* next = bytes.data();
   return nested(next, dtype, x.shape(), 0);
 }

@@ -2,7 +2,7 @@
 
 // Arrays of numpy, torch and others to host tensors and back.
 
-#include "tessera/core/array.h"
+#include "tessera/core/tensor_from_array.h"
 
 #include <nanobind/nanobind.h>
 

@@ -210,7 +210,7 @@ void bind_shapes(nb::module_& module) {
 
 Tensor filled(const Shape& shape, double value, DType dtype, Layout layout) {
   const std::vector<double> values(static_cast<std::size_t>(shape.volume()), value);
-  return tensor_from_array(std::as_bytes(std::span(values)), ArrayType::float64, shape, {dtype, layout, {}, 0});
+  return tensor_from_array(std::as_bytes(std::span(values)), ElementType::float64, shape, {dtype, layout, {}, 0});
 }
 
 AnyTensor placed(Tensor tensor, const std::optional<DevicePointer>& device, const OptionalConfig& config) {

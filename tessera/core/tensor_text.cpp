@@ -44,7 +44,7 @@ class Writer {
  private:
   static std::vector<std::int64_t> integers(const Tensor& x) {
     std::vector<std::int64_t> out;
-    const std::vector<std::byte> bytes = x.to_elements(x.dtype());
+    const Bytes bytes = x.to_elements(x.dtype());
     const std::size_t size = static_cast<std::size_t>(element_bytes(x.dtype()));
     for (std::size_t at = 0; at < bytes.size(); at += size) {
       std::uint32_t bits = 0;  // little-endian, as the elements are

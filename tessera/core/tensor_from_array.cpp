@@ -1,5 +1,6 @@
-#include "tessera/core/array.h"
+#include "tessera/core/tensor_from_array.h"
 
+#include "tessera/core/bytes.h"
 #include "tessera/core/convert.h"
 #include "tessera/core/elements.h"
 #include "tessera/core/error.h"
@@ -12,22 +13,6 @@
 
 namespace tessera {
 namespace {
-
-using Bytes = std::vector<std::byte>;
-
-// The dtype that holds the same bytes.
-std::optional<DType> same_dtype(ArrayType type) {
-  switch (type) {
-    case ArrayType::uint8: return DType::uint8;
-    case ArrayType::uint16: return DType::uint16;
-    case ArrayType::uint32: return DType::uint32;
-    case ArrayType::int32: return DType::int32;
-    case ArrayType::float16: return DType::float16;
-    case ArrayType::bfloat16: return DType::bfloat16;
-    case ArrayType::float32: return DType::float32;
-    default: return std::nullopt;
-  }
-}
 
 template <class To, class From>
 To converted(From value) {
@@ -73,21 +58,23 @@ Bytes convert_booleans(std::span<const std::byte> elements, DType to) {
 }
 
 // Any element type as one that Tensor takes; `to` is the dtype wanted in the end.
-Bytes convert_array(std::span<const std::byte> elements, ArrayType type, DType to) {
+Bytes convert_array(std::span<const std::byte> elements, ElementType type, DType to) {
   switch (type) {
-    case ArrayType::boolean: return convert_booleans(elements, to);
-    case ArrayType::int8: return convert_from<std::int8_t>(elements, to);
-    case ArrayType::uint8: return convert_from<std::uint8_t>(elements, to);
-    case ArrayType::int16: return convert_from<std::int16_t>(elements, to);
-    case ArrayType::uint16: return convert_from<std::uint16_t>(elements, to);
-    case ArrayType::int32: return convert_from<std::int32_t>(elements, to);
-    case ArrayType::uint32: return convert_from<std::uint32_t>(elements, to);
-    case ArrayType::int64: return convert_from<std::int64_t>(elements, to);
-    case ArrayType::uint64: return convert_from<std::uint64_t>(elements, to);
-    case ArrayType::float64: return convert_from<double>(elements, to);
-    case ArrayType::float16:
-    case ArrayType::bfloat16:
-    case ArrayType::float32: break;  // Tensor takes them as they are
+    case ElementType::boolean: return convert_booleans(elements, to);
+    case ElementType::int8: return convert_from<std::int8_t>(elements, to);
+    case ElementType::uint8: return convert_from<std::uint8_t>(elements, to);
+    case ElementType::int16: return convert_from<std::int16_t>(elements, to);
+    case ElementType::uint16: return convert_from<std::uint16_t>(elements, to);
+    case ElementType::int32: return convert_from<std::int32_t>(elements, to);
+    case ElementType::uint32: return convert_from<std::uint32_t>(elements, to);
+    case ElementType::int64: return convert_from<std::int64_t>(elements, to);
+    case ElementType::uint64: return convert_from<std::uint64_t>(elements, to);
+    case ElementType::float64: return convert_from<double>(elements, to);
+    case ElementType::float16:
+    case ElementType::bfloat16:
+    case ElementType::float32: break;  // Tensor takes them as they are
+    case ElementType::float8_e5m2:
+    case ElementType::float8_e4m3: fail(Code::unsupported, "tensors cannot be made from {} elements", name(type));
   }
   return Bytes(elements.begin(), elements.end());
 }
@@ -120,57 +107,19 @@ Tensor padded_tensor(std::span<const std::byte> elements, DType element_dtype, c
 
 }  // namespace
 
-std::string_view name(ArrayType type) {
+DType default_dtype(ElementType type) {
+  if (const std::optional<DType> same = to_dtype(type)) return *same;
   switch (type) {
-    case ArrayType::boolean: return "bool";
-    case ArrayType::int8: return "int8";
-    case ArrayType::uint8: return "uint8";
-    case ArrayType::int16: return "int16";
-    case ArrayType::uint16: return "uint16";
-    case ArrayType::int32: return "int32";
-    case ArrayType::uint32: return "uint32";
-    case ArrayType::int64: return "int64";
-    case ArrayType::uint64: return "uint64";
-    case ArrayType::float16: return "float16";
-    case ArrayType::bfloat16: return "bfloat16";
-    case ArrayType::float32: return "float32";
-    case ArrayType::float64: return "float64";
-  }
-  return "unknown";
-}
-
-int element_bytes(ArrayType type) {
-  switch (type) {
-    case ArrayType::boolean:
-    case ArrayType::int8:
-    case ArrayType::uint8: return 1;
-    case ArrayType::int16:
-    case ArrayType::uint16:
-    case ArrayType::float16:
-    case ArrayType::bfloat16: return 2;
-    case ArrayType::int32:
-    case ArrayType::uint32:
-    case ArrayType::float32: return 4;
-    case ArrayType::int64:
-    case ArrayType::uint64:
-    case ArrayType::float64: return 8;
-  }
-  return 0;
-}
-
-DType default_dtype(ArrayType type) {
-  if (const std::optional<DType> same = same_dtype(type)) return *same;
-  switch (type) {
-    case ArrayType::boolean: return DType::uint8;
-    case ArrayType::int8: return DType::int32;
-    case ArrayType::int16: return DType::uint16;
-    case ArrayType::int64:
-    case ArrayType::uint64: return DType::uint32;
+    case ElementType::boolean: return DType::uint8;
+    case ElementType::int8: return DType::int32;
+    case ElementType::int16: return DType::uint16;
+    case ElementType::int64:
+    case ElementType::uint64: return DType::uint32;
     default: return DType::float32;
   }
 }
 
-Tensor tensor_from_array(std::span<const std::byte> elements, ArrayType type, const Shape& shape,
+Tensor tensor_from_array(std::span<const std::byte> elements, ElementType type, const Shape& shape,
                          const ArrayImport& how) {
   const std::size_t wanted = static_cast<std::size_t>(shape.volume()) * static_cast<std::size_t>(element_bytes(type));
   check(elements.size() == wanted, Code::invalid_argument,
@@ -181,7 +130,7 @@ Tensor tensor_from_array(std::span<const std::byte> elements, ArrayType type, co
 
   // Elements that Tensor understands: the array's own where they need no wrapping, else the wanted integers, else
   // float32.
-  const std::optional<DType> same = same_dtype(type);
+  const std::optional<DType> same = to_dtype(type);
   const bool as_they_are = same && (!is_integer(*same) || !is_integer(dtype) || *same == dtype);
   const DType element_dtype = as_they_are ? *same : is_integer(dtype) ? dtype : DType::float32;
   Bytes own;

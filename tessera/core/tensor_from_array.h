@@ -2,6 +2,7 @@
 
 // Arrays of other libraries as tensors: element types that machines do not compute with, defaults, padding.
 
+#include "tessera/core/element_type.h"
 #include "tessera/core/export.h"
 #include "tessera/core/tensor.h"
 
@@ -13,29 +14,9 @@
 
 namespace tessera {
 
-// What array libraries hold.
-enum class ArrayType : std::uint8_t {
-  boolean,
-  int8,
-  uint8,
-  int16,
-  uint16,
-  int32,
-  uint32,
-  int64,
-  uint64,
-  float16,
-  bfloat16,
-  float32,
-  float64,
-};
-
-TSR_API std::string_view name(ArrayType type);  // "int64", "bool"
-TSR_API int element_bytes(ArrayType type);
-
 // The dtype of a tensor made from such an array when none is asked for. As in TTNN, 16-bit integers become uint16 and
 // 64-bit ones uint32; int8 becomes int32 and float64 float32.
-TSR_API DType default_dtype(ArrayType type);
+TSR_API DType default_dtype(ElementType type);
 
 struct ArrayImport {
   std::optional<DType> dtype = std::nullopt;
@@ -46,7 +27,7 @@ struct ArrayImport {
 
 // Integers wrap around where the dtype is narrower (257 becomes 1 as uint8); floating values are truncated and
 // saturate.
-TSR_API Tensor tensor_from_array(std::span<const std::byte> elements, ArrayType type, const Shape& shape,
+TSR_API Tensor tensor_from_array(std::span<const std::byte> elements, ElementType type, const Shape& shape,
                                  const ArrayImport& how);
 
 }  // namespace tessera
