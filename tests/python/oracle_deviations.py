@@ -155,11 +155,6 @@ DEVIATIONS = [
     ),
     Deviation(
         "ops_shape",
-        "slice out of a height-sharded tensor at odd rows into other shards: the rows in between do not tilize here",
-        lambda real, ours: real["op"] == "slice" and real["ok"] and real["src"] == "hs4" and real["dst"] == "hs2" and "(16, 128)" in _text(ours),
-    ),
-    Deviation(
-        "ops_shape",
         "slice reads sharded DRAM in ROW_MAJOR too",
         lambda real, ours: real["op"] == "slice" and "not L1-resident" in _text(real) and ours["ok"],
     ),
@@ -167,11 +162,6 @@ DEVIATIONS = [
         "ops_shape",
         "pad of a rank-1 tensor in tiles works",
         lambda real, ours: real["op"] == "pad" and "MeshBuffer must be large enough" in _text(real) and ours["ok"],
-    ),
-    Deviation(
-        "ops_shape",
-        "pad makes width shards higher with their tensor",
-        lambda real, ours: real["op"] == "pad" and real.get("src") == "ws4" and "for width sharded" in _text(real) and ours["ok"],
     ),
     Deviation(
         "ops_reshape",

@@ -2,6 +2,7 @@
 
 #include "tessera/core/elements.h"
 #include "tessera/core/error.h"
+#include "tessera/machine/ops/shard_inheritance.h"
 #include "tessera/machine/ops/to_layout.h"
 #include "tessera/machine/ops/to_memory_config.h"
 #include "tessera/machine/ops/program.h"
@@ -50,6 +51,17 @@ bool pads_along(const TensorSpec& spec, int dim) {
          spec.padded_shape()[dim - spec.logical_shape().rank()] != spec.logical_shape()[dim];
 }
 
+// Shards cut along the dimension that grows cannot grow where they are: interleaved copies are joined instead. Otherwise
+// each core joins its own shards, and an interleaved result is made from those.
+bool splits_along(const TensorSpec& spec, int dim) {
+  const bool last = dim + 1 == spec.logical_shape().rank();
+  switch (spec.memory_config().layout()) {
+    case TensorMemoryLayout::height_sharded: return !last;
+    case TensorMemoryLayout::width_sharded: return last;
+    default: return false;
+  }
+}
+
 DeviceTensor join(std::span<const DeviceTensor> inputs, int dim, const Shape& shape, const MemoryConfig& config) {
   const TensorSpec& first = inputs.front().spec();
   const std::size_t rank = static_cast<std::size_t>(shape.rank());
@@ -94,6 +106,14 @@ DeviceTensor concat(std::span<const DeviceTensor> inputs, int dim, const std::op
     const DeviceTensor joined = join(rows, dim, shape, place.is_sharded() ? kDramMemoryConfig : place);
     return to_layout(joined, Layout::tile, inputs.front().spec().dtype(), place);
   }
+  if (splits_along(inputs.front().spec(), dim)) {
+    std::vector<DeviceTensor> copies;
+    for (const DeviceTensor& x : inputs) copies.push_back(to_memory_config(x, place.is_sharded() ? kDramMemoryConfig : place));
+    return join(copies, dim, shape, place);
+  }
+  const TensorSpec& first = inputs.front().spec();
+  if (first.memory_config().is_sharded() && !place.is_sharded())
+    return to_memory_config(join(inputs, dim, shape, inherited_placement(first, shape)), place);
   return join(inputs, dim, shape, place);
 }
 

@@ -11,7 +11,7 @@
 namespace tessera {
 namespace {
 
-// The side of a shard that is not split grows with the tensor.
+// Rows of a height-sharded tensor may get longer; any other growth has to fit the shards there are.
 MemoryConfig grown_placement(const TensorSpec& from, const Shape& shape) {
   const MemoryConfig& config = from.memory_config();
   if (!config.is_sharded() || !config.shard_spec()) return config;
@@ -19,7 +19,6 @@ MemoryConfig grown_placement(const TensorSpec& from, const Shape& shape) {
                          from.tile());
   ShardSpec shard = *config.shard_spec();
   if (config.layout() == TensorMemoryLayout::height_sharded) shard.shape.width = whole.physical().width;
-  if (config.layout() == TensorMemoryLayout::width_sharded) shard.shape.height = whole.physical().height;
   return MemoryConfig(config.layout(), config.buffer_type(), shard);
 }
 

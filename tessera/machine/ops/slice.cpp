@@ -82,8 +82,9 @@ DeviceTensor slice(const DeviceTensor& x, std::span<const std::int64_t> begins, 
                                MemoryConfig(TensorMemoryLayout::interleaved, place.buffer_type()), from.tile()));
   if (from.layout() == Layout::row_major || is_whole_tiles(from, box)) return cut(x, box, place);
 
-  const DeviceTensor rows = to_layout(x, Layout::row_major);
-  const DeviceTensor piece = cut(rows, box, inherited_placement(rows.spec(), box.shape));
+  // The copies lie where the result is wanted, or where the input is.
+  const DeviceTensor rows = to_layout(x, Layout::row_major, std::nullopt, config);
+  const DeviceTensor piece = cut(rows, box, config ? *config : inherited_placement(rows.spec(), box.shape));
   return to_layout(piece, Layout::tile, from.dtype(), place);
 }
 
