@@ -75,7 +75,7 @@ nb::object exported(const Tensor& x, DType dtype) {
   auto bytes = std::make_unique<Bytes>(x.to_elements(dtype));
   std::byte* data = bytes->data();
   nb::capsule owner(bytes.get(), [](void* p) noexcept { delete static_cast<Bytes*>(p); });
-  bytes.release();
+  static_cast<void>(bytes.release());  // the capsule owns it now
   std::vector<std::size_t> shape(x.shape().begin(), x.shape().end());
   return nb::cast(nb::ndarray<Framework>(data, shape.size(), shape.data(), owner, nullptr, dlpack_type(dtype)));
 }

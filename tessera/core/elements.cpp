@@ -32,7 +32,8 @@ void copy_box(const BoxCopy& box, int element_bytes, const std::byte* from, std:
       target += (box.to_begin[d] + at[d]) * to_strides[d];
     }
     if (box.from_step[last] == 1) {
-      std::memcpy(to + target * element_bytes, from + source * element_bytes, static_cast<std::size_t>(row * element_bytes));
+      std::memcpy(to + target * element_bytes, from + source * element_bytes,
+                  static_cast<std::size_t>(row * element_bytes));
     } else {
       for (std::int64_t i = 0; i < row; ++i)
         std::memcpy(to + (target + i) * element_bytes, from + (source + i * box.from_step[last]) * element_bytes,

@@ -11,8 +11,9 @@
 
 namespace tessera {
 
-// Copies a box of `extent` elements from one row-major array into another. Position i of the box along a dimension is at
-// from_begin + i * from_step in the source and at to_begin + i in the destination. Ranks must agree; nothing is checked here.
+// Copies a box of `extent` elements from one row-major array into another. Position i of the box along a dimension is
+// at from_begin + i * from_step in the source and at to_begin + i in the destination. Ranks must agree; nothing is
+// checked here.
 struct BoxCopy {
   Shape extent;
   Shape from_shape, to_shape;

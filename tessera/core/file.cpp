@@ -60,7 +60,7 @@ template <class Buffer>
 void read_all(const fs::path& path, std::uint64_t max_bytes, Buffer& buffer) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) fail_os("open", path, errno);
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file.get(), &status) != 0) fail_os("read", path, errno);
   if (S_ISDIR(status.st_mode)) fail_os("read", path, EISDIR);
   const auto size = static_cast<std::uint64_t>(std::max<off_t>(status.st_size, 0));
@@ -94,7 +94,7 @@ void write_all(int fd, std::span<const std::byte> bytes, const fs::path& path) {
 // The mode of the file being replaced, or what the umask leaves of 0666. Reading the umask means setting it for an
 // instant, so it is taken from a file system object instead: open(2) applies it for us.
 mode_t mode_for(const fs::path& target, int temporary_fd) {
-  struct stat status {};
+  struct stat status{};
   if (::stat(target.c_str(), &status) == 0) return status.st_mode & 07777;
   return ::fstat(temporary_fd, &status) == 0 ? status.st_mode & 07777 : 0600;
 }

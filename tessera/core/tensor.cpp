@@ -20,9 +20,10 @@ Tensor::Tensor(Unwritten, Shape shape, DType dtype, Layout layout, Tile tile)
     : shape_(std::move(shape)), dtype_(dtype), layout_(layout), tile_(tile) {
   check_tile(tile_);
   check(layout_ == Layout::tile || !is_block_float(dtype_), Code::invalid_argument,
-        Hint{"use TILE layout: 16 values of a face row share one exponent"}, "{} does not exist in ROW_MAJOR layout", name(dtype_));
-  check(layout_ == Layout::tile || tile_ == Tile{}, Code::invalid_argument, "a ROW_MAJOR tensor has no tile, but {} was given",
-        tile_.to_string());
+        Hint{"use TILE layout: 16 values of a face row share one exponent"}, "{} does not exist in ROW_MAJOR layout",
+        name(dtype_));
+  check(layout_ == Layout::tile || tile_ == Tile{}, Code::invalid_argument,
+        "a ROW_MAJOR tensor has no tile, but {} was given", tile_.to_string());
   bytes_.resize(static_cast<std::size_t>(matrices() * matrix_bytes()));
 }
 
@@ -51,14 +52,14 @@ Shape Tensor::padded_shape() const {
   return Shape(std::move(dims));
 }
 
-Tensor Tensor::from_elements(std::span<const std::byte> elements, DType element_dtype, Shape shape, DType dtype, Layout layout,
-                             Tile tile, Rounding rounding) {
+Tensor Tensor::from_elements(std::span<const std::byte> elements, DType element_dtype, Shape shape, DType dtype,
+                             Layout layout, Tile tile, Rounding rounding) {
   check(!is_block_float(element_dtype), Code::invalid_argument, "{} has no elements of its own", name(element_dtype));
   Tensor out(Unwritten{}, std::move(shape), dtype, layout, tile);
   const std::int64_t count = out.shape_.volume();
   if (static_cast<std::int64_t>(elements.size()) != count * element_bytes(element_dtype))
-    fail(Code::invalid_argument, "shape {} of {} takes {} B, but {} B were given", out.shape_.to_string(), name(element_dtype),
-         count * element_bytes(element_dtype), elements.size());
+    fail(Code::invalid_argument, "shape {} of {} takes {} B, but {} B were given", out.shape_.to_string(),
+         name(element_dtype), count * element_bytes(element_dtype), elements.size());
 
   // Block floats are packed from float32, everything else is converted first and then tilized as it is.
   const DType flat_dtype = is_block_float(dtype) ? DType::float32 : dtype;
@@ -77,13 +78,16 @@ Tensor Tensor::from_elements(std::span<const std::byte> elements, DType element_
   const std::int64_t step = extent.area() * element_bytes(flat_dtype);
   for (std::int64_t i = 0; i < out.matrices(); ++i) {
     std::byte* to = out.bytes_.data() + i * out.matrix_bytes();
-    if (is_block_float(dtype)) pack_tiles(reinterpret_cast<const float*>(flat + i * step), extent, dtype, tile, rounding, to);
-    else tilize(flat + i * step, extent, element_bytes(dtype), tile, to);
+    if (is_block_float(dtype))
+      pack_tiles(reinterpret_cast<const float*>(flat + i * step), extent, dtype, tile, rounding, to);
+    else
+      tilize(flat + i * step, extent, element_bytes(dtype), tile, to);
   }
   return out;
 }
 
-Tensor Tensor::from_float32(std::span<const float> values, Shape shape, DType dtype, Layout layout, Tile tile, Rounding rounding) {
+Tensor Tensor::from_float32(std::span<const float> values, Shape shape, DType dtype, Layout layout, Tile tile,
+                            Rounding rounding) {
   return from_elements(std::as_bytes(values), DType::float32, std::move(shape), dtype, layout, tile, rounding);
 }
 
@@ -100,8 +104,10 @@ Bytes Tensor::to_elements(DType element_dtype, Rounding rounding) const {
     const std::int64_t step = extent.area() * element_bytes(flat_dtype);
     for (std::int64_t i = 0; i < matrices(); ++i) {
       const std::byte* from = bytes_.data() + i * matrix_bytes();
-      if (is_block_float(dtype_)) unpack_tiles(from, extent, dtype_, tile_, reinterpret_cast<float*>(flat.data() + i * step));
-      else untilize(from, extent, element_bytes(dtype_), tile_, flat.data() + i * step);
+      if (is_block_float(dtype_))
+        unpack_tiles(from, extent, dtype_, tile_, reinterpret_cast<float*>(flat.data() + i * step));
+      else
+        untilize(from, extent, element_bytes(dtype_), tile_, flat.data() + i * step);
     }
   }
   if (flat_dtype == element_dtype) return flat;

@@ -22,8 +22,8 @@ class TSR_API Tensor {
   Tensor(Shape shape, DType dtype, Layout layout, Tile tile = {});
 
   // From row-major elements of a dtype that has elements of its own (no block float).
-  static Tensor from_elements(std::span<const std::byte> elements, DType element_dtype, Shape shape, DType dtype, Layout layout,
-                              Tile tile = {}, Rounding rounding = Rounding::host);
+  static Tensor from_elements(std::span<const std::byte> elements, DType element_dtype, Shape shape, DType dtype,
+                              Layout layout, Tile tile = {}, Rounding rounding = Rounding::host);
   static Tensor from_float32(std::span<const float> values, Shape shape, DType dtype, Layout layout, Tile tile = {},
                              Rounding rounding = Rounding::host);
 

@@ -6,6 +6,7 @@
 #include "tessera/core/error.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <type_traits>
@@ -17,7 +18,7 @@ namespace {
 template <class To, class From>
 To converted(From value) {
   if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    if (!(value == value)) return 0;
+    if (std::isnan(value)) return 0;
     constexpr double low = static_cast<double>(std::numeric_limits<To>::min());
     constexpr double high = static_cast<double>(std::numeric_limits<To>::max());
     return static_cast<To>(std::clamp(static_cast<double>(value), low, high));

@@ -19,9 +19,9 @@ struct Transfer {
   MemoryKind from = MemoryKind::host;
   MemoryKind to = MemoryKind::host;
   std::int64_t bytes = 0;
-  std::int64_t pieces = 0;             // separate reads or writes it takes
-  std::int64_t local_bytes = 0;        // part of `bytes` that stays on its core (L1 to L1 only)
-  std::int64_t busiest_bank_bytes = 0; // what the most loaded bank or core receives or, reading to the host, gives
+  std::int64_t pieces = 0;              // separate reads or writes it takes
+  std::int64_t local_bytes = 0;         // part of `bytes` that stays on its core (L1 to L1 only)
+  std::int64_t busiest_bank_bytes = 0;  // what the most loaded bank or core receives or, reading to the host, gives
   bool operator==(const Transfer&) const = default;
 };
 

@@ -9,8 +9,8 @@
 // (numpy.load(f).view(ml_dtypes.bfloat16) reads it).
 // A header that claims more or fewer bytes than the file has is an error before anything is allocated.
 
-#include "tessera/core/export.h"
 #include "tessera/core/element_type.h"
+#include "tessera/core/export.h"
 
 #include <cstddef>
 #include <cstdint>

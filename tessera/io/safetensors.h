@@ -7,8 +7,8 @@
 // and a field that the format does not define are errors, since two readers could take them differently. Writing gives
 // the reference writer's bytes for the same input; metadata, which it writes in any order, is sorted.
 
-#include "tessera/core/export.h"
 #include "tessera/core/element_type.h"
+#include "tessera/core/export.h"
 
 #include <cstddef>
 #include <cstdint>

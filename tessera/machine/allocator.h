@@ -1,8 +1,8 @@
 #pragma once
 
-// Who owns which bytes of a device. All banks of a memory move in lock step: a buffer has the same address in every bank and
-// takes the same number of bytes there, whether the bank holds pages of it or not. L1 and L1_SMALL grow down from
-// the top of a core's memory, DRAM and TRACE grow up; circular buffers come from below L1 (circular_buffers.h).
+// Who owns which bytes of a device. All banks of a memory move in lock step: a buffer has the same address in every
+// bank and takes the same number of bytes there, whether the bank holds pages of it or not. L1 and L1_SMALL grow down
+// from the top of a core's memory, DRAM and TRACE grow up; circular buffers come from below L1 (circular_buffers.h).
 
 #include "tessera/core/export.h"
 #include "tessera/machine/free_list.h"

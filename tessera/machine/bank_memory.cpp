@@ -29,8 +29,8 @@ std::byte* BankMemory::at(int bank, std::int64_t address, std::int64_t size_byte
 
 const std::byte* BankMemory::at(int bank, std::int64_t address, std::int64_t size_bytes) const {
   if (bank < 0 || bank >= banks_ || address < 0 || size_bytes < 0 || address > bank_bytes_ - size_bytes) [[unlikely]]
-    fail(Code::internal, "bytes {} to {} of bank {} are outside a memory of {} banks of {} B", address, address + size_bytes, bank,
-         banks_, bank_bytes_);
+    fail(Code::internal, "bytes {} to {} of bank {} are outside a memory of {} banks of {} B", address,
+         address + size_bytes, bank, banks_, bank_bytes_);
   return base_ + bank * bank_bytes_ + address;
 }
 

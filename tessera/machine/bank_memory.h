@@ -1,7 +1,7 @@
 #pragma once
 
-// The bytes of all banks of one memory. They are reserved as address space and become real memory when first written, so
-// a card with gigabytes of DRAM costs what its tensors cost.
+// The bytes of all banks of one memory. They are reserved as address space and become real memory when first written,
+// so a card with gigabytes of DRAM costs what its tensors cost.
 
 #include "tessera/core/export.h"
 

@@ -8,7 +8,8 @@ namespace tessera {
 namespace {
 
 // The regions as disjoint rectangles: a new range takes its cores out of those it overlaps.
-std::int64_t highest_end(const std::vector<CircularBufferRegion>& regions, const CoreRangeSet& cores, std::int64_t base) {
+std::int64_t highest_end(const std::vector<CircularBufferRegion>& regions, const CoreRangeSet& cores,
+                         std::int64_t base) {
   std::int64_t end = base;
   for (const CircularBufferRegion& region : regions)
     for (const CoreRange& range : cores.ranges())
@@ -53,12 +54,14 @@ CircularBufferPlacement place_circular_buffers(const Device& device, const std::
   const std::optional<std::int64_t> lowest = device.allocator().lowest_l1_address();
   for (const CircularBufferRegion& region : out.regions) {
     if (region.end_address > l1_bytes)
-      fail(Code::out_of_memory, Hint{"use smaller blocks (act_block_h_override), a smaller dtype, or no double buffering"},
-           "the circular buffers of program {} on core range {} grow to {} B which is beyond max L1 size of {} B", program_id,
-           region.cores.to_string(), region.end_address, l1_bytes);
+      fail(Code::out_of_memory,
+           Hint{"use smaller blocks (act_block_h_override), a smaller dtype, or no double buffering"},
+           "the circular buffers of program {} on core range {} grow to {} B which is beyond max L1 size of {} B",
+           program_id, region.cores.to_string(), region.end_address, l1_bytes);
     if (lowest && region.end_address > *lowest)
       fail(Code::out_of_memory, Hint{"deallocate or move tensors out of L1, or use smaller blocks"},
-           "the circular buffers of program {} clash with L1 buffers on core range {}: the lowest L1 buffer is allocated at {} and "
+           "the circular buffers of program {} clash with L1 buffers on core range {}: the lowest L1 buffer is "
+           "allocated at {} and "
            "the circular buffer region ends at {}",
            program_id, region.cores.to_string(), *lowest, region.end_address);
   }

@@ -1,7 +1,7 @@
 #pragma once
 
-// The buffers inside a program: they start where L1 stops being reserved and grow up, core by core, while tensors come down
-// from the top. A program is legal where the two do not meet.
+// The buffers inside a program: they start where L1 stops being reserved and grow up, core by core, while tensors come
+// down from the top. A program is legal where the two do not meet.
 
 #include "tessera/core/export.h"
 #include "tessera/machine/core_grid.h"
@@ -36,7 +36,8 @@ struct CircularBufferPlacement {
 };
 
 // Places the buffers one after the other, each at the lowest address that is free on all its cores. Refuses with
-// out_of_memory when they grow beyond the end of L1 ("beyond max L1 size") or into a live tensor ("clash with L1 buffers").
+// out_of_memory when they grow beyond the end of L1 ("beyond max L1 size") or into a live tensor ("clash with L1
+// buffers").
 TSR_API CircularBufferPlacement place_circular_buffers(const Device& device, const std::vector<CircularBuffer>& buffers,
                                                        std::int64_t program_id);
 

@@ -12,8 +12,7 @@ CoreRange::CoreRange(CoreCoord first, CoreCoord last) : start(first), end(last) 
   if (start.x < 0 || start.y < 0)
     fail(Code::invalid_argument, "core range [{} - {}] has a negative coordinate", start.to_string(), end.to_string());
   if (end.x < start.x || end.y < start.y)
-    fail(Code::invalid_argument, "core range [{} - {}] ends before it starts",
-         start.to_string(), end.to_string());
+    fail(Code::invalid_argument, "core range [{} - {}] ends before it starts", start.to_string(), end.to_string());
 }
 
 bool CoreRange::contains(const CoreCoord& core) const {
@@ -68,8 +67,10 @@ CoreRangeSet CoreRangeSet::merged() const {
     std::vector<CoreRange> row;
     for (int x = box.start.x; x <= box.end.x; ++x) {
       if (!contains(CoreCoord{x, y})) continue;
-      if (!row.empty() && row.back().end.x == x - 1) row.back().end.x = x;
-      else row.emplace_back(CoreCoord{x, y}, CoreCoord{x, y});
+      if (!row.empty() && row.back().end.x == x - 1)
+        row.back().end.x = x;
+      else
+        row.emplace_back(CoreCoord{x, y}, CoreCoord{x, y});
     }
     for (CoreRange& run : row) {
       const auto above = std::find_if(open.begin(), open.end(), [&](const CoreRange& range) {
@@ -166,7 +167,8 @@ std::vector<CoreRange> row_wise_ranges(CoreCoord start, std::int64_t count, int 
 
 CoreRangeSet num_cores_to_corerangeset(CoreCoord start, std::int64_t count, CoreGrid grid, bool row_wise) {
   if (start.x < 0 || start.y < 0 || start.x >= grid.x || start.y >= grid.y)
-    fail(Code::invalid_argument, "start core {} is outside the grid of {} columns and {} rows", start.to_string(), grid.x, grid.y);
+    fail(Code::invalid_argument, "start core {} is outside the grid of {} columns and {} rows", start.to_string(),
+         grid.x, grid.y);
   const CoreCoord s = row_wise ? start : CoreCoord{start.y, start.x};
   const int columns = row_wise ? grid.x : grid.y;
   const int rows = row_wise ? grid.y : grid.x;
@@ -179,8 +181,8 @@ CoreRangeSet num_cores_to_corerangeset(CoreCoord start, std::int64_t count, Core
   return CoreRangeSet(std::move(ranges));
 }
 
-CoreRangeSet num_cores_to_corerangeset_in_subcoregrids(CoreCoord start, std::int64_t count, const CoreRangeSet& subgrids,
-                                                       bool row_wise) {
+CoreRangeSet num_cores_to_corerangeset_in_subcoregrids(CoreCoord start, std::int64_t count,
+                                                       const CoreRangeSet& subgrids, bool row_wise) {
   check(count > 0, Code::invalid_argument, "{} cores were asked for, at least one is needed", count);
   const std::int64_t wanted = count;
   if (wanted > subgrids.num_cores())
@@ -201,7 +203,8 @@ CoreRangeSet num_cores_to_corerangeset_in_subcoregrids(CoreCoord start, std::int
     const int columns = row_wise ? grid.columns() : grid.rows();
     const int rows = row_wise ? grid.rows() : grid.columns();
     const CoreCoord local{s.x - origin.x, s.y - origin.y};
-    const std::int64_t here = std::min<std::int64_t>(count, std::int64_t{rows - 1 - local.y} * columns + (columns - local.x));
+    const std::int64_t here =
+        std::min<std::int64_t>(count, std::int64_t{rows - 1 - local.y} * columns + (columns - local.x));
     for (CoreRange range : row_wise_ranges(local, here, columns)) {
       range.start = {range.start.x + origin.x, range.start.y + origin.y};
       range.end = {range.end.x + origin.x, range.end.y + origin.y};
@@ -212,7 +215,8 @@ CoreRangeSet num_cores_to_corerangeset_in_subcoregrids(CoreCoord start, std::int
   }
   if (count > 0)
     fail(Code::invalid_argument, Hint{"start at an earlier core: ranges before the start core are not used"},
-         "{} cores were asked for, and {} of them are missing after the last range of {}", wanted, count, subgrids.to_string());
+         "{} cores were asked for, and {} of them are missing after the last range of {}", wanted, count,
+         subgrids.to_string());
   return CoreRangeSet(std::move(ranges));
 }
 

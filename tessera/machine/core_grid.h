@@ -49,9 +49,10 @@ class TSR_API CoreRangeSet {
   std::int64_t num_cores() const;
   bool contains(const CoreCoord& core) const;
   bool contains(const CoreRange& range) const;  // whether one of our ranges holds all of it
-  CoreRange bounding_box() const;  // refuses an empty set
+  CoreRange bounding_box() const;               // refuses an empty set
 
-  // The same cores cut into the longest runs of each row, equal runs of neighbouring rows joined, sorted by their start.
+  // The same cores cut into the longest runs of each row, equal runs of neighbouring rows joined, sorted by their
+  // start.
   CoreRangeSet merged() const;
   CoreRangeSet merged_with(const CoreRangeSet& other) const;
   CoreRangeSet without(const CoreRangeSet& other) const;

@@ -40,7 +40,9 @@ void Device::close() {
   dram_.reset();
 }
 
-void Device::check_open() const { check(open_, Code::invalid_argument, "device {} ({}) is closed", id_, machine_.name); }
+void Device::check_open() const {
+  check(open_, Code::invalid_argument, "device {} ({}) is closed", id_, machine_.name);
+}
 
 BankGrid Device::banks(BufferType type) const {
   if (type == BufferType::dram || type == BufferType::trace) return {card().dram_banks, 1};
@@ -72,7 +74,11 @@ void Device::finish_program(TraceRecord record, const std::string& key) {
 
 Buffer::Buffer(std::shared_ptr<Device> device, BufferType type, std::int64_t address, std::int64_t bytes_per_bank,
                BufferContents holds)
-    : device_(std::move(device)), type_(type), address_(address), bytes_per_bank_(bytes_per_bank), holds_(std::move(holds)) {
+    : device_(std::move(device)),
+      type_(type),
+      address_(address),
+      bytes_per_bank_(bytes_per_bank),
+      holds_(std::move(holds)) {
   device_->live_.push_back(this);
 }
 

@@ -21,8 +21,8 @@ class Buffer;
 
 // What a buffer is for, as reports show it.
 struct BufferContents {
-  std::string label;                         // "[1, 1, 64, 64] bfloat16 TILE HEIGHT_SHARDED"
-  std::vector<std::int64_t> bytes_by_bank;   // useful bytes in each bank; empty if unknown
+  std::string label;                        // "[1, 1, 64, 64] bfloat16 TILE HEIGHT_SHARDED"
+  std::vector<std::int64_t> bytes_by_bank;  // useful bytes in each bank; empty if unknown
 };
 
 class TSR_API Device : public std::enable_shared_from_this<Device> {
@@ -56,8 +56,8 @@ class TSR_API Device : public std::enable_shared_from_this<Device> {
   // Those not yet freed, in order of allocation.
   const std::vector<const Buffer*>& live_buffers() const { return live_; }
 
-  // Each operation is a program, built when its `key` (operation and specs) is seen first and cached from then on. Its record
-  // goes to the trace; a new program also shows up in memory reports.
+  // Each operation is a program, built when its `key` (operation and specs) is seen first and cached from then on. Its
+  // record goes to the trace; a new program also shows up in memory reports.
   void finish_program(TraceRecord record, const std::string& key);
   std::int64_t next_program_id() const { return next_program_id_; }
   std::int64_t cached_programs() const { return static_cast<std::int64_t>(program_cache_.size()); }

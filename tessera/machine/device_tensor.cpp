@@ -18,8 +18,8 @@ DeviceTensor DeviceTensor::allocate(const std::shared_ptr<Device>& device, const
   check(type != BufferType::l1_small || spec.memory_config().is_sharded(), Code::invalid_argument,
         "L1_SMALL holds sharded tensors only, the tensor of shape {} is INTERLEAVED", spec.logical_shape().to_string());
   if (spec.num_pages() == 0) return t;
-  BufferContents holds{fmt::format("{} {} {} {}", spec.logical_shape().to_string(), name(spec.dtype()), name(spec.layout()),
-                                   name(spec.memory_config().layout())),
+  BufferContents holds{fmt::format("{} {} {} {}", spec.logical_shape().to_string(), name(spec.dtype()),
+                                   name(spec.layout()), name(spec.memory_config().layout())),
                        t.pages_.pages_by_bank()};
   for (std::int64_t& pages : holds.bytes_by_bank) pages *= spec.page_bytes();
   t.buffer_ = device->allocate(type, t.request(), std::move(holds));
@@ -39,7 +39,8 @@ AllocationRequest DeviceTensor::request(const Device& device, const TensorSpec& 
 
 DeviceTensor DeviceTensor::view(const TensorSpec& spec) const {
   check(spec.page_bytes() == spec_.page_bytes() && spec.num_pages() == spec_.num_pages(), Code::internal,
-        "a view of {} pages of {} B cannot have {} pages of {} B", num_pages(), page_bytes(), spec.num_pages(), spec.page_bytes());
+        "a view of {} pages of {} B cannot have {} pages of {} B", num_pages(), page_bytes(), spec.num_pages(),
+        spec.page_bytes());
   DeviceTensor t(device_, spec);
   t.buffer_ = buffer_;
   return t;
@@ -52,8 +53,10 @@ void DeviceTensor::check_allocated() const {
 }
 
 void DeviceTensor::deallocate() {
-  if (buffer_) buffer_->deallocate();
-  else gone_ = true;
+  if (buffer_)
+    buffer_->deallocate();
+  else
+    gone_ = true;
 }
 
 std::byte* DeviceTensor::page(std::int64_t index) {
@@ -74,7 +77,8 @@ DeviceTensor to_device(const Tensor& x, const std::shared_ptr<Device>& device, c
 void copy_host_to_device(const Tensor& x, DeviceTensor& y) {
   y.check_allocated();
   const TensorSpec& spec = y.spec();
-  if (x.shape() != spec.logical_shape() || x.dtype() != spec.dtype() || x.layout() != spec.layout() || x.tile() != spec.tile())
+  if (x.shape() != spec.logical_shape() || x.dtype() != spec.dtype() || x.layout() != spec.layout() ||
+      x.tile() != spec.tile())
     fail(Code::invalid_argument, "a host tensor {} cannot be copied into a device tensor {} {} {}", x.to_string(),
          spec.logical_shape().to_string(), name(spec.dtype()), name(spec.layout()));
   const Transfer moved = write_pages(x, y);

@@ -14,7 +14,7 @@ namespace {
 constexpr int kFewestClasses = 2;
 constexpr int kMostClasses = 18;
 
-int bit_length(std::int64_t value) { return std::bit_width(static_cast<std::uint64_t>(value)); }
+int bit_length(std::int64_t value) { return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(value))); }
 
 }  // namespace
 
@@ -56,7 +56,8 @@ std::optional<std::int64_t> FreeList::allocate(std::int64_t size_bytes, bool bot
     }
     if (candidate == kNoBlock) continue;
     const auto is_better = [&] {
-      return bottom_up ? blocks_[candidate].address < blocks_[found].address : blocks_[candidate].address > blocks_[found].address;
+      return bottom_up ? blocks_[candidate].address < blocks_[found].address
+                       : blocks_[candidate].address > blocks_[found].address;
     };
     if (found == kNoBlock || is_better()) found = candidate;
   }

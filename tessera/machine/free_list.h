@@ -2,10 +2,10 @@
 
 // The allocator of one bank: a list of neighbouring blocks, free ones also filed by size class.
 //
-// It follows the policy of TTNN's device allocator, because addresses and out-of-memory answers depend on it: first fit by
-// address. Growing up it takes the lowest free block that is large enough and cuts from its lower end, growing down the
-// highest and from its upper end. Freed blocks join their free neighbours at once. Block ids are kept in the same way
-// too, since memory reports show them.
+// It follows the policy of TTNN's device allocator, because addresses and out-of-memory answers depend on it: first fit
+// by address. Growing up it takes the lowest free block that is large enough and cuts from its lower end, growing down
+// the highest and from its upper end. Freed blocks join their free neighbours at once. Block ids are kept in the same
+// way too, since memory reports show them.
 
 #include "tessera/core/export.h"
 
@@ -64,9 +64,9 @@ class TSR_API FreeList {
   std::int64_t alignment_bytes_ = 1;
   std::int64_t allocated_bytes_ = 0;
   std::vector<Block> blocks_;
-  std::vector<int> unused_ids_;             // a stack: the id freed last is used first
-  std::vector<std::vector<int>> classes_;   // ids of free blocks by size class, ordered by address
-  std::map<std::int64_t, int> allocated_;   // address -> block id
+  std::vector<int> unused_ids_;            // a stack: the id freed last is used first
+  std::vector<std::vector<int>> classes_;  // ids of free blocks by size class, ordered by address
+  std::map<std::int64_t, int> allocated_;  // address -> block id
 };
 
 }  // namespace tessera

@@ -23,7 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 using internal::Document;
 using internal::FieldReader;
-using internal::Problem;
 
 constexpr std::uint64_t kMaxFileBytes = 1 << 20;
 const std::vector<std::string> kFamilies = {"tensix", "neuron", "unified", "cpu", "gpu"};

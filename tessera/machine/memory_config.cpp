@@ -7,13 +7,14 @@ namespace {
 
 // {"start":{"x":0,"y":0},"end":{"x":7,"y":7}}, without the last brace: see below.
 std::string json_open(const CoreRange& range) {
-  return fmt::format(R"({{"start":{{"x":{},"y":{}}},"end":{{"x":{},"y":{}}})", range.start.x, range.start.y, range.end.x,
-                     range.end.y);
+  return fmt::format(R"({{"start":{{"x":{},"y":{}}},"end":{{"x":{},"y":{}}})", range.start.x, range.start.y,
+                     range.end.x, range.end.y);
 }
 
 std::string json(const CoreRangeSet& set, std::string_view close) {
   std::string text = "[";
-  for (const CoreRange& range : set.ranges()) text.append(text.size() > 1 ? ", " : "").append(json_open(range)).append(close);
+  for (const CoreRange& range : set.ranges())
+    text.append(text.size() > 1 ? ", " : "").append(json_open(range)).append(close);
   return text + "]";
 }
 
@@ -67,8 +68,8 @@ std::string_view name(ShardStrategy strategy) {
 
 // TTNN prints the ranges of a 2-D spec with a brace missing; texts are compared, so this does too.
 std::string ShardSpec::to_string() const {
-  return fmt::format("ShardSpec{{grid={}, shape=[{}, {}], orientation=ShardOrientation::{}}}", json(grid, ""), shape.height,
-                     shape.width, name(orientation));
+  return fmt::format("ShardSpec{{grid={}, shape=[{}, {}], orientation=ShardOrientation::{}}}", json(grid, ""),
+                     shape.height, shape.width, name(orientation));
 }
 
 std::string NdShardSpec::to_string() const {

@@ -54,7 +54,8 @@ struct TSR_API NdShardSpec {
   std::string to_string() const;
 };
 
-// A sharded config may leave its shard spec open, as a wish that an operation fills in; a tensor's own config never does.
+// A sharded config may leave its shard spec open, as a wish that an operation fills in; a tensor's own config never
+// does.
 class TSR_API MemoryConfig {
  public:
   MemoryConfig() = default;  // interleaved in DRAM

@@ -27,7 +27,8 @@ std::string summary_header(bool program) {
 
 std::string l1_row(const Device& device, const std::string& id) {
   const MemoryView l1 = device.memory_view(BufferType::l1);
-  return fmt::format("{},{},{}\n", id, l1.largest_free_block_bytes_per_bank, l1.largest_free_block_bytes_per_bank * l1.num_banks);
+  return fmt::format("{},{},{}\n", id, l1.largest_free_block_bytes_per_bank,
+                     l1.largest_free_block_bytes_per_bank * l1.num_banks);
 }
 
 std::string summary_rows(const Device& device, const std::string& id) {
@@ -55,14 +56,15 @@ std::string allocator_state(const FreeList& list) {
   text += "Free slots in block table: ";
   for (int id : list.unused_block_ids()) text += fmt::format("{} ", id);
   text += "\nBlock table:\n";
-  for (const char* column : {"Block", "Address", "Size", "PrevID", "NextID", "Allocated"}) text += fmt::format("{:>12} ", column);
+  for (const char* column : {"Block", "Address", "Size", "PrevID", "NextID", "Allocated"})
+    text += fmt::format("{:>12} ", column);
   text += "\n";
   const auto& blocks = list.blocks();
   for (std::size_t id = 0; id < blocks.size(); ++id) {
     const FreeList::Block& b = blocks[id];
     if (!b.in_use) continue;
-    text += fmt::format("{:>12} {:>12} {:>12} {:>12} {:>12} {:>12}\n", id, b.address, b.size_bytes, block_id(b.previous),
-                        block_id(b.next), b.allocated ? "yes" : "no");
+    text += fmt::format("{:>12} {:>12} {:>12} {:>12} {:>12} {:>12}\n", id, b.address, b.size_bytes,
+                        block_id(b.previous), block_id(b.next), b.allocated ? "yes" : "no");
   }
   return text;
 }
@@ -107,7 +109,8 @@ ProgramReports& program_reports() {
 MemoryReport memory_report(const Device& device, std::optional<std::int64_t> program_id) {
   const std::string id = program_id ? std::to_string(*program_id) : "";
   const bool program = program_id.has_value();
-  return {l1_header(program) + l1_row(device, id), summary_header(program) + summary_rows(device, id), detailed_rows(device, id)};
+  return {l1_header(program) + l1_row(device, id), summary_header(program) + summary_rows(device, id),
+          detailed_rows(device, id)};
 }
 
 std::filesystem::path memory_report_directory() {
@@ -119,7 +122,8 @@ std::filesystem::path memory_report_directory() {
 
 void dump_device_memory_state(const Device& device, const std::string& prefix, const std::filesystem::path& directory) {
   device.check_open();
-  check(prefix.find('/') == std::string::npos, Code::invalid_argument, "the prefix '{}' of report files must not contain a '/'", prefix);
+  check(prefix.find('/') == std::string::npos, Code::invalid_argument,
+        "the prefix '{}' of report files must not contain a '/'", prefix);
   write_report(memory_report(device), prefix, directory);
 }
 

@@ -2,9 +2,9 @@
 
 // The memory reports that TTNN users know. (report/memory_state.h gives the same facts in clean form.)
 //
-// The three files (l1_usage_summary.csv, memory_usage_summary.csv, detailed_memory_usage.csv) keep the format of the real
-// ones, quirks included: tools read them. "Total Free L1 Space" there is the largest free block times the number of
-// banks, rows have no labels (DRAM, L1, L1_SMALL in this order), the detailed file is text.
+// The three files (l1_usage_summary.csv, memory_usage_summary.csv, detailed_memory_usage.csv) keep the format of the
+// real ones, quirks included: tools read them. "Total Free L1 Space" there is the largest free block times the number
+// of banks, rows have no labels (DRAM, L1, L1_SMALL in this order), the detailed file is text.
 
 #include "tessera/core/export.h"
 #include "tessera/machine/device.h"
@@ -31,8 +31,8 @@ TSR_API std::filesystem::path memory_report_directory();
 TSR_API void dump_device_memory_state(const Device& device, const std::string& prefix = "",
                                       const std::filesystem::path& directory = memory_report_directory());
 
-// While on, every new program on any device adds its rows to program_* files in memory_report_directory(); a program that
-// is in the cache already adds nothing. Switching on starts the files anew.
+// While on, every new program on any device adds its rows to program_* files in memory_report_directory(); a program
+// that is in the cache already adds nothing. Switching on starts the files anew.
 TSR_API void enable_memory_reports();
 TSR_API void disable_memory_reports();
 

@@ -12,7 +12,8 @@ namespace {
 // Sums up moves of pieces, bank by bank.
 class Counter {
  public:
-  Counter(MemoryKind from, MemoryKind to, int banks) : transfer_{.from = from, .to = to}, by_bank_(static_cast<std::size_t>(banks)) {}
+  Counter(MemoryKind from, MemoryKind to, int banks)
+      : transfer_{.from = from, .to = to}, by_bank_(static_cast<std::size_t>(banks)) {}
 
   void add(int bank, std::int64_t bytes, bool local) {
     transfer_.bytes += bytes;
@@ -67,9 +68,11 @@ Transfer write_pages(const Tensor& x, DeviceTensor& y) {
     for (std::int64_t row = 0; row < cut.rows; ++row)
       for (std::int64_t k = 0; k < cut.per_row; ++k) {
         const std::int64_t page = row * cut.per_row + k;
-        const std::int64_t begin = std::min(k * cut.page_width, cut.width), end = std::min(begin + cut.page_width, cut.width);
+        const std::int64_t begin = std::min(k * cut.page_width, cut.width),
+                           end = std::min(begin + cut.page_width, cut.width);
         std::byte* to = y.page(page);
-        if (end > begin) std::memcpy(to, from + (row * cut.width + begin) * size, static_cast<std::size_t>((end - begin) * size));
+        if (end > begin)
+          std::memcpy(to, from + (row * cut.width + begin) * size, static_cast<std::size_t>((end - begin) * size));
         std::memset(to + (end - begin) * size, 0, static_cast<std::size_t>((cut.page_width - (end - begin)) * size));
         counter.add(y.pages().place(page).bank, spec.page_bytes(), false);
       }
@@ -96,9 +99,11 @@ Tensor read_pages(const DeviceTensor& x, Transfer* moved) {
     for (std::int64_t row = 0; row < cut.rows; ++row)
       for (std::int64_t k = 0; k < cut.per_row; ++k) {
         const std::int64_t page = row * cut.per_row + k;
-        const std::int64_t begin = std::min(k * cut.page_width, cut.width), end = std::min(begin + cut.page_width, cut.width);
+        const std::int64_t begin = std::min(k * cut.page_width, cut.width),
+                           end = std::min(begin + cut.page_width, cut.width);
         if (end > begin)
-          std::memcpy(to + (row * cut.width + begin) * size, x.page(page), static_cast<std::size_t>((end - begin) * size));
+          std::memcpy(to + (row * cut.width + begin) * size, x.page(page),
+                      static_cast<std::size_t>((end - begin) * size));
         counter.add(x.pages().place(page).bank, spec.page_bytes(), false);
       }
   }
@@ -139,7 +144,8 @@ Transfer copy_pages(const DeviceTensor& x, DeviceTensor& y) {
       }
       const std::int64_t from_page = row * a.per_row + column / a.page_width;
       const std::int64_t end = std::min({to_end, (column / a.page_width + 1) * a.page_width, b.width});
-      std::memmove(target, x.page(from_page) + (column % a.page_width) * size, static_cast<std::size_t>((end - column) * size));
+      std::memmove(target, x.page(from_page) + (column % a.page_width) * size,
+                   static_cast<std::size_t>((end - column) * size));
       const int bank = y.pages().place(to_page).bank;
       counter.add(bank, (end - column) * size, both_l1 && x.pages().place(from_page).bank == bank);
       column = end;

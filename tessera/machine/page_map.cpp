@@ -12,15 +12,18 @@ int bank_of(const CoreCoord& core, const BankGrid& banks, BufferType type) {
     fail(Code::invalid_argument,
          Hint{"take the grid from the device (compute_with_storage_grid_size() for L1, dram_grid_size() for DRAM); "
               "a harvested card has fewer cores than a whole one"},
-         "the shard grid names core ({}, {}), which has no {} bank on this device of {} banks", core.x, core.y, name(type),
-         banks.count());
+         "the shard grid names core ({}, {}), which has no {} bank on this device of {} banks", core.x, core.y,
+         name(type), banks.count());
   return banks.index(core);
 }
 
 }  // namespace
 
 PageMap::PageMap(const TensorSpec& spec, const BankGrid& banks)
-    : bank_count_(banks.count()), num_pages_(spec.num_pages()), page_dims_(spec.page_dims()), shard_dims_(spec.shard_page_dims()) {
+    : bank_count_(banks.count()),
+      num_pages_(spec.num_pages()),
+      page_dims_(spec.page_dims()),
+      shard_dims_(spec.shard_page_dims()) {
   const MemoryConfig& config = spec.memory_config();
   sharded_ = config.is_sharded();
   if (!sharded_) {
@@ -36,7 +39,8 @@ PageMap::PageMap(const TensorSpec& spec, const BankGrid& banks)
   const bool row_major = shard.orientation == ShardOrientation::row_major;
 
   if (distribution_ == ShardDistribution::grid_2d) {
-    // Only the corner of the grid that receives shards has to exist. Shard (i, j) sits at row i, column j, or transposed.
+    // Only the corner of the grid that receives shards has to exist. Shard (i, j) sits at row i, column j, or
+    // transposed.
     const CoreCoord origin = shard.grid.ranges().front().start;
     for (std::int64_t i = 0; i < shard_counts_[0]; ++i)
       for (std::int64_t j = 0; j < shard_counts_[1]; ++j) {
@@ -70,7 +74,8 @@ PagePlace PageMap::place(std::int64_t page) const {
   switch (distribution_) {
     case ShardDistribution::grid_2d: return {deal_[static_cast<std::size_t>(shard)], inside};
     case ShardDistribution::contiguous_1d:
-      return {deal_[static_cast<std::size_t>(shard / shards_per_run_)], shard % shards_per_run_ * pages_per_shard_ + inside};
+      return {deal_[static_cast<std::size_t>(shard / shards_per_run_)],
+              shard % shards_per_run_ * pages_per_shard_ + inside};
     case ShardDistribution::round_robin_1d: break;
   }
   const std::int64_t places = static_cast<std::int64_t>(deal_.size());

@@ -16,8 +16,8 @@ std::int64_t product(Dims::const_iterator begin, Dims::const_iterator end) {
   return std::accumulate(begin, end, std::int64_t{1}, std::multiplies<>());
 }
 
-// Rows of one shard follow each other in the flattened tensor: outer shard extents are 1, one dimension is split (evenly, if
-// there is anything outside it), and the dimensions inside it are whole.
+// Rows of one shard follow each other in the flattened tensor: outer shard extents are 1, one dimension is split
+// (evenly, if there is anything outside it), and the dimensions inside it are whole.
 bool rows_are_contiguous(const Dims& dims, const Dims& shard) {
   std::size_t split = 0;
   while (split + 2 < dims.size() && shard[split] == 1) ++split;
@@ -28,7 +28,8 @@ bool rows_are_contiguous(const Dims& dims, const Dims& shard) {
 }
 
 void check_height(std::int64_t shards, std::int64_t cores) {
-  check(shards <= cores, Code::invalid_argument, "height sharding: {} shards along the height are more than the {} cores of the grid", shards, cores);
+  check(shards <= cores, Code::invalid_argument,
+        "height sharding: {} shards along the height are more than the {} cores of the grid", shards, cores);
 }
 
 }  // namespace
@@ -57,7 +58,8 @@ void check_shard_is_tiles(const NdShardSpec& shard, const Tile& tile) {
 void check_shard_fits(TensorMemoryLayout layout, const ShardSpec& shard, const Extent2d& physical) {
   const auto check_positive = [&] {
     check(shard.shape.height > 0 && shard.shape.width > 0, Code::invalid_argument,
-          "a shard of [{}, {}] holds nothing: both extents must be greater than 0", shard.shape.height, shard.shape.width);
+          "a shard of [{}, {}] holds nothing: both extents must be greater than 0", shard.shape.height,
+          shard.shape.width);
   };
   const std::int64_t cores = shard.num_cores();
   const auto along_height = [&] { return ceil_div(physical.height, shard.shape.height); };
@@ -76,8 +78,8 @@ void check_shard_fits(TensorMemoryLayout layout, const ShardSpec& shard, const E
           Hint{"a width shard holds whole columns: make it as high as the padded tensor"},
           "width sharding: the shard is {} high, the padded tensor {}", shard.shape.height, physical.height);
     if (physical.height > 0) check_positive();
-    check(along_width() <= cores, Code::invalid_argument, "width sharding: {} shards along the width are more than the {} cores of the grid",
-          along_width(), cores);
+    check(along_width() <= cores, Code::invalid_argument,
+          "width sharding: {} shards along the width are more than the {} cores of the grid", along_width(), cores);
   } else {
     check(shard.grid.ranges().size() == 1, Code::invalid_argument, Hint{"give one CoreRange"},
           "block sharding: the grid must be one rectangle of cores, not {}", shard.grid.to_string());
@@ -88,11 +90,11 @@ void check_shard_fits(TensorMemoryLayout layout, const ShardSpec& shard, const E
     const int width_cores = row_major ? grid.columns() : grid.rows();
     const std::string_view order = row_major ? "row" : "column";
     check(along_height() <= height_cores, Code::invalid_argument,
-          "block sharding, {} major: {} shards along the height are more than the {} {} of the grid", order, along_height(),
-          height_cores, row_major ? "rows" : "columns");
+          "block sharding, {} major: {} shards along the height are more than the {} {} of the grid", order,
+          along_height(), height_cores, row_major ? "rows" : "columns");
     check(along_width() <= width_cores, Code::invalid_argument,
-          "block sharding, {} major: {} shards along the width are more than the {} {} of the grid", order, along_width(),
-          width_cores, row_major ? "columns" : "rows");
+          "block sharding, {} major: {} shards along the width are more than the {} {} of the grid", order,
+          along_width(), width_cores, row_major ? "columns" : "rows");
   }
 }
 
@@ -100,13 +102,13 @@ void check_shard_fits(const NdShardSpec& shard, const Shape& padded) {
   const Shape& s = shard.shard_shape;
   check(s.rank() >= 1, Code::invalid_argument, "a shard needs at least one dimension");
   for (std::int64_t d : s)
-    check(d > 0, Code::invalid_argument, "a shard of {} holds nothing: every extent must be greater than 0", s.to_string());
+    check(d > 0, Code::invalid_argument, "a shard of {} holds nothing: every extent must be greater than 0",
+          s.to_string());
   check(s.rank() <= padded.rank(), Code::invalid_argument, Hint{"leave out leading extents of the shard"},
         "a tensor of rank {} cannot have shards of rank {}", padded.rank(), s.rank());
   check(!shard.grid.empty(), Code::invalid_argument, "a sharded tensor needs at least one core, its grid is empty");
   if (shard.distribution != ShardDistribution::grid_2d) return;
-  check(s.rank() == 2, Code::invalid_argument, "GRID_2D distribution deals shards of rank 2, not {}",
-        s.to_string());
+  check(s.rank() == 2, Code::invalid_argument, "GRID_2D distribution deals shards of rank 2, not {}", s.to_string());
   check(shard.grid.ranges().size() == 1, Code::invalid_argument,
         "GRID_2D distribution needs one rectangle of cores, not {}", shard.grid.to_string());
   const Dims dims = folded_dims(padded, 2);
@@ -115,9 +117,11 @@ void check_shard_fits(const NdShardSpec& shard, const Shape& padded) {
   const int height_cores = row_major ? grid.rows() : grid.columns();
   const int width_cores = row_major ? grid.columns() : grid.rows();
   check(ceil_div(dims[0], s[0]) <= height_cores, Code::invalid_argument,
-        "GRID_2D distribution: {} shards along the height are more than the {} cores there", ceil_div(dims[0], s[0]), height_cores);
+        "GRID_2D distribution: {} shards along the height are more than the {} cores there", ceil_div(dims[0], s[0]),
+        height_cores);
   check(ceil_div(dims[1], s[1]) <= width_cores, Code::invalid_argument,
-        "GRID_2D distribution: {} shards along the width are more than the {} cores there", ceil_div(dims[1], s[1]), width_cores);
+        "GRID_2D distribution: {} shards along the width are more than the {} cores there", ceil_div(dims[1], s[1]),
+        width_cores);
 }
 
 std::optional<Sharding2d> as_2d_sharding(const NdShardSpec& nd, const Shape& padded) {

@@ -48,7 +48,8 @@ Shape pad_rows(const Shape& shape, const MemoryConfig& config) {
 }
 
 void check_has_shard_spec(const MemoryConfig& config) {
-  const bool has = config.created_with_nd_shard_spec() ? config.nd_shard_spec().has_value() : config.shard_spec().has_value();
+  const bool has =
+      config.created_with_nd_shard_spec() ? config.nd_shard_spec().has_value() : config.shard_spec().has_value();
   check(has || !config.is_sharded(), Code::invalid_argument,
         Hint{"pass a ShardSpec, or derive one with TensorSpec.height_sharded, width_sharded or block_sharded"},
         "a {} tensor needs a shard spec, and the memory config has none", name(config.layout()));
@@ -57,22 +58,30 @@ void check_has_shard_spec(const MemoryConfig& config) {
 }  // namespace
 
 TensorSpec::TensorSpec(Shape shape, DType dtype, Layout layout, MemoryConfig memory_config, Tile tile)
-    : logical_shape_(std::move(shape)), dtype_(dtype), layout_(layout), tile_(tile), memory_config_(std::move(memory_config)) {
+    : logical_shape_(std::move(shape)),
+      dtype_(dtype),
+      layout_(layout),
+      tile_(tile),
+      memory_config_(std::move(memory_config)) {
   check_tile(tile_);
   check(layout_ == Layout::tile || tile_ == Tile{}, Code::invalid_argument,
-        Hint{"use TILE layout, or leave the tile out"},
-        "a ROW_MAJOR tensor has no tiles, but a tile of {} was given", tile_.to_string());
+        Hint{"use TILE layout, or leave the tile out"}, "a ROW_MAJOR tensor has no tiles, but a tile of {} was given",
+        tile_.to_string());
   check_has_shard_spec(memory_config_);
   const bool nd = memory_config_.created_with_nd_shard_spec();
   if (memory_config_.is_sharded() && layout_ == Layout::tile) {
-    if (nd) check_shard_is_tiles(*memory_config_.nd_shard_spec(), tile_);
-    else check_shard_is_tiles(*memory_config_.shard_spec(), tile_);
+    if (nd)
+      check_shard_is_tiles(*memory_config_.nd_shard_spec(), tile_);
+    else
+      check_shard_is_tiles(*memory_config_.shard_spec(), tile_);
   }
-  padded_shape_ = layout_ == Layout::tile ? pad_to_tiles(logical_shape_, tile_) : pad_rows(logical_shape_, memory_config_);
-  if (memory_config_.is_sharded() && !nd) check_shard_fits(memory_config_.layout(), *memory_config_.shard_spec(), physical());
+  padded_shape_ =
+      layout_ == Layout::tile ? pad_to_tiles(logical_shape_, tile_) : pad_rows(logical_shape_, memory_config_);
+  if (memory_config_.is_sharded() && !nd)
+    check_shard_fits(memory_config_.layout(), *memory_config_.shard_spec(), physical());
   check(layout_ == Layout::tile || !is_block_float(dtype_), Code::invalid_argument,
-        Hint{"use TILE layout: 16 values of a face row share one exponent"},
-        "{} exists only in TILE layout", name(dtype_));
+        Hint{"use TILE layout: 16 values of a face row share one exponent"}, "{} exists only in TILE layout",
+        name(dtype_));
   if (memory_config_.is_sharded()) {
     if (nd) {
       const NdShardSpec& shard = *memory_config_.nd_shard_spec();
@@ -97,8 +106,10 @@ void TensorSpec::cut_into_pages() {
   const std::int64_t row = shard_width(memory_config_).value_or(padded_shape_[-1]);
   const std::int64_t page_height = tiled ? tile_.height : 1;
   const std::int64_t page_width = tiled ? tile_.width : std::max<std::int64_t>(row, 1);
-  if (tiled) page_bytes_ = tile_bytes(tile_, dtype_);
-  else page_bytes_ = padded_shape_.volume() == 0 ? kEmptyPageBytes : row * element_bytes(dtype_);
+  if (tiled)
+    page_bytes_ = tile_bytes(tile_, dtype_);
+  else
+    page_bytes_ = padded_shape_.volume() == 0 ? kEmptyPageBytes : row * element_bytes(dtype_);
 
   const auto in_pages = [&](std::vector<std::int64_t> dims) {
     dims[dims.size() - 1] /= page_width;
@@ -116,8 +127,9 @@ void TensorSpec::cut_into_pages() {
   std::vector<std::int64_t> shard = memory_config_.nd_shard_spec()->shard_shape.dims();
   if (shard.size() == 1) shard.insert(shard.begin(), 1);
   const Extent2d matrix = physical();
-  std::vector<std::int64_t> dims =
-      padded_shape_.rank() < 2 ? std::vector{matrix.height, matrix.width} : folded_dims(padded_shape_, static_cast<int>(shard.size()));
+  std::vector<std::int64_t> dims = padded_shape_.rank() < 2
+                                       ? std::vector{matrix.height, matrix.width}
+                                       : folded_dims(padded_shape_, static_cast<int>(shard.size()));
   page_dims_ = in_pages(std::move(dims));
   shard_page_dims_ = in_pages(std::move(shard));
 }
@@ -142,15 +154,16 @@ namespace {
 
 void check_can_derive_shards(const TensorSpec& spec, const CoreRangeSet& grid) {
   check(!grid.empty(), Code::invalid_argument, "a tensor cannot be sharded over an empty grid of cores");
-  check(spec.padded_shape().volume() > 0, Code::invalid_argument, "a tensor of shape {} holds nothing that could be sharded",
-        spec.logical_shape().to_string());
+  check(spec.padded_shape().volume() > 0, Code::invalid_argument,
+        "a tensor of shape {} holds nothing that could be sharded", spec.logical_shape().to_string());
 }
 
 }  // namespace
 
 TensorSpec TensorSpec::height_sharded(const CoreRangeSet& grid, ShardOrientation orientation) const {
   check_can_derive_shards(*this, grid);
-  const TensorSpec whole = with_memory_config(MemoryConfig(TensorMemoryLayout::interleaved, memory_config_.buffer_type()));
+  const TensorSpec whole =
+      with_memory_config(MemoryConfig(TensorMemoryLayout::interleaved, memory_config_.buffer_type()));
   const Extent2d e = whole.physical();
   const std::int64_t rows = round_up(ceil_div(e.height, grid.num_cores()), layout_ == Layout::tile ? tile_.height : 1);
   return with_memory_config({memory_config_.buffer_type(), NdShardSpec{Shape{rows, e.width}, grid, orientation}});
@@ -158,7 +171,8 @@ TensorSpec TensorSpec::height_sharded(const CoreRangeSet& grid, ShardOrientation
 
 TensorSpec TensorSpec::width_sharded(const CoreRangeSet& grid, ShardOrientation orientation) const {
   check_can_derive_shards(*this, grid);
-  const TensorSpec whole = with_memory_config(MemoryConfig(TensorMemoryLayout::interleaved, memory_config_.buffer_type()));
+  const TensorSpec whole =
+      with_memory_config(MemoryConfig(TensorMemoryLayout::interleaved, memory_config_.buffer_type()));
   const Extent2d e = whole.physical();
   const std::int64_t columns = round_up(ceil_div(e.width, grid.num_cores()), layout_ == Layout::tile ? tile_.width : 1);
   return with_memory_config({memory_config_.buffer_type(), NdShardSpec{Shape{e.height, columns}, grid, orientation}});
@@ -166,8 +180,10 @@ TensorSpec TensorSpec::width_sharded(const CoreRangeSet& grid, ShardOrientation 
 
 TensorSpec TensorSpec::block_sharded(const CoreRangeSet& grid, ShardOrientation orientation) const {
   check_can_derive_shards(*this, grid);
-  check(grid.ranges().size() == 1, Code::invalid_argument, "block sharding: give one rectangle of cores, not {}", grid.to_string());
-  const TensorSpec whole = with_memory_config(MemoryConfig(TensorMemoryLayout::interleaved, memory_config_.buffer_type()));
+  check(grid.ranges().size() == 1, Code::invalid_argument, "block sharding: give one rectangle of cores, not {}",
+        grid.to_string());
+  const TensorSpec whole =
+      with_memory_config(MemoryConfig(TensorMemoryLayout::interleaved, memory_config_.buffer_type()));
   const Extent2d e = whole.physical();
   const CoreRange& range = grid.ranges().front();
   const bool row_major = orientation == ShardOrientation::row_major;
@@ -176,7 +192,8 @@ TensorSpec TensorSpec::block_sharded(const CoreRangeSet& grid, ShardOrientation 
   const std::int64_t columns = ceil_div(e.width, row_major ? range.columns() : range.rows());
   const std::int64_t width_unit = tiled ? tile_.width : kRowAlignmentBytes / element_bytes(dtype_);
   const Shape shard{round_up(rows, tiled ? tile_.height : 1), round_up(columns, width_unit)};
-  return with_memory_config({memory_config_.buffer_type(), NdShardSpec{shard, grid, orientation, ShardDistribution::grid_2d}});
+  return with_memory_config(
+      {memory_config_.buffer_type(), NdShardSpec{shard, grid, orientation, ShardDistribution::grid_2d}});
 }
 
 std::int64_t TensorSpec::smallest_shard(int dim) const {
@@ -185,11 +202,13 @@ std::int64_t TensorSpec::smallest_shard(int dim) const {
   return from_end == 0 ? kRowAlignmentBytes / element_bytes(dtype_) : 1;
 }
 
-TensorSpec TensorSpec::across(const std::vector<bool>& split, const CoreRangeSet& grid, ShardOrientation orientation) const {
+TensorSpec TensorSpec::across(const std::vector<bool>& split, const CoreRangeSet& grid,
+                              ShardOrientation orientation) const {
   check_can_derive_shards(*this, grid);
   std::vector<std::int64_t> shard;
   for (int i = 0; i < padded_shape_.rank(); ++i)
-    shard.push_back(split[static_cast<std::size_t>(i)] ? smallest_shard(i) : round_up(padded_shape_[i], smallest_shard(i)));
+    shard.push_back(split[static_cast<std::size_t>(i)] ? smallest_shard(i)
+                                                       : round_up(padded_shape_[i], smallest_shard(i)));
   return with_memory_config({memory_config_.buffer_type(), NdShardSpec{Shape(std::move(shard)), grid, orientation}});
 }
 
@@ -198,8 +217,8 @@ namespace {
 std::vector<bool> marked(std::span<const int> dims, int rank) {
   std::vector<bool> marks(static_cast<std::size_t>(rank));
   for (int d : dims) {
-    check(d >= -rank && d < rank, Code::invalid_argument, "dimension {} is not in [{}, {}) of a tensor of rank {}", d, -rank, rank,
-          rank);
+    check(d >= -rank && d < rank, Code::invalid_argument, "dimension {} is not in [{}, {}) of a tensor of rank {}", d,
+          -rank, rank, rank);
     marks[static_cast<std::size_t>(d < 0 ? d + rank : d)] = true;
   }
   return marks;
@@ -209,13 +228,15 @@ std::vector<bool> marked(std::span<const int> dims, int rank) {
 
 TensorSpec TensorSpec::sharded_across_dims(std::span<const int> dims, const CoreRangeSet& grid,
                                            ShardOrientation orientation) const {
-  const TensorSpec whole = with_memory_config(MemoryConfig(TensorMemoryLayout::interleaved, memory_config_.buffer_type()));
+  const TensorSpec whole =
+      with_memory_config(MemoryConfig(TensorMemoryLayout::interleaved, memory_config_.buffer_type()));
   return whole.across(marked(dims, whole.padded_shape().rank()), grid, orientation);
 }
 
 TensorSpec TensorSpec::sharded_across_dims_except(std::span<const int> dims, const CoreRangeSet& grid,
                                                   ShardOrientation orientation) const {
-  const TensorSpec whole = with_memory_config(MemoryConfig(TensorMemoryLayout::interleaved, memory_config_.buffer_type()));
+  const TensorSpec whole =
+      with_memory_config(MemoryConfig(TensorMemoryLayout::interleaved, memory_config_.buffer_type()));
   std::vector<bool> split = marked(dims, whole.padded_shape().rank());
   split.flip();
   return whole.across(split, grid, orientation);
@@ -237,8 +258,8 @@ TensorSpec TensorSpec::sharded(const NdShardSpec& shard, ShardAlignment alignmen
 }
 
 std::string TensorSpec::to_string() const {
-  return fmt::format("TensorSpec(shape={}, dtype={}, layout={}, tile={}, memory_config={})", logical_shape_.to_string(), name(dtype_),
-                     name(layout_), tile_.to_string(), memory_config_.to_string());
+  return fmt::format("TensorSpec(shape={}, dtype={}, layout={}, tile={}, memory_config={})", logical_shape_.to_string(),
+                     name(dtype_), name(layout_), tile_.to_string(), memory_config_.to_string());
 }
 
 }  // namespace tessera

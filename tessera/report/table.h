@@ -43,7 +43,8 @@ class Cell {
   template <std::same_as<bool> T>  // so that no pointer becomes a bool
   Cell(T flag) : value_(flag) {}
   template <std::integral T>
-  requires(!std::same_as<T, bool>) Cell(T number) : value_(static_cast<std::int64_t>(number)) {}
+    requires(!std::same_as<T, bool>)
+  Cell(T number) : value_(static_cast<std::int64_t>(number)) {}
   Cell(double number) : value_(number) {}
   // A raw value with the words that people get to see instead: Cell(1499136, "1.43 MiB").
   template <class T>

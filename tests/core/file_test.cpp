@@ -32,7 +32,7 @@ class File : public testing::Test {
     return static_cast<int>(std::distance(fs::directory_iterator(directory_), fs::directory_iterator()));
   }
   static mode_t mode_of(const fs::path& path) {
-    struct stat status {};
+    struct stat status{};
     EXPECT_EQ(::stat(path.c_str(), &status), 0);
     return status.st_mode & 0777;
   }

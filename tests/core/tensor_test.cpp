@@ -47,7 +47,8 @@ TEST(Tensor, BlockFloatsAreOffByHalfAStepAtMost) {
       for (std::size_t i = block; i < block + 16; ++i) largest = std::max(largest, std::fabs(values[i]));
       const float step = std::ldexp(1.0f, std::ilogb(largest) + 1 - bits);
       for (std::size_t i = block; i < block + 16; ++i)
-        EXPECT_LE(std::fabs(back[i] - values[i]), step) << name(dtype) << " element " << i;  // saturation costs up to a whole step
+        EXPECT_LE(std::fabs(back[i] - values[i]), step)
+            << name(dtype) << " element " << i;  // saturation costs up to a whole step
     }
   }
 }
@@ -59,14 +60,16 @@ TEST(Tensor, LayoutChangesKeepTheBits) {
     for (std::byte& b : t.bytes()) b = static_cast<std::byte>(rng());
     for (const Tile& tile : all_tiles()) {
       const Tensor back = to_layout(to_layout(t, Layout::tile, tile), Layout::row_major);
-      EXPECT_TRUE(std::equal(t.bytes().begin(), t.bytes().end(), back.bytes().begin(), back.bytes().end())) << tile.to_string();
+      EXPECT_TRUE(std::equal(t.bytes().begin(), t.bytes().end(), back.bytes().begin(), back.bytes().end()))
+          << tile.to_string();
     }
   }
 }
 
 TEST(Tensor, IntegersDoNotPassThroughFloats) {
   const std::vector<std::uint32_t> values{16777217, 4294967295u, 0, 7};
-  const Tensor t = Tensor::from_elements(std::as_bytes(std::span(values)), DType::uint32, Shape{2, 2}, DType::uint32, Layout::tile);
+  const Tensor t =
+      Tensor::from_elements(std::as_bytes(std::span(values)), DType::uint32, Shape{2, 2}, DType::uint32, Layout::tile);
   const Bytes back = t.to_elements(DType::uint32);
   EXPECT_EQ(std::memcmp(back.data(), values.data(), back.size()), 0);
 }

@@ -263,8 +263,7 @@ TEST(Npy, AFailedWriteLeavesTheOldFileAndNothingElse) {
   expect_refusal(Code::not_found, "No such file or directory",
                  [&] { save_npy(directory.path() / "no" / "a.npy", array); });
   std::filesystem::create_directory(directory.path() / "taken.npy");
-  expect_refusal(Code::io, "it is a directory",
-                 [&] { save_npy(directory.path() / "taken.npy", array); });
+  expect_refusal(Code::io, "it is a directory", [&] { save_npy(directory.path() / "taken.npy", array); });
   EXPECT_EQ(directory.files(), 1u);
 
   save_npy(directory.path() / "a.npy", array);

@@ -27,7 +27,8 @@ DeviceTensor make(const std::shared_ptr<Device>& device, const Json& what) {
   if (kind == "L1r" || kind == "SMALL")
     return DeviceTensor::allocate(device, {Shape{4 * a, b}, DType::uint8, Layout::row_major,
                                            rows(kind == "SMALL" ? BufferType::l1_small : BufferType::l1, 4, {a, b})});
-  return DeviceTensor::allocate(device, {Shape{a, b}, DType::bfloat16, Layout::tile, kind == "DRAM" ? kDramMemoryConfig : kL1MemoryConfig});
+  return DeviceTensor::allocate(
+      device, {Shape{a, b}, DType::bfloat16, Layout::tile, kind == "DRAM" ? kDramMemoryConfig : kL1MemoryConfig});
 }
 
 Json table(const Device& device, BufferType type) {
@@ -35,7 +36,8 @@ Json table(const Device& device, BufferType type) {
   const auto& blocks = device.allocator().free_list(type).blocks();
   for (std::size_t i = 0; i < blocks.size(); ++i)
     if (blocks[i].in_use)
-      rows.push_back({i, blocks[i].address, blocks[i].size_bytes, blocks[i].previous, blocks[i].next, blocks[i].allocated ? "yes" : "no"});
+      rows.push_back({i, blocks[i].address, blocks[i].size_bytes, blocks[i].previous, blocks[i].next,
+                      blocks[i].allocated ? "yes" : "no"});
   return rows;
 }
 
@@ -93,7 +95,8 @@ TEST_P(AllocatorGolden, WalksGiveTheAddressesOfTtnn) {
   EXPECT_GT(reports, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Boards, AllocatorGolden, testing::Values("n150", "p150"), [](const auto& board) { return board.param; });
+INSTANTIATE_TEST_SUITE_P(Boards, AllocatorGolden, testing::Values("n150", "p150"),
+                         [](const auto& board) { return board.param; });
 
 }  // namespace
 }  // namespace tessera

@@ -29,7 +29,8 @@ TEST(CircularBuffers, LieOneAfterTheOtherFromTheUnreservedBase) {
 TEST(CircularBuffers, EachCoreOnlyCountsItsOwn) {
   const auto device = Device::open(load_machine("wormhole_n150"));
   const CoreRange left({0, 0}, {3, 7}), all({0, 0}, {7, 7}), right({4, 0}, {7, 7});
-  const auto placed = place_circular_buffers(*device, {{"a", left, 1000}, {"b", right, 64}, {"c", right, 64}, {"d", all, 32}}, 0);
+  const auto placed =
+      place_circular_buffers(*device, {{"a", left, 1000}, {"b", right, 64}, {"c", right, 64}, {"d", all, 32}}, 0);
   EXPECT_EQ(placed.buffers[1].address, 105824);
   EXPECT_EQ(placed.buffers[2].address, 105824 + 64);
   EXPECT_EQ(placed.buffers[3].address, 105824 + 1008);  // above the highest of its cores, aligned to 16
@@ -56,8 +57,10 @@ TEST(CircularBuffers, ClashNamesTheLowestBufferAndTheEnd) {
   const auto device = Device::open(load_machine("wormhole_n150"), {.l1_small_bytes = 16384});
   // 423424 bytes per bank leave the lowest buffer at 1059328, as in the ttnn message that this reproduces.
   const std::int64_t pages = (1499136 - 16384 - 1059328) / 64;
-  const MemoryConfig config(TensorMemoryLayout::height_sharded, BufferType::l1, ShardSpec{CoreRange({0, 0}, {7, 3}), {pages, 32}});
-  const DeviceTensor t = DeviceTensor::allocate(device, TensorSpec(Shape{pages * 32, 32}, DType::bfloat16, Layout::row_major, config));
+  const MemoryConfig config(TensorMemoryLayout::height_sharded, BufferType::l1,
+                            ShardSpec{CoreRange({0, 0}, {7, 3}), {pages, 32}});
+  const DeviceTensor t =
+      DeviceTensor::allocate(device, TensorSpec(Shape{pages * 32, 32}, DType::bfloat16, Layout::row_major, config));
   ASSERT_EQ(t.address(), 1059328);
   const std::string text = refusal(*device, on(CoreRange({0, 0}, {7, 3}), {1219520}), 6);
   for (const char* part : {"clash with L1 buffers", "program 6", "[0-0 - 7-3]", "1059328", "1325344"})

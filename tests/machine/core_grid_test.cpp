@@ -67,7 +67,8 @@ TEST(NumCores, EveryCountGivesThatManyDifferentCores) {
 
 TEST(NumCores, SubgridsAreWalkedInOrderAndNeverBack) {
   const CoreRangeSet grids(std::vector{range(0, 0, 2, 1), range(4, 0, 6, 3)});
-  EXPECT_EQ(num_cores_to_corerangeset_in_subcoregrids({1, 0}, 7, grids, true).to_string(), "{[1-0 - 2-0], [0-1 - 2-1], [4-0 - 5-0]}");
+  EXPECT_EQ(num_cores_to_corerangeset_in_subcoregrids({1, 0}, 7, grids, true).to_string(),
+            "{[1-0 - 2-0], [0-1 - 2-1], [4-0 - 5-0]}");
   EXPECT_THROW(num_cores_to_corerangeset_in_subcoregrids({4, 0}, 13, grids, true), Error);
   EXPECT_THROW(num_cores_to_corerangeset_in_subcoregrids({3, 0}, 1, grids, true), Error);
   EXPECT_THROW(num_cores_to_corerangeset_in_subcoregrids({0, 0}, 0, grids, true), Error);

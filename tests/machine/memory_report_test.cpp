@@ -16,7 +16,9 @@
 namespace tessera {
 namespace {
 
-std::string golden(const std::string& file) { return read_text_file(std::string(TESSERA_TEST_DATA) + "/memory_reports/" + file); }
+std::string golden(const std::string& file) {
+  return read_text_file(std::string(TESSERA_TEST_DATA) + "/memory_reports/" + file);
+}
 
 class MemoryReports : public testing::Test {
  protected:
@@ -32,7 +34,8 @@ class MemoryReports : public testing::Test {
   }
   void expect_equal(const std::string& prefix) {
     for (const char* file : {"l1_usage_summary.csv", "memory_usage_summary.csv", "detailed_memory_usage.csv"})
-      EXPECT_EQ(read_text_file(directory / "generated" / "reports" / (prefix + file)), golden(prefix + file)) << prefix << file;
+      EXPECT_EQ(read_text_file(directory / "generated" / "reports" / (prefix + file)), golden(prefix + file))
+          << prefix << file;
   }
   static Tensor zeros(const Shape& shape, DType dtype) { return Tensor(shape, dtype, Layout::tile); }
 
@@ -60,13 +63,19 @@ TEST_F(MemoryReports, FilesAreThoseOfTtnn) {
 TEST_F(MemoryReports, OnlyNewProgramsAddRows) {
   enable_memory_reports();
   const DeviceTensor t = to_device(zeros(Shape{32, 32}, DType::bfloat16), device);
-  { const DeviceTensor once = relu(t); }
+  {
+    const DeviceTensor once = relu(t);
+  }
   const auto file = directory / "generated" / "reports" / "program_l1_usage_summary.csv";
   const std::string first = read_text_file(file);
-  { const DeviceTensor twice = relu(t); }
+  {
+    const DeviceTensor twice = relu(t);
+  }
   EXPECT_EQ(read_text_file(file), first);
   device->clear_program_cache();
-  { const DeviceTensor again = relu(t); }
+  {
+    const DeviceTensor again = relu(t);
+  }
   EXPECT_EQ(read_text_file(file).substr(0, first.size()), first);
   EXPECT_NE(read_text_file(file).find("\n2,"), std::string::npos);
   disable_memory_reports();

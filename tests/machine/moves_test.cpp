@@ -23,7 +23,8 @@ class Moves : public testing::TestWithParam<const char*> {
   std::shared_ptr<Device> device = Device::open(load_machine(GetParam()));
 
   MemoryConfig place(tr::Rng& rng, const Tensor& x) {
-    return tr::place(rng, x.shape(), x.dtype(), x.layout(), device->grid().x, device->grid().y, device->card().dram_banks);
+    return tr::place(rng, x.shape(), x.dtype(), x.layout(), device->grid().x, device->grid().y,
+                     device->card().dram_banks);
   }
   std::int64_t allocated(BufferType type) const { return device->memory_view(type).allocated_bytes_per_bank; }
 };
@@ -65,7 +66,8 @@ TEST_P(Moves, BitsArriveThroughRandomChainsOfPlaces) {
 TEST_P(Moves, NamedMovesDoWhatToMemoryConfigDoes) {
   tr::Rng rng(2);
   for (int trial = 0; trial < 60; ++trial) {
-    const Tensor x = tr::tensor(rng, tr::shape(rng), DType::bfloat16, tr::between(rng, 0, 1) ? Layout::tile : Layout::row_major);
+    const Tensor x =
+        tr::tensor(rng, tr::shape(rng), DType::bfloat16, tr::between(rng, 0, 1) ? Layout::tile : Layout::row_major);
     MemoryConfig sharded = place(rng, x);
     if (!sharded.is_sharded() || sharded.is_dram()) continue;
     const DeviceTensor flat = to_device(x, device);
@@ -87,7 +89,8 @@ TEST_P(Moves, NamedMovesDoWhatToMemoryConfigDoes) {
 TEST_P(Moves, TilesAndRowsConvertWhereTheyAre) {
   tr::Rng rng(3);
   for (int trial = 0; trial < 60; ++trial) {
-    const DType dtype = tr::pick(rng, std::vector{DType::float32, DType::bfloat16, DType::uint32, DType::uint16, DType::int32});
+    const DType dtype =
+        tr::pick(rng, std::vector{DType::float32, DType::bfloat16, DType::uint32, DType::uint16, DType::int32});
     const Tensor x = tr::tensor(rng, tr::shape(rng), dtype, Layout::row_major);
     const DeviceTensor rows = to_device(x, device, tr::between(rng, 0, 1) ? kL1MemoryConfig : kDramMemoryConfig);
     const DeviceTensor tiles = to_layout(rows, Layout::tile);
@@ -101,8 +104,10 @@ TEST_P(Moves, MoveSlidesIntoTheHoleAboveEvenIfItOverlaps) {
   tr::Rng rng(4);
   const Tensor x = tr::tensor(rng, Shape{256, 64}, DType::bfloat16, Layout::tile);
   const Tensor small = tr::tensor(rng, Shape{32, 64}, DType::bfloat16, Layout::tile);
-  const MemoryConfig one_core(TensorMemoryLayout::height_sharded, BufferType::l1, ShardSpec{CoreRange(CoreCoord{0, 0}), {256, 64}});
-  const MemoryConfig small_core(TensorMemoryLayout::height_sharded, BufferType::l1, ShardSpec{CoreRange(CoreCoord{0, 0}), {32, 64}});
+  const MemoryConfig one_core(TensorMemoryLayout::height_sharded, BufferType::l1,
+                              ShardSpec{CoreRange(CoreCoord{0, 0}), {256, 64}});
+  const MemoryConfig small_core(TensorMemoryLayout::height_sharded, BufferType::l1,
+                                ShardSpec{CoreRange(CoreCoord{0, 0}), {32, 64}});
   DeviceTensor above = to_device(small, device, small_core);
   const std::int64_t top = above.address() + 32 * 64 * 2;
   DeviceTensor t = to_device(x, device, one_core);
@@ -126,7 +131,8 @@ TEST_P(Moves, ARefusedMoveLeavesEverythingAsItWas) {
   const MemoryView before_l1 = device->memory_view(BufferType::l1), before_dram = device->memory_view(BufferType::dram);
   const std::size_t records = device->trace().size();
   try {
-    const DeviceTensor wide = to_device(tr::tensor(rng, Shape{320, 320}, DType::float32, Layout::tile), device, kL1MemoryConfig);
+    const DeviceTensor wide =
+        to_device(tr::tensor(rng, Shape{320, 320}, DType::float32, Layout::tile), device, kL1MemoryConfig);
     FAIL() << "there was no room";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::out_of_memory);
@@ -139,7 +145,8 @@ TEST_P(Moves, ARefusedMoveLeavesEverythingAsItWas) {
   EXPECT_TRUE(t.is_allocated());
   EXPECT_TRUE(same_bytes(from_device(t), x));
   EXPECT_EQ(device->memory_view(BufferType::l1).allocated_bytes_per_bank, before_l1.allocated_bytes_per_bank);
-  EXPECT_EQ(device->memory_view(BufferType::l1).largest_free_block_bytes_per_bank, before_l1.largest_free_block_bytes_per_bank);
+  EXPECT_EQ(device->memory_view(BufferType::l1).largest_free_block_bytes_per_bank,
+            before_l1.largest_free_block_bytes_per_bank);
   EXPECT_EQ(device->memory_view(BufferType::dram).allocated_bytes_per_bank, before_dram.allocated_bytes_per_bank);
   EXPECT_EQ(device->trace().size(), records + 1);  // only the read above
   EXPECT_EQ(device->live_buffers().size(), 2u);

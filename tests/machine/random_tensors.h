@@ -46,14 +46,17 @@ inline Tensor tensor(Rng& rng, const Shape& shape, DType dtype, Layout layout) {
 }
 
 // A memory config that is legal for the tensor on a card of grid_x x grid_y cores.
-inline MemoryConfig place(Rng& rng, const Shape& shape, DType dtype, Layout layout, int grid_x, int grid_y, int dram_banks) {
+inline MemoryConfig place(Rng& rng, const Shape& shape, DType dtype, Layout layout, int grid_x, int grid_y,
+                          int dram_banks) {
   const BufferType type = between(rng, 0, 3) == 0 ? BufferType::dram : BufferType::l1;
   const TensorSpec plain(shape, dtype, layout, MemoryConfig(TensorMemoryLayout::interleaved, type));
   const int columns = type == BufferType::dram ? dram_banks : grid_x, rows = type == BufferType::dram ? 1 : grid_y;
   const int w = static_cast<int>(between(rng, 1, columns)), h = static_cast<int>(between(rng, 1, rows));
   const CoreRange rectangle({0, 0}, {w - 1, h - 1});
-  const ShardOrientation orientation = between(rng, 0, 1) == 0 ? ShardOrientation::row_major : ShardOrientation::col_major;
-  if (layout == Layout::row_major && shape.rank() == 1) return plain.memory_config();  // 2-D shards need two dimensions there
+  const ShardOrientation orientation =
+      between(rng, 0, 1) == 0 ? ShardOrientation::row_major : ShardOrientation::col_major;
+  if (layout == Layout::row_major && shape.rank() == 1)
+    return plain.memory_config();  // 2-D shards need two dimensions there
   switch (between(rng, 0, 4)) {
     case 0: return plain.memory_config();
     case 1: {
@@ -69,7 +72,8 @@ inline MemoryConfig place(Rng& rng, const Shape& shape, DType dtype, Layout layo
       const TensorSpec derived = plain.height_sharded(rectangle, orientation);
       const Extent2d e = plain.physical();
       const Shape& shard = derived.memory_config().nd_shard_spec()->shard_shape;
-      return MemoryConfig(TensorMemoryLayout::height_sharded, type, ShardSpec{rectangle, {shard[0], e.width}, orientation});
+      return MemoryConfig(TensorMemoryLayout::height_sharded, type,
+                          ShardSpec{rectangle, {shard[0], e.width}, orientation});
     }
   }
 }

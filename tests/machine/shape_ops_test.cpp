@@ -56,7 +56,8 @@ TEST_F(ShapeOps, SliceTakesWhatItSays) {
   for (int trial = 0; trial < 200; ++trial) {
     const Layout layout = trial % 2 ? Layout::tile : Layout::row_major;
     const Shape shape = tr::shape(rng, 70);
-    const Tensor x = counting(shape, tr::pick(rng, std::vector{DType::bfloat16, DType::float32, DType::uint16}), layout);
+    const Tensor x =
+        counting(shape, tr::pick(rng, std::vector{DType::bfloat16, DType::float32, DType::uint16}), layout);
     std::vector<std::int64_t> begins, ends, steps, dims;
     for (std::int64_t extent : shape) {
       const std::int64_t begin = tr::between(rng, 0, extent - 1), end = tr::between(rng, begin + 1, extent);
@@ -74,7 +75,8 @@ TEST_F(ShapeOps, SliceTakesWhatItSays) {
       std::vector<std::int64_t> from(at.size());
       for (std::size_t d = 0; d < at.size(); ++d)
         from[d] = (begins[d] < 0 ? begins[d] + shape.dims()[d] : begins[d]) + at[d] * steps[d];
-      ASSERT_EQ(out[static_cast<std::size_t>(offset(y.shape(), at))], in[static_cast<std::size_t>(offset(shape, from))]);
+      ASSERT_EQ(out[static_cast<std::size_t>(offset(y.shape(), at))],
+                in[static_cast<std::size_t>(offset(shape, from))]);
     });
   }
   EXPECT_EQ(device->memory_view(BufferType::dram).allocated_bytes_per_bank, 0);
@@ -86,8 +88,10 @@ TEST_F(ShapeOps, SliceRefusesWhatIsOutside) {
   EXPECT_THROW(slice(t, zero, std::vector<std::int64_t>{64, 65}, one), Error);
   EXPECT_THROW(slice(t, std::vector<std::int64_t>{-65, 0}, std::vector<std::int64_t>{64, 64}, one), Error);
   EXPECT_THROW(slice(t, zero, std::vector<std::int64_t>{64, 64}, std::vector<std::int64_t>{1, 0}), Error);
-  EXPECT_THROW(slice(t, std::vector<std::int64_t>{0}, std::vector<std::int64_t>{64}, std::vector<std::int64_t>{1}), Error);
-  EXPECT_EQ(slice(t, std::vector<std::int64_t>{5, 5}, std::vector<std::int64_t>{5, 64}, one).spec().logical_shape(), (Shape{0, 59}));
+  EXPECT_THROW(slice(t, std::vector<std::int64_t>{0}, std::vector<std::int64_t>{64}, std::vector<std::int64_t>{1}),
+               Error);
+  EXPECT_EQ(slice(t, std::vector<std::int64_t>{5, 5}, std::vector<std::int64_t>{5, 64}, one).spec().logical_shape(),
+            (Shape{0, 59}));
 }
 
 TEST_F(ShapeOps, PadSurroundsTheValues) {
@@ -96,7 +100,8 @@ TEST_F(ShapeOps, PadSurroundsTheValues) {
     const Shape shape = tr::shape(rng, 40);
     const Tensor x = counting(shape, DType::bfloat16, tiled ? Layout::tile : Layout::row_major);
     std::vector<std::pair<std::int64_t, std::int64_t>> padding;
-    for (int i = 0; i < shape.rank(); ++i) padding.emplace_back(tiled ? 0 : tr::between(rng, 0, 5), tr::between(rng, 0, 40));
+    for (int i = 0; i < shape.rank(); ++i)
+      padding.emplace_back(tiled ? 0 : tr::between(rng, 0, 5), tr::between(rng, 0, 40));
     const DeviceTensor t = to_device(x, device);
     const Tensor y = from_device(pad(t, padding, 77.0f));
     const std::vector<float> in = x.to_float32(), out = y.to_float32();
@@ -134,7 +139,8 @@ TEST_F(ShapeOps, ConcatPutsOneAfterTheOther) {
     each_index(y.shape(), [&](const std::vector<std::int64_t>& at) {
       std::vector<std::int64_t> from = at;
       std::size_t part = 0;
-      while (from[static_cast<std::size_t>(dim)] >= host[part].shape()[dim]) from[static_cast<std::size_t>(dim)] -= host[part++].shape()[dim];
+      while (from[static_cast<std::size_t>(dim)] >= host[part].shape()[dim])
+        from[static_cast<std::size_t>(dim)] -= host[part++].shape()[dim];
       ASSERT_EQ(out[static_cast<std::size_t>(offset(y.shape(), at))],
                 in[part][static_cast<std::size_t>(offset(host[part].shape(), from))]);
     });
@@ -158,8 +164,9 @@ TEST_F(ShapeOps, TypecastRoundsAsThePackerDoes) {
   const DeviceTensor t = to_device(Tensor::from_float32(values, Shape{32, 32}, DType::float32, Layout::tile), device);
   EXPECT_EQ(from_device(typecast(t, DType::bfloat16)).to_float32().front(), 1.0f + 1.0f / 128);
   EXPECT_EQ(Tensor::from_float32(values, Shape{32, 32}, DType::bfloat16, Layout::tile).to_float32().front(), 1.0f);
-  EXPECT_THROW(typecast(t, DType::bfloat16, MemoryConfig(TensorMemoryLayout::height_sharded, BufferType::l1,
-                                                         ShardSpec{CoreRange(CoreCoord{0, 0}), {32, 32}})),
+  EXPECT_THROW(typecast(t, DType::bfloat16,
+                        MemoryConfig(TensorMemoryLayout::height_sharded, BufferType::l1,
+                                     ShardSpec{CoreRange(CoreCoord{0, 0}), {32, 32}})),
                Error);
 }
 

@@ -71,7 +71,8 @@ TEST_P(ShardGolden, NDimensionalShardsMatchTtnn) {
       const Layout layout = golden::layout(r["layout"]);
       const BufferType type = golden::buffer_type(r["buffer"]);
       const auto align = [&](ShardAlignment alignment) {
-        return TensorSpec(shape, dtype, layout, MemoryConfig(TensorMemoryLayout::interleaved, type)).sharded(shard, alignment);
+        return TensorSpec(shape, dtype, layout, MemoryConfig(TensorMemoryLayout::interleaved, type))
+            .sharded(shard, alignment);
       };
       TensorSpec spec = how == "NONE"          ? align(ShardAlignment::none)
                         : how == "REQUIRED"    ? align(ShardAlignment::required)
@@ -92,7 +93,8 @@ TEST_P(ShardGolden, NDimensionalShardsMatchTtnn) {
   EXPECT_GT(compared, 150);
 }
 
-INSTANTIATE_TEST_SUITE_P(Boards, ShardGolden, testing::Values("n150", "p150"), [](const auto& board) { return board.param; });
+INSTANTIATE_TEST_SUITE_P(Boards, ShardGolden, testing::Values("n150", "p150"),
+                         [](const auto& board) { return board.param; });
 
 }  // namespace
 }  // namespace tessera

@@ -15,7 +15,8 @@ namespace tessera {
 namespace {
 
 TensorSpec tiles(const Shape& shape) {
-  return TensorSpec(shape, DType::bfloat16, Layout::tile, MemoryConfig(TensorMemoryLayout::interleaved, BufferType::l1));
+  return TensorSpec(shape, DType::bfloat16, Layout::tile,
+                    MemoryConfig(TensorMemoryLayout::interleaved, BufferType::l1));
 }
 
 Extent2d shard(const TensorSpec& spec) { return spec.memory_config().shard_spec()->shape; }
@@ -37,21 +38,29 @@ TEST(TensorSpec, RefusesWhatCannotExist) {
   EXPECT_THROW(TensorSpec({32, 32}, DType::bfloat8_b, Layout::row_major, l1), Error);
   EXPECT_THROW(TensorSpec({32, 32}, DType::bfloat16, Layout::row_major, l1, {16, 32}), Error);
   EXPECT_THROW(TensorSpec({32, 32}, DType::bfloat16, Layout::tile, l1, {7, 32}), Error);
-  EXPECT_THROW(TensorSpec({32, 32}, DType::bfloat16, Layout::tile, MemoryConfig(TensorMemoryLayout::height_sharded, BufferType::l1)), Error);
+  EXPECT_THROW(TensorSpec({32, 32}, DType::bfloat16, Layout::tile,
+                          MemoryConfig(TensorMemoryLayout::height_sharded, BufferType::l1)),
+               Error);
   EXPECT_THROW(tiles({0, 32}).height_sharded(CoreRange({0, 0}, {1, 0})), Error);
   EXPECT_THROW(tiles({32, 32}).height_sharded(CoreRangeSet()), Error);
-  EXPECT_THROW(tiles({32, 32}).block_sharded(CoreRangeSet(std::vector{CoreRange(CoreCoord{0, 0}), CoreRange(CoreCoord{2, 0})})), Error);
+  EXPECT_THROW(
+      tiles({32, 32}).block_sharded(CoreRangeSet(std::vector{CoreRange(CoreCoord{0, 0}), CoreRange(CoreCoord{2, 0})})),
+      Error);
   EXPECT_THROW(tiles({32, 32}).sharded_across_dims(std::vector{2}, CoreRange({0, 0}, {1, 0})), Error);
 }
 
 TEST(TensorSpec, CreateShardedMemoryConfigDividesExactly) {
   const CoreRangeSet grid = CoreGrid{8, 8}.to_core_range_set();
   EXPECT_EQ(create_sharded_memory_config({Shape{1, 1, 2048, 64}, grid}).shard_spec()->shape, (Extent2d{32, 64}));
-  EXPECT_EQ(create_sharded_memory_config({Shape{1, 1, 1024, 512}, CoreGrid{4, 8}.to_core_range_set(), ShardStrategy::block,
-                                          ShardOrientation::col_major}).shard_spec()->shape,
+  EXPECT_EQ(create_sharded_memory_config({Shape{1, 1, 1024, 512}, CoreGrid{4, 8}.to_core_range_set(),
+                                          ShardStrategy::block, ShardOrientation::col_major})
+                .shard_spec()
+                ->shape,
             (Extent2d{128, 128}));
-  EXPECT_EQ(create_sharded_memory_config({Shape{1, 1, 800, 64}, grid, ShardStrategy::height, ShardOrientation::col_major, true})
-                .shard_spec()->shape,
+  EXPECT_EQ(create_sharded_memory_config(
+                {Shape{1, 1, 800, 64}, grid, ShardStrategy::height, ShardOrientation::col_major, true})
+                .shard_spec()
+                ->shape,
             (Extent2d{64, 800}));
   try {
     create_sharded_memory_config({Shape{1, 1, 1000, 64}, grid});
@@ -69,8 +78,10 @@ TEST(PageMap, EveryPageHasAPlaceOfItsOwn) {
       tiles({1000, 500}).height_sharded(CoreRange({0, 0}, {7, 7})),
       tiles({96, 160}).block_sharded(CoreRange({1, 2}, {3, 5}), ShardOrientation::col_major),
       tiles({4, 3, 96, 160}).sharded_across_dims(std::vector{2, 3}, CoreRange({0, 0}, {1, 1})),
-      TensorSpec({4, 3, 96, 160}, DType::uint8, Layout::row_major, MemoryConfig(BufferType::l1, NdShardSpec{Shape{2, 3, 7, 32},
-                 CoreRange({0, 0}, {2, 2}), ShardOrientation::col_major, ShardDistribution::contiguous_1d})),
+      TensorSpec(
+          {4, 3, 96, 160}, DType::uint8, Layout::row_major,
+          MemoryConfig(BufferType::l1, NdShardSpec{Shape{2, 3, 7, 32}, CoreRange({0, 0}, {2, 2}),
+                                                   ShardOrientation::col_major, ShardDistribution::contiguous_1d})),
   };
   for (const TensorSpec& spec : specs) {
     const PageMap map(spec, device->banks(BufferType::l1));

@@ -20,7 +20,7 @@ namespace {
 
 // Maps an open file; the mapping outlives the descriptor.
 std::span<const std::byte> map(int fd, const std::filesystem::path& path) {
-  struct stat status {};
+  struct stat status{};
   if (::fstat(fd, &status) != 0) fail_system("inspect", path, errno);
   check(S_ISREG(status.st_mode), Code::io, "'{}' is not a regular file", path.string());
   if (status.st_size == 0) return {};

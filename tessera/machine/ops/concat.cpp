@@ -2,10 +2,10 @@
 
 #include "tessera/core/elements.h"
 #include "tessera/core/error.h"
+#include "tessera/machine/ops/program.h"
 #include "tessera/machine/ops/shard_inheritance.h"
 #include "tessera/machine/ops/to_layout.h"
 #include "tessera/machine/ops/to_memory_config.h"
-#include "tessera/machine/ops/program.h"
 #include "tessera/machine/page_copy.h"
 
 #include <algorithm>
@@ -20,21 +20,24 @@ Shape joined_shape(std::span<const DeviceTensor> inputs, int dim) {
   dims[static_cast<std::size_t>(dim)] = 0;
   for (const DeviceTensor& x : inputs) {
     const TensorSpec& s = x.spec();
-    check(x.device() == inputs.front().device(), Code::invalid_argument, "concat: the tensors are on different devices");
-    check(s.logical_shape().rank() == first.logical_shape().rank(), Code::invalid_argument, "concat: shapes {} and {} differ in rank",
-          first.logical_shape().to_string(), s.logical_shape().to_string());
+    check(x.device() == inputs.front().device(), Code::invalid_argument,
+          "concat: the tensors are on different devices");
+    check(s.logical_shape().rank() == first.logical_shape().rank(), Code::invalid_argument,
+          "concat: shapes {} and {} differ in rank", first.logical_shape().to_string(), s.logical_shape().to_string());
     for (int d = 0; d < s.logical_shape().rank(); ++d)
       check(d == dim || s.logical_shape()[d] == first.logical_shape()[d], Code::invalid_argument,
             "concat: shapes {} and {} must agree in all dimensions but {}", first.logical_shape().to_string(),
             s.logical_shape().to_string(), dim);
-    check(s.dtype() == first.dtype(), Code::invalid_argument, Hint{"use typecast"}, "concat: the tensors have dtypes {} and {}",
-          name(first.dtype()), name(s.dtype()));
+    check(s.dtype() == first.dtype(), Code::invalid_argument, Hint{"use typecast"},
+          "concat: the tensors have dtypes {} and {}", name(first.dtype()), name(s.dtype()));
     const MemoryConfig &a = first.memory_config(), &b = s.memory_config();
     check(a.is_sharded() == b.is_sharded(), Code::invalid_argument, Hint{"use to_memory_config"},
-          "concat: {} and {} tensors cannot be mixed: all must be sharded or all interleaved", name(a.layout()), name(b.layout()));
+          "concat: {} and {} tensors cannot be mixed: all must be sharded or all interleaved", name(a.layout()),
+          name(b.layout()));
     check(!a.shard_spec() || !b.shard_spec() || a.shard_spec()->grid == b.shard_spec()->grid, Code::invalid_argument,
           Hint{"use to_memory_config"}, "concat: sharded tensors must have the same grid, not {} and {}",
-          a.shard_spec() ? a.shard_spec()->grid.to_string() : "", b.shard_spec() ? b.shard_spec()->grid.to_string() : "");
+          a.shard_spec() ? a.shard_spec()->grid.to_string() : "",
+          b.shard_spec() ? b.shard_spec()->grid.to_string() : "");
     dims[static_cast<std::size_t>(dim)] += s.logical_shape()[dim];
   }
   return Shape(std::move(dims));
@@ -51,8 +54,8 @@ bool pads_along(const TensorSpec& spec, int dim) {
          spec.padded_shape()[dim - spec.logical_shape().rank()] != spec.logical_shape()[dim];
 }
 
-// Shards cut along the dimension that grows cannot grow where they are: interleaved copies are joined instead. Otherwise
-// each core joins its own shards, and an interleaved result is made from those.
+// Shards cut along the dimension that grows cannot grow where they are: interleaved copies are joined instead.
+// Otherwise each core joins its own shards, and an interleaved result is made from those.
 bool splits_along(const TensorSpec& spec, int dim) {
   const bool last = dim + 1 == spec.logical_shape().rank();
   switch (spec.memory_config().layout()) {
@@ -65,15 +68,16 @@ bool splits_along(const TensorSpec& spec, int dim) {
 DeviceTensor join(std::span<const DeviceTensor> inputs, int dim, const Shape& shape, const MemoryConfig& config) {
   const TensorSpec& first = inputs.front().spec();
   const std::size_t rank = static_cast<std::size_t>(shape.rank());
-  DeviceTensor y = DeviceTensor::allocate(inputs.front().device(), TensorSpec(shape, first.dtype(), first.layout(), config, first.tile()));
+  DeviceTensor y = DeviceTensor::allocate(inputs.front().device(),
+                                          TensorSpec(shape, first.dtype(), first.layout(), config, first.tile()));
   const DType element = is_block_float(first.dtype()) ? DType::float32 : first.dtype();
   std::vector<std::byte> elements(static_cast<std::size_t>(shape.volume() * element_bytes(element)));
   TraceRecord record{"concat", fmt::format("{} tensors along {} to {}", inputs.size(), dim, shape.to_string()), {}};
   std::vector<std::int64_t> at(rank, 0);
   for (const DeviceTensor& x : inputs) {
     const Shape& part = x.spec().logical_shape();
-    copy_box({part, part, shape, std::vector<std::int64_t>(rank, 0), std::vector<std::int64_t>(rank, 1), at}, element_bytes(element),
-             read_pages(x).to_elements(element).data(), elements.data());
+    copy_box({part, part, shape, std::vector<std::int64_t>(rank, 0), std::vector<std::int64_t>(rank, 1), at},
+             element_bytes(element), read_pages(x).to_elements(element).data(), elements.data());
     at[static_cast<std::size_t>(dim)] += part[dim];
     record.transfers.push_back(stream_transfers(x, y).front());
   }
@@ -89,8 +93,8 @@ DeviceTensor concat(std::span<const DeviceTensor> inputs, int dim, const std::op
   check(!inputs.empty(), Code::invalid_argument, "concat: the list of tensors is empty");
   for (const DeviceTensor& x : inputs) x.check_allocated();
   const int rank = inputs.front().spec().logical_shape().rank();
-  check(dim >= -rank && dim < rank, Code::invalid_argument, "concat: dim {} is out of range, it should be between 0 and {}", dim,
-        rank - 1);
+  check(dim >= -rank && dim < rank, Code::invalid_argument,
+        "concat: dim {} is out of range, it should be between 0 and {}", dim, rank - 1);
   if (dim < 0) dim += rank;
   if (inputs.size() == 1) return config ? to_memory_config(inputs.front(), *config) : inputs.front();
   const Shape shape = joined_shape(inputs, dim);
@@ -99,7 +103,8 @@ DeviceTensor concat(std::span<const DeviceTensor> inputs, int dim, const std::op
   const auto is_tiled = [](const DeviceTensor& x) { return x.spec().layout() == Layout::tile; };
   const bool any_tiled = std::any_of(inputs.begin(), inputs.end(), is_tiled);
   const bool all_tiled = std::all_of(inputs.begin(), inputs.end(), is_tiled);
-  const bool needs_rows = std::any_of(inputs.begin(), inputs.end(), [&](const DeviceTensor& x) { return pads_along(x.spec(), dim); });
+  const bool needs_rows =
+      std::any_of(inputs.begin(), inputs.end(), [&](const DeviceTensor& x) { return pads_along(x.spec(), dim); });
   if (any_tiled && (needs_rows || !all_tiled)) {
     std::vector<DeviceTensor> rows;
     for (const DeviceTensor& x : inputs) rows.push_back(to_layout(x, Layout::row_major));
@@ -108,7 +113,8 @@ DeviceTensor concat(std::span<const DeviceTensor> inputs, int dim, const std::op
   }
   if (splits_along(inputs.front().spec(), dim)) {
     std::vector<DeviceTensor> copies;
-    for (const DeviceTensor& x : inputs) copies.push_back(to_memory_config(x, place.is_sharded() ? kDramMemoryConfig : place));
+    for (const DeviceTensor& x : inputs)
+      copies.push_back(to_memory_config(x, place.is_sharded() ? kDramMemoryConfig : place));
     return join(copies, dim, shape, place);
   }
   const TensorSpec& first = inputs.front().spec();

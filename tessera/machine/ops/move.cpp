@@ -18,8 +18,8 @@ TensorSpec moved_spec(const DeviceTensor& x, const std::optional<MemoryConfig>& 
   const std::int64_t in = allocator.page_alignment_bytes(from.buffer_type());
   const std::int64_t out = allocator.page_alignment_bytes(config->buffer_type());
   check(in == out, Code::invalid_argument, Hint{"use to_memory_config"},
-        "move: pages are aligned to {} B in {} and to {} B in {}, shards cannot move as they are", in, name(from.buffer_type()), out,
-        name(config->buffer_type()));
+        "move: pages are aligned to {} B in {} and to {} B in {}, shards cannot move as they are", in,
+        name(from.buffer_type()), out, name(config->buffer_type()));
   return spec.with_memory_config(MemoryConfig(config->layout(), config->buffer_type(), from.shard_spec()));
 }
 

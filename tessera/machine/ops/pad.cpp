@@ -15,8 +15,8 @@ namespace {
 MemoryConfig grown_placement(const TensorSpec& from, const Shape& shape) {
   const MemoryConfig& config = from.memory_config();
   if (!config.is_sharded() || !config.shard_spec()) return config;
-  const TensorSpec whole(shape, from.dtype(), from.layout(), MemoryConfig(TensorMemoryLayout::interleaved, config.buffer_type()),
-                         from.tile());
+  const TensorSpec whole(shape, from.dtype(), from.layout(),
+                         MemoryConfig(TensorMemoryLayout::interleaved, config.buffer_type()), from.tile());
   ShardSpec shard = *config.shard_spec();
   if (config.layout() == TensorMemoryLayout::height_sharded) shard.shape.width = whole.physical().width;
   return MemoryConfig(config.layout(), config.buffer_type(), shard);
@@ -39,13 +39,16 @@ DeviceTensor pad(const DeviceTensor& x, std::span<const std::pair<std::int64_t, 
   const TensorSpec& from = x.spec();
   const Shape& shape = from.logical_shape();
   const std::size_t rank = static_cast<std::size_t>(shape.rank());
-  check(padding.size() <= rank, Code::invalid_argument, "pad: {} pairs were given for a tensor of rank {}", padding.size(), rank);
+  check(padding.size() <= rank, Code::invalid_argument, "pad: {} pairs were given for a tensor of rank {}",
+        padding.size(), rank);
   std::vector<std::int64_t> dims = shape.dims(), front(rank, 0);
   for (std::size_t i = 0; i < padding.size(); ++i) {
     const std::size_t d = rank - padding.size() + i;
     const auto [before, after] = padding[i];
-    check(before >= 0 && after >= 0, Code::invalid_argument, "pad: ({}, {}) of dimension {} is negative", before, after, d);
-    check(before == 0 || from.layout() == Layout::row_major, Code::unsupported, Hint{"convert to ROW_MAJOR layout first"},
+    check(before >= 0 && after >= 0, Code::invalid_argument, "pad: ({}, {}) of dimension {} is negative", before, after,
+          d);
+    check(before == 0 || from.layout() == Layout::row_major, Code::unsupported,
+          Hint{"convert to ROW_MAJOR layout first"},
           "pad: TILE layout does not support front padding on the device, dimension {} asks for {}", d, before);
     dims[d] += before + after;
     front[d] = before;
@@ -62,7 +65,8 @@ DeviceTensor pad(const DeviceTensor& x, std::span<const std::pair<std::int64_t, 
   copy_box({shape, shape, grown, std::vector<std::int64_t>(rank, 0), std::vector<std::int64_t>(rank, 1), front},
            element_bytes(element), read_pages(x).to_elements(element).data(), elements.data());
   write_pages(Tensor::from_elements(elements, element, grown, to.dtype(), to.layout(), to.tile(), Rounding::packer), y);
-  finish_program({"pad", fmt::format("{} to {}", shape.to_string(), grown.to_string()), stream_transfers(x, y)}, {&x}, y);
+  finish_program({"pad", fmt::format("{} to {}", shape.to_string(), grown.to_string()), stream_transfers(x, y)}, {&x},
+                 y);
   return y;
 }
 

@@ -2,9 +2,9 @@
 
 #include "tessera/core/elements.h"
 #include "tessera/core/error.h"
+#include "tessera/machine/ops/program.h"
 #include "tessera/machine/ops/shard_inheritance.h"
 #include "tessera/machine/ops/to_layout.h"
-#include "tessera/machine/ops/program.h"
 #include "tessera/machine/page_copy.h"
 
 #include <fmt/ranges.h>
@@ -22,8 +22,8 @@ Box checked_box(const TensorSpec& spec, std::span<const std::int64_t> begins, st
   const Shape& shape = spec.logical_shape();
   const std::size_t rank = static_cast<std::size_t>(shape.rank());
   check(begins.size() == rank && ends.size() == rank && steps.size() == rank, Code::invalid_argument,
-        "slice: a tensor of rank {} needs as many begins ({}), ends ({}) and steps ({})", rank, begins.size(), ends.size(),
-        steps.size());
+        "slice: a tensor of rank {} needs as many begins ({}), ends ({}) and steps ({})", rank, begins.size(),
+        ends.size(), steps.size());
   Box box;
   std::vector<std::int64_t> dims;
   for (std::size_t d = 0; d < rank; ++d) {
@@ -31,12 +31,13 @@ Box checked_box(const TensorSpec& spec, std::span<const std::int64_t> begins, st
     check(steps[d] != 0, Code::invalid_argument, "slice: the step of dimension {} is 0", d);
     const std::int64_t begin = begins[d] < 0 ? begins[d] + extent : begins[d];
     const std::int64_t end = ends[d] < 0 ? ends[d] + extent : ends[d];
-    check(begin >= 0, Code::invalid_argument, "slice: begin {} lies before the first of {} elements of dimension {}", begins[d],
-          extent, d);
+    check(begin >= 0, Code::invalid_argument, "slice: begin {} lies before the first of {} elements of dimension {}",
+          begins[d], extent, d);
     // Tiles are cut by padded extents, and the refusal names what was compared.
     const bool tiled = spec.layout() == Layout::tile && d + 2 >= rank;
     const std::int64_t unit = !tiled ? 1 : d + 1 == rank ? spec.tile().width : spec.tile().height;
-    check(end <= extent, Code::invalid_argument, "slice: ends {} must be less than or equal to the shape of the tensor {} in dimension {}",
+    check(end <= extent, Code::invalid_argument,
+          "slice: ends {} must be less than or equal to the shape of the tensor {} in dimension {}",
           round_up(end, unit), round_up(extent, unit), d);
     box.begin.push_back(begin);
     box.step.push_back(steps[d]);
@@ -50,20 +51,24 @@ bool is_whole_tiles(const TensorSpec& spec, const Box& box) {
   for (std::int64_t step : box.step)
     if (step != 1) return false;
   const std::size_t rank = box.begin.size();
-  return (rank < 1 || box.begin[rank - 1] % spec.tile().width == 0) && (rank < 2 || box.begin[rank - 2] % spec.tile().height == 0);
+  return (rank < 1 || box.begin[rank - 1] % spec.tile().width == 0) &&
+         (rank < 2 || box.begin[rank - 2] % spec.tile().height == 0);
 }
 
 DeviceTensor cut(const DeviceTensor& x, const Box& box, const MemoryConfig& config) {
   const TensorSpec& from = x.spec();
-  DeviceTensor y = DeviceTensor::allocate(x.device(), TensorSpec(box.shape, from.dtype(), from.layout(), config, from.tile()));
+  DeviceTensor y =
+      DeviceTensor::allocate(x.device(), TensorSpec(box.shape, from.dtype(), from.layout(), config, from.tile()));
   const DType element = is_block_float(from.dtype()) ? DType::float32 : from.dtype();
   std::vector<std::byte> elements(static_cast<std::size_t>(box.shape.volume() * element_bytes(element)));
-  copy_box({box.shape, from.logical_shape(), box.shape, box.begin, box.step, std::vector<std::int64_t>(box.begin.size(), 0)},
-           element_bytes(element), read_pages(x).to_elements(element).data(), elements.data());
+  copy_box(
+      {box.shape, from.logical_shape(), box.shape, box.begin, box.step, std::vector<std::int64_t>(box.begin.size(), 0)},
+      element_bytes(element), read_pages(x).to_elements(element).data(), elements.data());
   write_pages(Tensor::from_elements(elements, element, box.shape, from.dtype(), from.layout(), from.tile()), y);
   Transfer moved = stream_transfers(y, y).back();  // only what is kept is read
   moved.from = memory_kind(from.memory_config().buffer_type());
-  finish_program({"slice", fmt::format("{} of {}", box.shape.to_string(), from.logical_shape().to_string()), {moved}}, {&x}, y);
+  finish_program({"slice", fmt::format("{} of {}", box.shape.to_string(), from.logical_shape().to_string()), {moved}},
+                 {&x}, y);
   return y;
 }
 

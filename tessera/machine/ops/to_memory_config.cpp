@@ -46,7 +46,8 @@ DeviceTensor to_memory_config(const DeviceTensor& x, const MemoryConfig& config,
   // Sticks of another width cannot be written to DRAM shards directly.
   if (x.spec().layout() == Layout::row_major && is_sharded_in(from, false) && is_sharded_in(config, true) &&
       target.num_pages() != x.spec().num_pages()) {
-    const DeviceTensor between = carry_out("sharded_to_interleaved", x, target_spec(x, kDramMemoryConfig, std::nullopt));
+    const DeviceTensor between =
+        carry_out("sharded_to_interleaved", x, target_spec(x, kDramMemoryConfig, std::nullopt));
     return carry_out("interleaved_to_sharded", between, target);
   }
   const std::string_view op = from.is_sharded() ? (config.is_sharded() ? "reshard" : "sharded_to_interleaved")
@@ -70,8 +71,8 @@ DeviceTensor sharded_to_interleaved(const DeviceTensor& x, const MemoryConfig& c
   const MemoryConfig& from = x.spec().memory_config();
   if (!from.is_sharded()) return x;
   const TensorSpec target = target_spec(x, config, dtype);
-  check(from.is_l1(), Code::invalid_argument, Hint{"use to_memory_config"}, "sharded_to_interleaved: the input must be in L1, it is in {}",
-        name(from.buffer_type()));
+  check(from.is_l1(), Code::invalid_argument, Hint{"use to_memory_config"},
+        "sharded_to_interleaved: the input must be in L1, it is in {}", name(from.buffer_type()));
   check(!config.is_sharded(), Code::invalid_argument, Hint{"use reshard"},
         "sharded_to_interleaved: the output memory config must be INTERLEAVED, it is {}", name(config.layout()));
   check_dtype_can_change("sharded_to_interleaved", x, target);
@@ -89,7 +90,8 @@ DeviceTensor reshard(const DeviceTensor& x, const MemoryConfig& config) {
   check(x.spec().layout() == Layout::tile || !config.is_dram() || from.layout() == target.memory_config().layout() ||
             target.num_pages() == x.spec().num_pages(),
         Code::invalid_argument, Hint{"use to_memory_config, which goes through an interleaved copy"},
-        "reshard: ROW_MAJOR into DRAM shards moves whole sticks, so the number of input ({}) and output ({}) pages must match",
+        "reshard: ROW_MAJOR into DRAM shards moves whole sticks, so the number of input ({}) and output ({}) pages "
+        "must match",
         x.spec().num_pages(), target.num_pages());
   return carry_out("reshard", x, target);
 }
@@ -100,7 +102,8 @@ DeviceTensor clone(const DeviceTensor& x, const std::optional<MemoryConfig>& con
   const TensorSpec target = target_spec(x, config.value_or(from), dtype);
   const MemoryConfig& to = target.memory_config();
   check(from.is_sharded() == to.is_sharded(), Code::invalid_argument, Hint{"use to_memory_config"},
-        "clone: the input is {} and the output {}; both must be sharded or both interleaved", name(from.layout()), name(to.layout()));
+        "clone: the input is {} and the output {}; both must be sharded or both interleaved", name(from.layout()),
+        name(to.layout()));
   check(!from.is_sharded() || from.layout() == to.layout(), Code::invalid_argument, Hint{"use reshard"},
         "clone: the input is {}, the output {}", name(from.layout()), name(to.layout()));
   check(!from.is_sharded() || from.shard_spec() == to.shard_spec(), Code::invalid_argument, Hint{"use reshard"},

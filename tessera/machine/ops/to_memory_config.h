@@ -1,8 +1,8 @@
 #pragma once
 
-// Moving a tensor to another place: between DRAM and L1, and between interleaved and sharded. Values stay what they are; a
-// dtype other than the tensor's own converts on the way (TILE layout only, as the card's packer does it). Inputs stay
-// allocated, and an output spec that cannot exist is reported before anything else.
+// Moving a tensor to another place: between DRAM and L1, and between interleaved and sharded. Values stay what they
+// are; a dtype other than the tensor's own converts on the way (TILE layout only, as the card's packer does it). Inputs
+// stay allocated, and an output spec that cannot exist is reported before anything else.
 
 #include "tessera/core/export.h"
 #include "tessera/machine/device_tensor.h"
@@ -11,8 +11,8 @@
 
 namespace tessera {
 
-// Whatever it takes to get from where x is to `config`. A tensor that is there already comes back as it is, whatever dtype
-// was asked for: that is what TTNN does (use typecast).
+// Whatever it takes to get from where x is to `config`. A tensor that is there already comes back as it is, whatever
+// dtype was asked for: that is what TTNN does (use typecast).
 TSR_API DeviceTensor to_memory_config(const DeviceTensor& x, const MemoryConfig& config,
                                       std::optional<DType> dtype = std::nullopt);
 

@@ -10,12 +10,14 @@ DeviceTensor typecast(const DeviceTensor& x, DType dtype, const std::optional<Me
   x.check_allocated();
   const TensorSpec& from = x.spec();
   const TensorSpec to(from.logical_shape(), dtype, from.layout(), config.value_or(from.memory_config()), from.tile());
-  check(from.memory_config().layout() == to.memory_config().layout(), Code::invalid_argument, Hint{"use to_memory_config as well"},
-        "typecast: input and output must have the same memory layout, they are {} and {}", name(from.memory_config().layout()),
-        name(to.memory_config().layout()));
+  check(from.memory_config().layout() == to.memory_config().layout(), Code::invalid_argument,
+        Hint{"use to_memory_config as well"},
+        "typecast: input and output must have the same memory layout, they are {} and {}",
+        name(from.memory_config().layout()), name(to.memory_config().layout()));
   DeviceTensor y = DeviceTensor::allocate(x.device(), to);
   write_pages(typecast(read_pages(x), dtype, Rounding::packer), y);
-  finish_program({"typecast", fmt::format("{} to {}", name(from.dtype()), name(dtype)), stream_transfers(x, y)}, {&x}, y);
+  finish_program({"typecast", fmt::format("{} to {}", name(from.dtype()), name(dtype)), stream_transfers(x, y)}, {&x},
+                 y);
   return y;
 }
 

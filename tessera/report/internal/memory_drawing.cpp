@@ -217,7 +217,8 @@ Drawing draw_map(const MemoryState& state, const MemoryColumns& columns, bool in
                     columns.banks[static_cast<std::size_t>(bank)],
                     state.dram_bank_bytes,
                     usable_dram};
-    const double x = (bank % per_row) * kPitchX + 0.5, y = below + kHeading + (bank / per_row) * kPitchY + 0.5;
+    const int column = bank % per_row, row = bank / per_row;
+    const double x = column * kPitchX + 0.5, y = below + kHeading + row * kPitchY + 0.5;
     out += draw_cell(cell, columns.of_bank(bank), x, y, interactive);
     if (shown_dram < usable_dram)  // the break: what is above is not drawn
       out += fmt::format("<path d=\"M{} {}l4 -3 4 3 4 -3 4 3 4 -3 5 3\" fill=\"none\" stroke=\"#8c959f\"/>\n",
