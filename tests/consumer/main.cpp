@@ -1,14 +1,15 @@
-#include <tessera/core/error.h>
-#include <tessera/core/tile.h>
+#include <tessera/machine/device_tensor.h>
+#include <tessera/machine/machine_file.h>
 
 #include <cstdio>
 
 int main() {
-  try {
-    tessera::check_tile({31, 32});
-  } catch (const tessera::Error& error) {
-    std::printf("%s\n", error.what());
-    return tessera::tile_bytes({32, 32}, tessera::DType::bfloat8_b) == 1088 ? 0 : 1;
-  }
-  return 1;
+  const auto device = tessera::Device::open(tessera::load_machine("wormhole_n150"));
+  const tessera::TensorSpec spec({1, 1, 2048, 64}, tessera::DType::bfloat8_b, tessera::Layout::tile,
+                                 tessera::kL1MemoryConfig);
+  const auto cores = tessera::CoreGrid{8, 8}.to_core_range_set();
+  const auto tensor = tessera::DeviceTensor::allocate(device, spec.height_sharded(cores));
+  std::printf("%s at %ld\n", tensor.spec().memory_config().shard_spec()->to_string().c_str(),
+              static_cast<long>(tensor.address()));
+  return tensor.address() == 1496960 ? 0 : 1;
 }

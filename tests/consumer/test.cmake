@@ -32,7 +32,7 @@ run(${CMAKE_COMMAND} -G Ninja -S ${CMAKE_CURRENT_LIST_DIR} -B ${SCRATCH}/build -
     -D CMAKE_PREFIX_PATH=${prefix} -D CMAKE_FIND_USE_PACKAGE_REGISTRY=OFF -D TESSERA_VERSION=${VERSION})
 run(${CMAKE_COMMAND} --build ${SCRATCH}/build)
 run(${SCRATCH}/build/consumer)
-expect("${output}" "31")
+expect("${output}" "1496960")
 
 if(CLI)
   run(${prefix}/bin/tessera --version)
@@ -52,4 +52,4 @@ run(${CXX} -std=c++20 ${CMAKE_CURRENT_LIST_DIR}/main.cpp -o ${SCRATCH}/with_pkg_
     -Wl,--whole-archive ${flags} -Wl,--no-whole-archive)
 set(ENV{LD_LIBRARY_PATH} ${prefix}/${LIBDIR})
 run(${SCRATCH}/with_pkg_config)
-expect("${output}" "31")
+expect("${output}" "1496960")
