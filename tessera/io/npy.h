@@ -10,7 +10,7 @@
 // A header that claims more or fewer bytes than the file has is an error before anything is allocated.
 
 #include "tessera/core/export.h"
-#include "tessera/io/element_type.h"
+#include "tessera/core/element_type.h"
 
 #include <cstddef>
 #include <cstdint>

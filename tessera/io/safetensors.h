@@ -8,7 +8,7 @@
 // the reference writer's bytes for the same input; metadata, which it writes in any order, is sorted.
 
 #include "tessera/core/export.h"
-#include "tessera/io/element_type.h"
+#include "tessera/core/element_type.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 
 // Small helpers that the file readers share: bounded little-endian access, sizes, and text for messages.
 
-#include "tessera/io/element_type.h"
+#include "tessera/core/element_type.h"
 
 #include <bit>
 #include <cassert>

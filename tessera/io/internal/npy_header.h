@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tessera/io/element_type.h"
+#include "tessera/core/element_type.h"
 #include "tessera/io/npy.h"
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "tessera/io/element_type.h"
+#include "tessera/core/element_type.h"
 
 #include <algorithm>
 #include <array>
