@@ -9,4 +9,16 @@ namespace tessera::python {
 void bind_error(nanobind::module_& module);
 void bind_dtype(nanobind::module_& module);
 
+// ttnn
+void bind_ttnn_enums(nanobind::module_& module);
+void bind_core_grid(nanobind::module_& module);
+void bind_shape(nanobind::module_& module);
+void bind_memory_config(nanobind::module_& module);
+void bind_tensor_spec(nanobind::module_& module);
+void bind_device(nanobind::module_& module);
+void bind_tensor(nanobind::module_& module);
+void bind_ops(nanobind::module_& module);
+void bind_reports(nanobind::module_& module);
+void bind_conv2d_config(nanobind::module_& module);
+
 }  // namespace tessera::python

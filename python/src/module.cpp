@@ -7,4 +7,14 @@ NB_MODULE(_tessera, module) {
   module.attr("__version__") = TESSERA_VERSION;
   tessera::python::bind_error(module);
   tessera::python::bind_dtype(module);
+  tessera::python::bind_ttnn_enums(module);
+  tessera::python::bind_core_grid(module);
+  tessera::python::bind_shape(module);
+  tessera::python::bind_memory_config(module);
+  tessera::python::bind_tensor_spec(module);
+  tessera::python::bind_device(module);
+  tessera::python::bind_tensor(module);
+  tessera::python::bind_ops(module);
+  tessera::python::bind_reports(module);
+  tessera::python::bind_conv2d_config(module);
 }

@@ -4,6 +4,7 @@
 #include "tessera/core/error.h"
 #include "tessera/core/tile_codec.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace tessera {
@@ -11,6 +12,11 @@ namespace tessera {
 DType element_dtype_of(DType dtype) { return is_block_float(dtype) ? DType::bfloat16 : dtype; }
 
 Tensor::Tensor(Shape shape, DType dtype, Layout layout, Tile tile)
+    : Tensor(Unwritten{}, std::move(shape), dtype, layout, tile) {
+  std::fill(bytes_.begin(), bytes_.end(), std::byte{0});
+}
+
+Tensor::Tensor(Unwritten, Shape shape, DType dtype, Layout layout, Tile tile)
     : shape_(std::move(shape)), dtype_(dtype), layout_(layout), tile_(tile) {
   check_tile(tile_);
   check(layout_ == Layout::tile || !is_block_float(dtype_), Code::invalid_argument,
@@ -48,7 +54,7 @@ Shape Tensor::padded_shape() const {
 Tensor Tensor::from_elements(std::span<const std::byte> elements, DType element_dtype, Shape shape, DType dtype, Layout layout,
                              Tile tile, Rounding rounding) {
   check(!is_block_float(element_dtype), Code::invalid_argument, "{} has no elements of its own", name(element_dtype));
-  Tensor out(std::move(shape), dtype, layout, tile);
+  Tensor out(Unwritten{}, std::move(shape), dtype, layout, tile);
   const std::int64_t count = out.shape_.volume();
   if (static_cast<std::int64_t>(elements.size()) != count * element_bytes(element_dtype))
     fail(Code::invalid_argument, "shape {} of {} takes {} B, but {} B were given", out.shape_.to_string(), name(element_dtype),
@@ -56,7 +62,7 @@ Tensor Tensor::from_elements(std::span<const std::byte> elements, DType element_
 
   // Block floats are packed from float32, everything else is converted first and then tilized as it is.
   const DType flat_dtype = is_block_float(dtype) ? DType::float32 : dtype;
-  std::vector<std::byte> converted;
+  Bytes converted;
   const std::byte* flat = elements.data();
   if (element_dtype != flat_dtype) {
     converted.resize(static_cast<std::size_t>(count * element_bytes(flat_dtype)));
@@ -81,14 +87,15 @@ Tensor Tensor::from_float32(std::span<const float> values, Shape shape, DType dt
   return from_elements(std::as_bytes(values), DType::float32, std::move(shape), dtype, layout, tile, rounding);
 }
 
-std::vector<std::byte> Tensor::to_elements(DType element_dtype, Rounding rounding) const {
+Bytes Tensor::to_elements(DType element_dtype, Rounding rounding) const {
   check(!is_block_float(element_dtype), Code::invalid_argument, "{} has no elements of its own", name(element_dtype));
   const std::int64_t count = shape_.volume();
   const DType flat_dtype = is_block_float(dtype_) ? DType::float32 : dtype_;
-  std::vector<std::byte> flat(static_cast<std::size_t>(count * element_bytes(flat_dtype)));
+  Bytes flat;
   if (layout_ == Layout::row_major) {
     flat = bytes_;
   } else {
+    flat.resize(static_cast<std::size_t>(count * element_bytes(flat_dtype)));
     const Extent2d extent = matrix();
     const std::int64_t step = extent.area() * element_bytes(flat_dtype);
     for (std::int64_t i = 0; i < matrices(); ++i) {
@@ -98,13 +105,13 @@ std::vector<std::byte> Tensor::to_elements(DType element_dtype, Rounding roundin
     }
   }
   if (flat_dtype == element_dtype) return flat;
-  std::vector<std::byte> out(static_cast<std::size_t>(count * element_bytes(element_dtype)));
+  Bytes out(static_cast<std::size_t>(count * element_bytes(element_dtype)));
   convert(flat.data(), flat_dtype, out.data(), element_dtype, count, rounding);
   return out;
 }
 
 std::vector<float> Tensor::to_float32() const {
-  const std::vector<std::byte> elements = to_elements(DType::float32);
+  const Bytes elements = to_elements(DType::float32);
   std::vector<float> out(elements.size() / sizeof(float));
   if (!out.empty()) std::memcpy(out.data(), elements.data(), elements.size());
   return out;

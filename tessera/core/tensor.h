@@ -3,6 +3,7 @@
 // A tensor in host memory: the bytes in exactly the dtype, layout and tile that it says, padding included.
 
 #include "tessera/core/block_float.h"
+#include "tessera/core/bytes.h"
 #include "tessera/core/dtype.h"
 #include "tessera/core/export.h"
 #include "tessera/core/shape.h"
@@ -27,7 +28,7 @@ class TSR_API Tensor {
                              Rounding rounding = Rounding::host);
 
   // Row-major elements of another dtype, padding dropped.
-  std::vector<std::byte> to_elements(DType element_dtype, Rounding rounding = Rounding::host) const;
+  Bytes to_elements(DType element_dtype, Rounding rounding = Rounding::host) const;
   std::vector<float> to_float32() const;
 
   const Shape& shape() const { return shape_; }
@@ -43,6 +44,9 @@ class TSR_API Tensor {
   std::string to_string() const;  // "[1, 1, 32, 64] bfloat16 TILE"
 
  private:
+  struct Unwritten {};
+  Tensor(Unwritten, Shape shape, DType dtype, Layout layout, Tile tile);  // every byte is about to be written
+
   // The tensor as a stack of matrices, each padded to tiles on its own.
   std::int64_t matrices() const;
   Extent2d matrix() const;
@@ -52,7 +56,7 @@ class TSR_API Tensor {
   DType dtype_;
   Layout layout_;
   Tile tile_;
-  std::vector<std::byte> bytes_;
+  Bytes bytes_;
 };
 
 // A dtype in which every value of `dtype` is exact and which has elements of its own.

@@ -58,6 +58,11 @@ std::shared_ptr<Buffer> Device::allocate(BufferType type, const AllocationReques
   return std::make_shared<Buffer>(shared_from_this(), type, address, request.bytes_per_bank, std::move(holds));
 }
 
+void Device::deallocate_buffers() {
+  check_open();
+  while (!live_.empty()) const_cast<Buffer*>(live_.back())->deallocate();
+}
+
 void Device::finish_program(TraceRecord record, const std::string& key) {
   trace_.push_back(std::move(record));
   if (!program_cache_.insert(key).second) return;

@@ -32,6 +32,8 @@ class TSR_API DeviceTensor {
   bool is_allocated() const { return device_->is_open() && (!buffer_ || buffer_->is_allocated()) && !gone_; }
   void check_allocated() const;  // says which tensor was used after it was freed
 
+  // Whether no other handle shares the memory.
+  bool is_sole_owner() const { return !buffer_ || buffer_.use_count() == 1; }
   // Frees the memory for all handles.
   void deallocate();
 

@@ -20,4 +20,8 @@ struct ShardingRequest {
 // A sharded config in L1. Divides exactly or refuses; TensorSpec::height_sharded and its siblings round up instead.
 TSR_API MemoryConfig create_sharded_memory_config(const ShardingRequest& request);
 
+// The same, rounded up instead of refused. `tile_layout` is for tensors in tiles: blocks become whole tiles high, and a shard
+// neither side of which is whole tiles is refused.
+TSR_API MemoryConfig create_rounded_sharded_memory_config(const ShardingRequest& request, bool tile_layout);
+
 }  // namespace tessera

@@ -67,7 +67,7 @@ TEST(Tensor, LayoutChangesKeepTheBits) {
 TEST(Tensor, IntegersDoNotPassThroughFloats) {
   const std::vector<std::uint32_t> values{16777217, 4294967295u, 0, 7};
   const Tensor t = Tensor::from_elements(std::as_bytes(std::span(values)), DType::uint32, Shape{2, 2}, DType::uint32, Layout::tile);
-  const std::vector<std::byte> back = t.to_elements(DType::uint32);
+  const Bytes back = t.to_elements(DType::uint32);
   EXPECT_EQ(std::memcmp(back.data(), values.data(), back.size()), 0);
 }
 

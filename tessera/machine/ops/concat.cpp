@@ -80,7 +80,7 @@ DeviceTensor concat(std::span<const DeviceTensor> inputs, int dim, const std::op
   check(dim >= -rank && dim < rank, Code::invalid_argument, "concat: dim {} is out of range, it should be between 0 and {}", dim,
         rank - 1);
   if (dim < 0) dim += rank;
-  if (inputs.size() == 1) return inputs.front();
+  if (inputs.size() == 1) return config ? to_memory_config(inputs.front(), *config) : inputs.front();
   const Shape shape = joined_shape(inputs, dim);
   const MemoryConfig place = config.value_or(kDramMemoryConfig);
 

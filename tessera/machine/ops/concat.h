@@ -9,7 +9,7 @@
 namespace tessera {
 
 // Tensors of one dtype on one device, equal in all dimensions but `dim`, one after the other along it. The result is
-// interleaved in DRAM unless `config` says otherwise; a single tensor comes back as it is. Tensors whose tiles are
+// interleaved in DRAM unless `config` says otherwise; a single tensor comes back as it is, or moved to `config`. Tensors whose tiles are
 // padded along `dim` go through ROW_MAJOR copies, which take memory while it runs.
 TSR_API DeviceTensor concat(std::span<const DeviceTensor> inputs, int dim, const std::optional<MemoryConfig>& config = std::nullopt);
 

@@ -1,0 +1,54 @@
+#pragma once
+
+// ttnn.Tensor: one Python class for tensors on the host and on a device.
+
+#include "ttnn_enums.h"
+
+#include "tessera/core/tensor.h"
+#include "tessera/machine/device_tensor.h"
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <variant>
+
+namespace tessera::python {
+
+class AnyTensor {
+ public:
+  AnyTensor(Tensor tensor) : value_(std::make_shared<Tensor>(std::move(tensor))) {}
+  AnyTensor(DeviceTensor tensor) : value_(std::move(tensor)) {}
+
+  bool on_device() const { return std::holds_alternative<DeviceTensor>(value_); }
+
+  // Each refuses the other kind; `what` says what was asked for.
+  const Tensor& host(std::string_view what) const;
+  const DeviceTensor& device(std::string_view what) const;
+  DeviceTensor& device(std::string_view what);
+
+  // The values on the host, wherever they are now.
+  std::shared_ptr<const Tensor> on_host() const;
+
+  const Shape& shape() const;
+  Shape padded_shape() const;
+  DType dtype() const;
+  Layout layout() const;
+  Tile tile() const;
+  MemoryConfig memory_config() const;  // a host tensor's is the default one
+  TensorSpec spec() const;
+
+ private:
+  std::variant<std::shared_ptr<Tensor>, DeviceTensor> value_;
+};
+
+// A host tensor to a device; a device tensor comes back as it is, whatever `config` says.
+AnyTensor to_device(const AnyTensor& x, const std::shared_ptr<Device>& device,
+                    const std::optional<MemoryConfig>& config);
+AnyTensor from_device(const AnyTensor& x);
+// Frees the memory of a device tensor, unless others share it and `force` is false. Nothing happens to host tensors.
+void deallocate(AnyTensor& x, bool force);
+AnyTensor to_layout(const AnyTensor& x, Layout layout, std::optional<DType> dtype,
+                    const std::optional<MemoryConfig>& config);
+AnyTensor typecast(const AnyTensor& x, DType dtype, const std::optional<MemoryConfig>& config);
+
+}  // namespace tessera::python

@@ -1,0 +1,147 @@
+#include "any_tensor.h"
+#include "bind.h"
+
+#include "tessera/core/error.h"
+#include "tessera/machine/default_machine.h"
+#include "tessera/machine/device.h"
+
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <array>
+#include <limits>
+#include <string>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace tessera::python {
+namespace {
+
+// What TTNN prints for "no block".
+std::string block_id(int id) {
+  return std::to_string(id == FreeList::kNoBlock ? std::numeric_limits<std::uint64_t>::max()
+                                                 : static_cast<std::uint64_t>(id));
+}
+
+nb::list block_table(const FreeList& list) {
+  nb::list rows;
+  const std::vector<FreeList::Block>& blocks = list.blocks();
+  for (std::size_t id = 0; id < blocks.size(); ++id) {
+    const FreeList::Block& block = blocks[id];
+    if (!block.in_use) continue;
+    nb::dict row;
+    row["blockID"] = std::to_string(id);
+    row["address"] = std::to_string(block.address);
+    row["size"] = std::to_string(block.size_bytes);
+    row["prevID"] = block_id(block.previous);
+    row["nextID"] = block_id(block.next);
+    row["allocated"] = block.allocated ? "yes" : "no";
+    rows.append(row);
+  }
+  return rows;
+}
+
+struct View {
+  MemoryView memory;
+  nb::list blocks;
+};
+
+View memory_view(const Device& device, BufferType type) {
+  device.check_open();
+  return {device.memory_view(type), block_table(device.allocator().free_list(type))};
+}
+
+TtnnArch arch(const TensixSpec& card) {
+  if (card.arch == "WORMHOLE_B0") return TtnnArch::WORMHOLE_B0;
+  if (card.arch == "BLACKHOLE") return TtnnArch::BLACKHOLE;
+  fail(Code::unsupported, "arch '{}' has no name in ttnn.Arch", card.arch);
+}
+
+std::string lower(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
+void bind_open(nb::module_& module) {
+  module.def(
+      "open_device",
+      [](int device_id, std::int64_t l1_small_size, std::int64_t trace_region_size, const nb::object&,
+         int num_command_queues, std::int64_t worker_l1_size) {
+        return open_default_device(device_id, {l1_small_size, trace_region_size, worker_l1_size, num_command_queues});
+      },
+      "device_id"_a = 0, nb::kw_only(), "l1_small_size"_a = 0, "trace_region_size"_a = 0,
+      "dispatch_core_config"_a = nb::none(), "num_command_queues"_a = 1, "worker_l1_size"_a = 0,
+      "Opens a card in software: TESSERA_DEVICE or set_default_machine say which. dispatch_core_config changes "
+      "nothing.");
+  module.def(
+      "CreateDevice",
+      [](int device_id, int num_command_queues, std::int64_t l1_small_size, std::int64_t trace_region_size,
+         const nb::object&, std::int64_t worker_l1_size) {
+        return open_default_device(device_id, {l1_small_size, trace_region_size, worker_l1_size, num_command_queues});
+      },
+      "device_id"_a, "num_command_queues"_a = 1, "l1_small_size"_a = 0, "trace_region_size"_a = 0,
+      "dispatch_core_config"_a = nb::none(), nb::kw_only(), "worker_l1_size"_a = 0);
+  for (const char* name : {"close_device", "CloseDevice"})
+    module.def(name, &Device::close, "device"_a, "Frees everything on the device. Closing twice does nothing.");
+  module.def(
+      "synchronize_device", [](const Device& device) { device.check_open(); }, "device"_a,
+      "Operations run at once here, so there is nothing to wait for.");
+  module.def("DeallocateBuffers", &Device::deallocate_buffers, "device"_a, "Frees every buffer of the device.");
+  module.def(
+      "set_default_machine", [](const std::string& name) { set_default_machine(name); }, "name_or_path"_a,
+      "The card that open_device opens from now on: a name such as 'blackhole_p150', or a machine file.");
+  module.def("default_machine", &default_machine, "The name or path of the card that open_device opens.");
+
+  module.def("GetNumAvailableDevices", [] { return load_default_card().chips; });
+  module.def("get_dram_alignment", [] { return load_default_card().dram_alignment_bytes; });
+  module.def("get_l1_alignment", [] { return load_default_card().l1_alignment_bytes; });
+  module.def("get_max_worker_l1_unreserved_size", [] { return load_default_card().l1_max_worker_bytes; });
+  module.def("get_arch_name", [] { return lower(load_default_card().arch); });
+}
+
+}  // namespace
+
+void bind_device(nb::module_& module) {
+  nb::class_<View>(module, "MemoryView", "The state of one memory, per bank.")
+      .def_prop_ro("num_banks", [](const View& v) { return v.memory.num_banks; })
+      .def_prop_ro("total_bytes_per_bank", [](const View& v) { return v.memory.total_bytes_per_bank; })
+      .def_prop_ro("total_bytes_allocated_per_bank", [](const View& v) { return v.memory.allocated_bytes_per_bank; })
+      .def_prop_ro("total_bytes_free_per_bank", [](const View& v) { return v.memory.free_bytes_per_bank; })
+      .def_prop_ro("largest_contiguous_bytes_free_per_bank",
+                   [](const View& v) { return v.memory.largest_free_block_bytes_per_bank; })
+      .def_prop_ro(
+          "block_table", [](const View& v) { return v.blocks; },
+          nb::sig("def block_table(self) -> list[dict[str, str]]"),
+          "The allocator's blocks, their addresses counted from the start of the bank.");
+  module.def("get_memory_view", &memory_view, "device"_a, "buffer_type"_a);
+
+  nb::class_<Device>(module, "Device", "A card in software, with real bytes in its banks.")
+      .def("arch", [](const Device& d) { return arch(d.card()); })
+      .def("id", &Device::id)
+      .def("get_device_id", &Device::id)
+      .def("get_device_ids", [](const Device& d) { return std::vector{d.id()}; })
+      .def("get_num_devices", [](const Device&) { return 1; })
+      .def_prop_ro(
+          "machine", [](const Device& d) { return d.machine().name; }, "The name of the machine file.")
+      .def_prop_ro("core_grid", &Device::grid)
+      .def("compute_with_storage_grid_size",
+           [](const Device& d) { return CoreCoord{d.card().grid_x, d.card().grid_y}; })
+      .def("dram_grid_size", [](const Device& d) { return CoreCoord{d.card().dram_banks, 1}; })
+      .def("is_open", &Device::is_open)
+      .def("num_program_cache_entries", &Device::cached_programs)
+      .def("clear_program_cache", &Device::clear_program_cache)
+      .def("disable_and_clear_program_cache", &Device::clear_program_cache)
+      .def("enable_program_cache", [](const Device&) {})
+      .def("__repr__", [](const Device& d) {
+        return fmt::format("Device(id={}, machine={}, grid={}x{}{})", d.id(), d.machine().name, d.card().grid_x,
+                           d.card().grid_y, d.is_open() ? "" : ", closed");
+      });
+  bind_open(module);
+}
+
+}  // namespace tessera::python

@@ -1,0 +1,258 @@
+#include "any_tensor.h"
+#include "arrays.h"
+#include "bind.h"
+#include "shape_like.h"
+
+#include "tessera/core/error.h"
+#include "tessera/machine/ops/concat.h"
+#include "tessera/machine/ops/interleaved_to_sharded.h"
+#include "tessera/machine/ops/move.h"
+#include "tessera/machine/ops/pad.h"
+#include "tessera/machine/ops/relu.h"
+#include "tessera/machine/ops/reshape.h"
+#include "tessera/machine/ops/slice.h"
+#include "tessera/machine/ops/tilize.h"
+#include "tessera/machine/ops/to_memory_config.h"
+
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <array>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace tessera::python {
+namespace {
+
+using OptionalConfig = std::optional<MemoryConfig>;
+using OptionalType = std::optional<DataType>;
+using DevicePointer = std::shared_ptr<Device>;
+using Pair = std::array<std::uint32_t, 2>;
+
+void bind_placing(nb::module_& module) {
+  module.def(
+      "to_device",
+      [](const AnyTensor& x, const DevicePointer& device, const OptionalConfig& config, const nb::object&) {
+        return to_device(x, device, config);
+      },
+      "tensor"_a, "device"_a, "memory_config"_a = nb::none(), "cq_id"_a = nb::none(),
+      "Copies a host tensor to a device. A tensor that is on one comes back as it is.");
+  module.def(
+      "from_device", [](const AnyTensor& x, bool, const nb::object&) { return from_device(x); }, "tensor"_a,
+      "blocking"_a = true, "cq_id"_a = nb::none(), "Copies a tensor to host memory; the device keeps its own.");
+  module.def(
+      "copy_host_to_device_tensor",
+      [](const AnyTensor& x, AnyTensor& y, const nb::object&) {
+        copy_host_to_device(x.host("copy_host_to_device_tensor"), y.device("copy_host_to_device_tensor"));
+      },
+      "host_tensor"_a, "device_tensor"_a, "cq_id"_a = nb::none());
+  module.def(
+      "allocate_tensor_on_device",
+      [](const TensorSpec& spec, const DevicePointer& device) {
+        return AnyTensor(DeviceTensor::allocate(device, spec));
+      },
+      "tensor_spec"_a, "mesh_device"_a, "A tensor with whatever the memory held before.");
+  module.def(
+      "allocate_tensor_on_device",
+      [](const ShapeLike& shape, DataType dtype, Layout layout, const DevicePointer& device,
+         const OptionalConfig& config) {
+        return AnyTensor(
+            DeviceTensor::allocate(device, TensorSpec(shape, dtype, layout, config.value_or(MemoryConfig()))));
+      },
+      "shape"_a, "dtype"_a, "layout"_a, "mesh_device"_a, "memory_config"_a = nb::none());
+  module.def("deallocate", &deallocate, "tensor"_a, "force"_a = true,
+             "Frees a tensor's memory on its device; without `force` only if no other tensor shares it.");
+  module.def(
+      "move", [](AnyTensor& x, const OptionalConfig& config) { return AnyTensor(move(x.device("move"), config)); },
+      "input_tensor"_a, nb::kw_only(), "memory_config"_a = nb::none(),
+      "Frees a tensor and allocates it anew, so that it may slide into a hole. The input is gone afterwards.");
+  module.def(
+      "reallocate",
+      [](AnyTensor& x, const OptionalConfig& config) { return AnyTensor(move(x.device("reallocate"), config)); },
+      "tensor"_a, "memory_config"_a = nb::none());
+  module.def(
+      "clone",
+      [](const AnyTensor& x, const OptionalType& dtype, const OptionalConfig& config) {
+        return AnyTensor(clone(x.device("clone"), config, plain(dtype)));
+      },
+      "input_tensor"_a, nb::kw_only(), "dtype"_a = nb::none(), "memory_config"_a = nb::none());
+}
+
+void bind_resharding(nb::module_& module) {
+  module.def(
+      "to_memory_config",
+      [](const AnyTensor& x, const MemoryConfig& config, const OptionalType& dtype) {
+        return AnyTensor(to_memory_config(x.device("to_memory_config"), config, plain(dtype)));
+      },
+      "tensor"_a, "memory_config"_a, "dtype"_a = nb::none(),
+      "Moves a tensor to another place. One that is there already comes back as it is, whatever the dtype.");
+  module.def(
+      "reshard",
+      [](const AnyTensor& x, const MemoryConfig& config) { return AnyTensor(reshard(x.device("reshard"), config)); },
+      "input_tensor"_a, "output_memory_config"_a);
+  module.def(
+      "interleaved_to_sharded",
+      [](const AnyTensor& x, const MemoryConfig& config, const OptionalType& dtype) {
+        return AnyTensor(interleaved_to_sharded(x.device("interleaved_to_sharded"), config, plain(dtype)));
+      },
+      "input_tensor"_a, "sharded_memory_config"_a, "output_dtype"_a = nb::none());
+  module.def(
+      "interleaved_to_sharded",
+      [](const AnyTensor& x, const CoreCoord& grid, const Pair& shard, TensorMemoryLayout scheme,
+         ShardOrientation orientation, const OptionalType& dtype) {
+        const DeviceTensor& tensor = x.device("interleaved_to_sharded");
+        const MemoryConfig config =
+            sharded_config(tensor.spec(), CoreGrid{grid.y, grid.x}, {shard[0], shard[1]}, scheme, orientation);
+        return AnyTensor(interleaved_to_sharded(tensor, config, plain(dtype)));
+      },
+      "input_tensor"_a, "grid"_a, "shard_shape"_a, "shard_scheme"_a, "shard_orientation"_a,
+      "output_dtype"_a = nb::none());
+  module.def(
+      "interleaved_to_sharded",
+      [](const AnyTensor& x, const CoreRangeSet& grid, const Pair& shard, TensorMemoryLayout scheme,
+         ShardOrientation orientation, const OptionalType& dtype) {
+        const MemoryConfig config = sharded_config(grid, {shard[0], shard[1]}, scheme, orientation);
+        return AnyTensor(interleaved_to_sharded(x.device("interleaved_to_sharded"), config, plain(dtype)));
+      },
+      "input_tensor"_a, "grid"_a, "shard_shape"_a, "shard_scheme"_a, "shard_orientation"_a,
+      "output_dtype"_a = nb::none());
+  module.def(
+      "sharded_to_interleaved",
+      [](const AnyTensor& x, const OptionalConfig& config, const OptionalType& dtype) {
+        return AnyTensor(sharded_to_interleaved(x.device("sharded_to_interleaved"), config.value_or(kDramMemoryConfig),
+                                                plain(dtype)));
+      },
+      "input_tensor"_a, "memory_config"_a = nb::none(), "output_dtype"_a = nb::none());
+}
+
+void bind_layouts(nb::module_& module) {
+  module.def(
+      "to_layout",
+      [](const AnyTensor& x, Layout layout, const OptionalType& dtype, const OptionalConfig& config, float pad_value) {
+        check(pad_value == 0, Code::unsupported, "to_layout: tiles are filled up with 0, not with {}", pad_value);
+        return to_layout(x, layout, plain(dtype), config);
+      },
+      "tensor"_a, "layout"_a, "dtype"_a = nb::none(), "memory_config"_a = nb::none(), nb::kw_only(),
+      "pad_value"_a = 0.0F);
+  module.def(
+      "tilize",
+      [](const AnyTensor& x, const OptionalConfig& config, const OptionalType& dtype) {
+        return AnyTensor(tilize(x.device("tilize"), config, plain(dtype)));
+      },
+      "input_tensor"_a, nb::kw_only(), "memory_config"_a = nb::none(), "dtype"_a = nb::none());
+  module.def(
+      "untilize",
+      [](const AnyTensor& x, const OptionalConfig& config) {
+        return AnyTensor(untilize(x.device("untilize"), config));
+      },
+      "input_tensor"_a, nb::kw_only(), "memory_config"_a = nb::none());
+  module.def(
+      "typecast",
+      [](const AnyTensor& x, DataType dtype, const OptionalConfig& config) { return typecast(x, dtype, config); },
+      "input_tensor"_a, "dtype"_a, nb::kw_only(), "memory_config"_a = nb::none());
+  module.def(
+      "to_dtype", [](const AnyTensor& x, DataType dtype) { return AnyTensor(typecast(x.host("to_dtype"), dtype)); },
+      "tensor"_a, "dtype"_a, "Converts a host tensor; typecast does it on a device.");
+}
+
+void bind_shapes(nb::module_& module) {
+  module.def(
+      "concat",
+      [](const std::vector<AnyTensor>& tensors, int dim, const OptionalConfig& config, int groups) {
+        check(groups == 1, Code::unsupported, "concat: groups is {}, only 1 exists here", groups);
+        std::vector<DeviceTensor> inputs;
+        for (const AnyTensor& x : tensors) inputs.push_back(x.device("concat"));
+        return AnyTensor(concat(inputs, dim, config));
+      },
+      "tensors"_a, "dim"_a = 0, nb::kw_only(), "memory_config"_a = nb::none(), "groups"_a = 1);
+  module.def(
+      "slice",
+      [](const AnyTensor& x, const std::vector<std::int64_t>& begins, const std::vector<std::int64_t>& ends,
+         const std::optional<std::vector<std::int64_t>>& steps, const OptionalConfig& config) {
+        return AnyTensor(slice(x.device("slice"), begins, ends,
+                               steps.value_or(std::vector<std::int64_t>(begins.size(), 1)), config));
+      },
+      "input_tensor"_a, "slice_start"_a, "slice_end"_a, "slice_step"_a = nb::none(), nb::kw_only(),
+      "memory_config"_a = nb::none());
+  module.def(
+      "pad",
+      [](const AnyTensor& x, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& padding, float value, bool,
+         const OptionalConfig& config) {
+        const std::vector<std::pair<std::int64_t, std::int64_t>> amounts(padding.begin(), padding.end());
+        return AnyTensor(pad(x.device("pad"), amounts, value, config));
+      },
+      "input_tensor"_a, "padding"_a, "value"_a, nb::kw_only(), "use_multicore"_a = true,
+      "memory_config"_a = nb::none());
+  module.def(
+      "reshape",
+      [](const AnyTensor& x, const std::vector<std::int64_t>& dims, const OptionalConfig& config) {
+        return AnyTensor(reshape(x.device("reshape"), resolve_shape(dims, x.shape().volume()), config));
+      },
+      "input_tensor"_a, "shape"_a, nb::kw_only(), "memory_config"_a = nb::none());
+  module.def(
+      "reshape",
+      [](const AnyTensor& x, const Shape& shape, const OptionalConfig& config) {
+        return AnyTensor(reshape(x.device("reshape"), shape, config));
+      },
+      "input_tensor"_a, "shape"_a, nb::kw_only(), "memory_config"_a = nb::none());
+  module.def(
+      "relu",
+      [](const AnyTensor& x, const OptionalConfig& config) { return AnyTensor(relu(x.device("relu"), config)); },
+      "input_tensor"_a, nb::kw_only(), "memory_config"_a = nb::none());
+}
+
+Tensor filled(const Shape& shape, double value, DType dtype, Layout layout) {
+  const std::vector<double> values(static_cast<std::size_t>(shape.volume()), value);
+  return tensor_from_array(std::as_bytes(std::span(values)), ElementType::float64, shape, {dtype, layout, {}, 0});
+}
+
+AnyTensor placed(Tensor tensor, const std::optional<DevicePointer>& device, const OptionalConfig& config) {
+  return device ? to_device(std::move(tensor), *device, config) : AnyTensor(std::move(tensor));
+}
+
+void bind_creation(nb::module_& module) {
+  constexpr DataType kDefault{DType::bfloat16};
+  module.def(
+      "full",
+      [](const ShapeLike& shape, double value, DataType dtype, Layout layout,
+         const std::optional<DevicePointer>& device,
+         const OptionalConfig& config) { return placed(filled(shape, value, dtype, layout), device, config); },
+      "shape"_a, "fill_value"_a, "dtype"_a = kDefault, "layout"_a = Layout::row_major, "device"_a = nb::none(),
+      "memory_config"_a = nb::none());
+  for (const auto& [name, value] : {std::pair{"zeros", 0.0}, std::pair{"ones", 1.0}})
+    module.def(
+        name,
+        [value](const ShapeLike& shape, DataType dtype, Layout layout, const std::optional<DevicePointer>& device,
+                const OptionalConfig& config) { return placed(filled(shape, value, dtype, layout), device, config); },
+        "shape"_a, "dtype"_a = kDefault, "layout"_a = Layout::row_major, "device"_a = nb::none(),
+        "memory_config"_a = nb::none());
+  module.def(
+      "empty",
+      [](const ShapeLike& shape, DataType dtype, Layout layout, const std::optional<DevicePointer>& device,
+         const OptionalConfig& config) {
+        if (!device) return AnyTensor(Tensor(shape, dtype, layout));
+        return AnyTensor(
+            DeviceTensor::allocate(*device, TensorSpec(shape, dtype, layout, config.value_or(MemoryConfig()))));
+      },
+      "shape"_a, "dtype"_a = kDefault, "layout"_a = Layout::row_major, "device"_a = nb::none(),
+      "memory_config"_a = nb::none(), "On a device: with whatever the memory held before.");
+}
+
+}  // namespace
+
+void bind_ops(nb::module_& module) {
+  bind_placing(module);
+  bind_resharding(module);
+  bind_layouts(module);
+  bind_shapes(module);
+  bind_creation(module);
+}
+
+}  // namespace tessera::python

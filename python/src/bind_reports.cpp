@@ -1,0 +1,63 @@
+#include "bind.h"
+
+#include "tessera/machine/memory_report.h"
+
+#include <nanobind/stl/string.h>
+
+#include <string>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace tessera::python {
+namespace {
+
+nb::str text(std::string_view view) { return nb::str(view.data(), view.size()); }
+
+nb::dict as_dict(const Transfer& transfer) {
+  nb::dict out;
+  out["from"] = text(name(transfer.from));
+  out["to"] = text(name(transfer.to));
+  out["bytes"] = transfer.bytes;
+  out["pieces"] = transfer.pieces;
+  out["local_bytes"] = transfer.local_bytes;
+  out["busiest_bank_bytes"] = transfer.busiest_bank_bytes;
+  return out;
+}
+
+nb::list transfers(const Device& device) {
+  nb::list out;
+  for (const TraceRecord& record : device.trace()) {
+    nb::list moved;
+    for (const Transfer& transfer : record.transfers) moved.append(as_dict(transfer));
+    nb::dict row;
+    row["op"] = record.op;
+    row["detail"] = record.detail;
+    row["total_bytes"] = record.total_bytes();
+    row["transfers"] = moved;
+    out.append(row);
+  }
+  return out;
+}
+
+}  // namespace
+
+void bind_reports(nb::module_& module) {
+  module.def(
+      "dump_device_memory_state",
+      [](const Device& device, const std::string& prefix) { dump_device_memory_state(device, prefix); }, "device"_a,
+      "prefix"_a = "",
+      "Writes three report files under generated/reports in $TT_METAL_LOGS_PATH, $TT_METAL_HOME or the working "
+      "directory.");
+  module.def("EnableMemoryReports", &enable_memory_reports,
+             "From now on every new program adds its rows to program_* report files.");
+  module.def("DisableMemoryReports", &disable_memory_reports);
+  module.def("transfers", &transfers, "device"_a,
+             nb::sig("def transfers(device: Device) -> list[dict[str, typing.Any]]"),
+             "What every operation on the device has moved so far: op, detail, total_bytes, and transfers with from, "
+             "to, bytes,\n"
+             "pieces, local_bytes, busiest_bank_bytes.");
+  module.def("clear_transfers", &Device::clear_trace, "device"_a);
+}
+
+}  // namespace tessera::python

@@ -1,0 +1,232 @@
+#include "any_tensor.h"
+#include "arrays.h"
+#include "bind.h"
+#include "shape_like.h"
+
+#include "tessera/core/error.h"
+#include "tessera/core/tensor_text.h"
+#include "tessera/machine/ops/reshape.h"
+#include "tessera/machine/ops/slice.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace tessera::python {
+namespace {
+
+using OptionalDevice = std::optional<std::shared_ptr<Device>>;
+
+ArrayImport import_of(const std::optional<DataType>& dtype, std::optional<Layout> layout,
+                      const std::optional<Tile>& tile, std::optional<float> pad_value) {
+  return {plain(dtype), layout, tile.value_or(Tile{}), pad_value.value_or(0.0F)};
+}
+
+AnyTensor placed(Tensor tensor, const OptionalDevice& device, const std::optional<MemoryConfig>& config) {
+  if (device) return to_device(std::move(tensor), *device, config);
+  check(!config, Code::invalid_argument, "a memory_config without a device says nothing: host tensors have no banks");
+  return tensor;
+}
+
+std::string upper(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return out;
+}
+
+std::string text(const AnyTensor& x) {
+  constexpr std::string_view kOpen = "ttnn.Tensor(";
+  const bool gone = x.on_device() && !x.device("repr").is_allocated();
+  return fmt::format("{}{}, shape=Shape({}), dtype=DataType::{}, layout=Layout::{})", kOpen,
+                     gone ? "<deallocated>" : values_text(*x.on_host(), static_cast<int>(kOpen.size())),
+                     x.shape().to_string(), upper(name(x.dtype())), name(x.layout()));
+}
+
+const DeviceTensor& allocated(const AnyTensor& x, std::string_view what) {
+  const DeviceTensor& tensor = x.device(what);
+  tensor.check_allocated();
+  return tensor;
+}
+
+// x[...]: a slice, and a reshape without the dimensions that an integer picked from.
+AnyTensor item_at(const AnyTensor& x, const nb::object& index) {
+  const Shape& shape = x.shape();
+  const nb::tuple indices = nb::isinstance<nb::tuple>(index) ? nb::tuple(index) : nb::make_tuple(index);
+  std::size_t given = 0;
+  for (nb::handle i : indices) given += i.is(Py_Ellipsis) ? 0 : 1;
+  check(given <= static_cast<std::size_t>(shape.rank()), Code::invalid_argument,
+        "{} indices are too many for a tensor of shape {}", given, shape.to_string());
+  std::vector<std::int64_t> begins, ends, steps, kept;
+  const auto take = [&](std::int64_t begin, std::int64_t end, std::int64_t step) {
+    begins.push_back(begin);
+    ends.push_back(end);
+    steps.push_back(step);
+  };
+  std::vector<bool> dropped;
+  bool seen_ellipsis = false;
+  const auto whole = [&] {
+    take(0, shape[static_cast<int>(begins.size())], 1);
+    dropped.push_back(false);
+  };
+  for (nb::handle i : indices) {
+    if (i.is(Py_Ellipsis)) {
+      if (seen_ellipsis) throw nb::index_error("an index can have one '...'");
+      seen_ellipsis = true;
+      for (std::size_t n = static_cast<std::size_t>(shape.rank()) - given; n > 0; --n) whole();
+      continue;
+    }
+    const std::int64_t extent = shape[static_cast<int>(begins.size())];
+    if (nb::isinstance<nb::slice>(i)) {
+      const auto [begin, end, step, length] = nb::borrow<nb::slice>(i).compute(static_cast<std::size_t>(extent));
+      take(begin, end, step);
+      dropped.push_back(false);
+    } else {
+      std::int64_t at = nb::cast<std::int64_t>(i);
+      if (at < -extent || at >= extent)
+        throw nb::index_error(fmt::format("index {} is out of range for {}", at, extent).c_str());
+      if (at < 0) at += extent;
+      take(at, at + 1, 1);
+      dropped.push_back(true);
+    }
+  }
+  while (begins.size() < static_cast<std::size_t>(shape.rank())) whole();
+  const DeviceTensor cut = slice(x.device("indexing"), begins, ends, steps);
+  for (std::size_t d = 0; d < dropped.size(); ++d)
+    if (!dropped[d]) kept.push_back(cut.spec().logical_shape().dims()[d]);
+  return reshape(cut, Shape(std::move(kept)));
+}
+
+AnyTensor reshaped(const AnyTensor& x, const std::vector<std::int64_t>& dims) {
+  const Shape shape = resolve_shape(dims, x.shape().volume());
+  if (x.on_device()) return reshape(x.device("reshape"), shape);
+  const Tensor& host = x.host("reshape");
+  check(shape.volume() == host.shape().volume(), Code::invalid_argument, "reshape: {} has {} elements, {} has {}",
+        host.shape().to_string(), host.shape().volume(), shape.to_string(), shape.volume());
+  const DType element = is_block_float(host.dtype()) ? DType::float32 : host.dtype();
+  return Tensor::from_elements(host.to_elements(element), element, shape, host.dtype(), host.layout(), host.tile());
+}
+
+nb::object to_numpy_array(const AnyTensor& x, const nb::object& dtype, const nb::object&) {
+  nb::object array = export_numpy(*x.on_host());
+  return dtype.is_none() ? array : nb::object(array.attr("astype")(dtype));
+}
+
+void bind_conversions(nb::class_<AnyTensor>& tensor) {
+  tensor
+      .def(
+          "to",
+          [](const AnyTensor& x, const std::shared_ptr<Device>& device, const std::optional<MemoryConfig>& config,
+             const nb::object&) { return to_device(x, device, config); },
+          "device"_a, "mem_config"_a = nb::none(), "cq_id"_a = nb::none())
+      .def(
+          "to", [](const AnyTensor& x, Layout layout) { return to_layout(x, layout, std::nullopt, std::nullopt); },
+          "layout"_a)
+      .def(
+          "cpu", [](const AnyTensor& x, bool, const nb::object&) { return from_device(x); }, "blocking"_a = true,
+          "cq_id"_a = nb::none())
+      .def(
+          "to_list", [](const AnyTensor& x) { return export_list(*x.on_host()); },
+          nb::sig("def to_list(self) -> typing.Any"))
+      .def(
+          "item", [](const AnyTensor& x) { return export_item(*x.on_host()); }, nb::sig("def item(self) -> typing.Any"))
+      .def(
+          "to_numpy", [](const AnyTensor& x) { return export_numpy(*x.on_host()); },
+          nb::sig("def to_numpy(self) -> typing.Any"),
+          "The values without padding. bfloat16 and block floats come as float32: numpy has neither.")
+      .def(
+          "to_torch",
+          [](const AnyTensor& x) {
+            return nb::module_::import_("torch").attr("from_dlpack")(export_dlpack(*x.on_host()));
+          },
+          nb::sig("def to_torch(self) -> typing.Any"), "The values without padding, bfloat16 as such. Needs PyTorch.")
+      .def("__array__", &to_numpy_array, "dtype"_a = nb::none(), nb::kw_only(), "copy"_a = nb::none(),
+           nb::sig("def __array__(self, dtype: typing.Any = None, *, copy: bool | None = None) -> typing.Any"))
+      .def(
+          "__dlpack__",
+          [](const AnyTensor& x, const nb::kwargs& options) {
+            return export_dlpack(x.host("__dlpack__")).attr("__dlpack__")(**options);
+          },
+          nb::sig("def __dlpack__(self, **options: typing.Any) -> typing.Any"))
+      .def(
+          "__dlpack_device__",
+          [](const AnyTensor& x) {
+            x.host("__dlpack_device__");
+            return nb::make_tuple(1, 0);  // kDLCPU
+          },
+          nb::sig("def __dlpack_device__(self) -> tuple[int, int]"));
+}
+
+}  // namespace
+
+void bind_tensor(nb::module_& module) {
+  nb::class_<AnyTensor> tensor(module, "Tensor", "A tensor, in host memory or on a device.");
+  tensor
+      .def(
+          "__init__",
+          [](AnyTensor* self, const nb::typed<nb::list, nb::any>& values, const ShapeLike& shape, DataType dtype,
+             Layout layout, const OptionalDevice& device, const std::optional<MemoryConfig>& config,
+             const std::optional<Tile>& tile, std::optional<float> pad_value) {
+            new (self) AnyTensor(
+                placed(import_list(values, shape, import_of(dtype, layout, tile, pad_value)), device, config));
+          },
+          "data"_a, "shape"_a, "data_type"_a, "layout"_a, "device"_a = nb::none(), "memory_config"_a = nb::none(),
+          "tile"_a = nb::none(), "pad_value"_a = nb::none())
+      .def(
+          "__init__",
+          [](AnyTensor* self, const nb::object& array, const std::optional<DataType>& dtype,
+             const OptionalDevice& device, std::optional<Layout> layout, const std::optional<MemoryConfig>& config,
+             const std::optional<Tile>& tile, const nb::object&, std::optional<float> pad_value, const nb::object&) {
+            new (self)
+                AnyTensor(placed(import_array(array, import_of(dtype, layout, tile, pad_value)), device, config));
+          },
+          "tensor"_a, "data_type"_a = nb::none(), "device"_a = nb::none(), "layout"_a = nb::none(),
+          "mem_config"_a = nb::none(), "tile"_a = nb::none(), "cq_id"_a = nb::none(), "pad_value"_a = nb::none(),
+          "mesh_mapper"_a = nb::none())
+      .def_prop_ro("shape", [](const AnyTensor& x) { return x.shape(); })
+      .def_prop_ro("padded_shape", &AnyTensor::padded_shape)
+      .def_prop_ro("dtype", [](const AnyTensor& x) { return DataType{x.dtype()}; })
+      .def_prop_ro("layout", &AnyTensor::layout)
+      .def_prop_ro("tile", &AnyTensor::tile)
+      .def_prop_ro("spec", &AnyTensor::spec)
+      .def("get_dtype", [](const AnyTensor& x) { return DataType{x.dtype()}; })
+      .def("get_layout", &AnyTensor::layout)
+      .def("get_tile", &AnyTensor::tile)
+      .def("memory_config", &AnyTensor::memory_config)
+      .def("storage_type",
+           [](const AnyTensor& x) { return x.on_device() ? TtnnStorageType::DEVICE : TtnnStorageType::HOST; })
+      .def("is_allocated", [](const AnyTensor& x) { return !x.on_device() || x.device("is_allocated").is_allocated(); })
+      .def("is_sharded", [](const AnyTensor& x) { return x.memory_config().is_sharded(); })
+      .def(
+          "volume", [](const AnyTensor& x) { return x.padded_shape().volume(); }, "Elements, padding included.")
+      .def(
+          "logical_volume", [](const AnyTensor& x) { return x.shape().volume(); }, "Elements.")
+      .def(
+          "element_size", [](const AnyTensor& x) { return element_bytes(x.dtype()); },
+          "Bytes of one element; 0 for block floats.")
+      .def("buffer_address", [](const AnyTensor& x) { return allocated(x, "buffer_address").address(); })
+      .def("buffer_page_size", [](const AnyTensor& x) { return allocated(x, "buffer_page_size").page_bytes(); })
+      .def("buffer_aligned_page_size",
+           [](const AnyTensor& x) { return allocated(x, "buffer_aligned_page_size").aligned_page_bytes(); })
+      .def("buffer_num_pages", [](const AnyTensor& x) { return allocated(x, "buffer_num_pages").num_pages(); })
+      .def(
+          "device", [](const AnyTensor& x) { return x.on_device() ? x.device("device").device() : nullptr; },
+          nb::sig("def device(self) -> Device | None"))
+      .def("devices", [](const AnyTensor& x) { return std::vector{x.device("devices").device()}; })
+      .def(
+          "deallocate", [](AnyTensor& x, bool force) { deallocate(x, force); }, "force"_a = false)
+      .def("reshape", &reshaped, "shape"_a)
+      .def("__getitem__", &item_at, "index"_a)
+      .def("__repr__", &text);
+  bind_conversions(tensor);
+}
+
+}  // namespace tessera::python

@@ -1,0 +1,74 @@
+#include "tessera/machine/ops/reshape.h"
+
+#include "tessera/core/error.h"
+#include "tessera/machine/ops/program.h"
+#include "tessera/machine/ops/shard_inheritance.h"
+#include "tessera/machine/page_copy.h"
+
+#include <fmt/ranges.h>
+
+namespace tessera {
+namespace {
+
+// Dimensions counted from the end; those that are not there count 1.
+std::int64_t from_end(const Shape& shape, int position) { return position > shape.rank() ? 1 : shape[-position]; }
+
+bool keeps_pages(const TensorSpec& from, const Shape& shape) {
+  const Shape& old = from.logical_shape();
+  if (shape.rank() == 0 || from_end(old, 1) != from_end(shape, 1)) return false;
+  if (from.layout() == Layout::row_major) return true;
+  const std::int64_t before = from_end(old, 2), after = from_end(shape, 2);
+  return before == after || (before % from.tile().height == 0 && after % from.tile().height == 0);
+}
+
+}  // namespace
+
+Shape resolve_shape(std::span<const std::int64_t> dims, std::int64_t volume) {
+  std::vector<std::int64_t> out(dims.begin(), dims.end());
+  std::vector<std::int64_t> given;
+  std::optional<std::size_t> open;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (out[i] != -1) {
+      check(out[i] >= 0, Code::invalid_argument, "reshape: extent {} of [{}] is negative", out[i],
+            fmt::join(dims, ", "));
+      given.push_back(out[i]);
+      continue;
+    }
+    check(!open, Code::invalid_argument, "reshape: [{}] leaves more than one extent open with -1",
+          fmt::join(dims, ", "));
+    open = i;
+  }
+  if (open) {
+    const std::int64_t known = Shape(given).volume();  // refuses what cannot be counted
+    check(known > 0 && volume % known == 0, Code::invalid_argument, "reshape: {} elements cannot fill [{}]", volume,
+          fmt::join(dims, ", "));
+    out[*open] = volume / known;
+  }
+  return Shape(std::move(out));
+}
+
+DeviceTensor reshape(const DeviceTensor& x, const Shape& shape, const std::optional<MemoryConfig>& config) {
+  x.check_allocated();
+  const TensorSpec& from = x.spec();
+  check(shape.volume() == from.logical_shape().volume(), Code::invalid_argument,
+        "reshape: {} has {} elements, {} has {}", from.logical_shape().to_string(), from.logical_shape().volume(),
+        shape.to_string(), shape.volume());
+  const bool same_place = !config || *config == from.memory_config();
+  if (same_place && shape == from.logical_shape()) return x;
+  if (same_place && keeps_pages(from, shape))
+    return x.view(TensorSpec(shape, from.dtype(), from.layout(), from.memory_config(), from.tile()));
+
+  const MemoryConfig place = config ? *config : inherited_placement(from, shape);
+  DeviceTensor y =
+      DeviceTensor::allocate(x.device(), TensorSpec(shape, from.dtype(), from.layout(), place, from.tile()));
+  const DType element = is_block_float(from.dtype()) ? DType::float32 : from.dtype();
+  write_pages(Tensor::from_elements(read_pages(x).to_elements(element), element, shape, from.dtype(), from.layout(),
+                                    from.tile()),
+              y);
+  finish_program(
+      {"reshape", fmt::format("{} to {}", from.logical_shape().to_string(), shape.to_string()), stream_transfers(x, y)},
+      {&x}, y);
+  return y;
+}
+
+}  // namespace tessera

@@ -1,0 +1,12 @@
+#pragma once
+
+// The texts of assets/memory_page.css and .js; the build puts them into a source file.
+
+#include <string_view>
+
+namespace tessera {
+
+extern const std::string_view kMemoryPageCss;
+extern const std::string_view kMemoryPageJs;
+
+}  // namespace tessera

@@ -1,0 +1,215 @@
+"""Where Tessera means to differ from the real ttnn, and why. Each entry says exactly which answers it excuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from typing import Any
+
+Record = dict[str, Any]
+
+# Whole numbers and decimals that stand alone: not the 8 of BFLOAT8_B, not the 2 of 2D.
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?!\w)")
+
+
+def agree(real: Any, ours: Any) -> bool:
+    """Equal values. Refusals agree if ours names every number that the real one names; sentences are our own."""
+    if isinstance(real, dict) and isinstance(ours, dict):
+        if "text" in real and "text" in ours:
+            return real.get("type") == "TypeError" or _numbers_of(real["text"]) <= _numbers_of(ours["text"])
+        return real.keys() == ours.keys() and all(agree(real[k], ours[k]) for k in real)
+    if isinstance(real, list) and isinstance(ours, list):
+        return len(real) == len(ours) and all(map(agree, real, ours))
+    if isinstance(real, str) and isinstance(ours, str) and real.startswith("Out of Memory"):
+        return ours.startswith("Out of Memory") and _numbers_of(real) <= _numbers_of(ours)
+    return real == ours
+
+
+def _numbers_of(text: str) -> set[str]:
+    return set(_NUMBER.findall(text))
+
+
+def differing(real: Record, ours: Record) -> set[str]:
+    return {key for key in real.keys() | ours.keys() if not agree(real.get(key), ours.get(key))}
+
+
+@dataclasses.dataclass(frozen=True)
+class Deviation:
+    scripts: str  # separated by spaces
+    reason: str
+    excuses: Callable[[Record, Record], bool]
+
+
+def _refused(record: Record) -> bool:
+    return record.get("ok") is False
+
+
+def _text(record: Record) -> str:
+    return record["error"]["text"] if _refused(record) else ""
+
+
+def _is_absent(record: Record) -> bool:
+    return _refused(record) and record["error"]["type"] == "AttributeError"
+
+
+def _asks(*questions: str) -> Callable[[Record, Record], bool]:
+    return lambda real, ours: real.get("q") in questions
+
+
+def _only_address_differs(real: Record, ours: Record) -> bool:
+    if differing(real, ours) != {"got"} or not isinstance(ours["got"], dict):
+        return False
+    return differing(real["got"], ours["got"]) == {"addr"}
+
+
+def _later(op: str) -> Callable[[Record, Record], bool]:
+    """The same result, but the real one placed it after temporaries that we do not make (or make elsewhere)."""
+    return lambda real, ours: real["op"] == op and _only_address_differs(real, ours)
+
+
+_ZEROS = "ttnn.Tensor([[ 0.0000,  0.0000,  0.0000],\n             [ 0.0000,  0.0000,  0.0000]]"
+_VALUES = "ttnn.Tensor([[ 0.0000,  1.0000,  2.0000],\n             [ 3.0000,  4.0000,  5.0000]]"
+
+DEVIATIONS = [
+    # --- cores ---
+    Deviation("cores", "two equal CoreGrids are equal", lambda real, ours: ours.get("got") == [True, False] and real["q"] == "CoreGrid equal"),
+    # --- api ---
+    Deviation(
+        "api",
+        "int8 and fp8_e4m3 are not there, float16 is ours, nothing is INVALID",
+        lambda real, ours: real["q"].split()[-1] in ("int8", "fp8_e4m3", "Layout", "DataType"),
+    ),
+    Deviation("api", "a TensorSpec says what it is", lambda real, ours: str(ours.get("got")).startswith("TensorSpec(shape=")),
+    Deviation(
+        "api",
+        "a mocked card reads back zeros, ours reads back what was written",
+        lambda real, ours: (str(real.get("got")).startswith(_ZEROS) and str(ours.get("got")).startswith(_VALUES))
+        or (real["q"] == "device.to_list" and ours.get("got") == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]),
+    ),
+    Deviation("api", "the class of a device is called Device", lambda real, ours: real.get("got") == "MeshDevice" and ours["got"] == "Device"),
+    Deviation("api", "open_device takes its device_id by position too", _asks("open_device positional")),
+    Deviation("api", "a device's id is the one it was opened with", lambda real, ours: real["q"] == "id" and ours["got"] == 0),
+    Deviation("api", "no physical coordinates, no meshes", lambda real, ours: real["q"] in ("worker core", "shape") and _is_absent(ours)),
+    Deviation("api", "not every method is there", lambda real, ours: real["q"].startswith("dir ") and ours["ok"]),
+    # --- host_tensors ---
+    Deviation(
+        "host_tensors",
+        "every array type converts to every dtype",
+        lambda real, ours: "ndarray_import failed" in _text(real) and ours["ok"],
+    ),
+    Deviation(
+        "host_tensors",
+        "floating values saturate at the ends of an integer type and NaN becomes 0; there it depends on the array's length",
+        lambda real, ours: differing(real, ours) == {"numpy"} and (real["q"] == "float to int" or real.get("np", "").startswith("f")),
+    ),
+    Deviation(
+        "host_tensors",
+        "int8 arrays become int32",
+        lambda real, ours: real.get("np") == "i8" and real.get("dtype") == "INT8" and ours["numpy"]["values"] == real["numpy"]["values"],
+    ),
+    Deviation(
+        "host_tensors",
+        "block floats leave their tiles as bfloat16",
+        lambda real, ours: "Tensor layout must be ROW_MAJOR" in _text(real) and ours["dtype"] == "BFLOAT16",
+    ),
+    Deviation("host_tensors", "a block float in ROW_MAJOR is refused before anything is padded", _asks("host to_dtype RM to bfp8")),
+    Deviation(
+        "host_tensors",
+        "reshape of a tiled host tensor keeps the order of its elements; there it takes them by padded rows",
+        lambda real, ours: real["q"] == "reshape host tile" and ours["numpy"]["values"] == [f"{i}.0" for i in range(12)],
+    ),
+    Deviation(
+        "host_tensors",
+        "a mocked card reads back zeros, ours reads back what was written",
+        lambda real, ours: real["q"] in ("from_device round trip spec", "cpu") and ours["numpy"]["values"] == [f"{i}.0" for i in range(12)],
+    ),
+    Deviation(
+        "host_tensors",
+        "padding is done on the device",
+        lambda real, ours: real["q"] in ("pad host", "pad_to_tile", "unpad") and _refused(ours),
+    ),
+    # --- lifetimes ---
+    Deviation(
+        "lifetimes",
+        "a view of a freed tensor knows that it is gone; there it keeps the old address",
+        lambda real, ours: (real["q"] == "deallocate(original)" and ours["got"] == [False, False, 0])
+        or (real["q"] == "address of a view of a freed tensor" and _refused(ours)),
+    ),
+    Deviation(
+        "lifetimes",
+        "a tensor on a closed device is not allocated",
+        lambda real, ours: real["q"] == "tensor after close_device" and ours["got"] is False,
+    ),
+    # --- operations ---
+    Deviation(
+        "ops_memory",
+        "a refused move leaves its input as it was; there it is gone",
+        lambda real, ours: real["op"] in ("move", "reallocate") and _refused(real) and differing(real, ours) == {"in_alive", "used"} and ours["in_alive"] == [True],
+    ),
+    Deviation("ops_shape", "concat and slice: temporaries of the real programs are not all known", lambda real, ours: _later("concat")(real, ours) or _later("slice")(real, ours)),
+    Deviation(
+        "ops_shape",
+        "concat names both shapes, not an index into one",
+        lambda real, ours: real["op"] == "concat" and "index out of range" in _text(real) and "differ in rank" in _text(ours),
+    ),
+    Deviation(
+        "ops_shape",
+        "slice out of a height-sharded tensor at odd rows into other shards: the rows in between do not tilize here",
+        lambda real, ours: real["op"] == "slice" and real["ok"] and real["src"] == "hs4" and real["dst"] == "hs2" and "(16, 128)" in _text(ours),
+    ),
+    Deviation(
+        "ops_shape",
+        "slice reads sharded DRAM in ROW_MAJOR too",
+        lambda real, ours: real["op"] == "slice" and "not L1-resident" in _text(real) and ours["ok"],
+    ),
+    Deviation(
+        "ops_shape",
+        "pad of a rank-1 tensor in tiles works",
+        lambda real, ours: real["op"] == "pad" and "MeshBuffer must be large enough" in _text(real) and ours["ok"],
+    ),
+    Deviation(
+        "ops_shape",
+        "pad makes width shards higher with their tensor",
+        lambda real, ours: real["op"] == "pad" and real.get("src") == "ws4" and "for width sharded" in _text(real) and ours["ok"],
+    ),
+    Deviation(
+        "ops_reshape",
+        "not there yet",
+        lambda real, ours: real["op"] in ("view", "permute", "transpose", "squeeze", "unsqueeze", "unsqueeze_to_4D") and _is_absent(ours),
+    ),
+    Deviation(
+        "ops_reshape",
+        "reshape needs no table of indices in DRAM",
+        lambda real, ours: real["op"] == "reshape" and differing(real, ours) == {"used"} and ours["used"][1] < real["used"][1],
+    ),
+    Deviation("ops_reshape", "sharded rows are reshaped without an interleaved copy", _later("reshape")),
+    # --- shards ---
+    Deviation(
+        "shard_helpers shard_nd",
+        "an n-D sharding that cannot be placed is refused when its spec is made",
+        lambda real, ours: _refused(real) and _refused(ours) and differing(real, ours) <= {"mem", "stage"},
+    ),
+    Deviation(
+        "shard_helpers",
+        "dimensions are counted from -rank, not from -4",
+        lambda real, ours: real.get("dims") in ([7], [-3]) and "is not in [-2, 2)" in _text(ours),
+    ),
+    Deviation(
+        "shard_nd",
+        "a shard of rank 1 in tiles is a row of tiles",
+        lambda real, ours: len(real["shard"]) == 1
+        and real["layout"] == "TILE"
+        and (differing(real, ours) <= {"mem", "bank", "addr"} or ("must be tile" in _text(real) and ours["ok"])),
+    ),
+    Deviation(
+        "shard_nd",
+        "shards of rank 1 make no 2-D grid",
+        lambda real, ours: len(real["shard"]) == 1 and real["strategy"] == "GRID" and real["ok"] and _refused(ours),
+    ),
+    Deviation(
+        "shard_edges",
+        "of two faults of an empty shard the other one is named",
+        lambda real, ours: real["q"] == "zero shard" and real["shard"] == [32, 0] and _refused(real) and _refused(ours),
+    ),
+]
