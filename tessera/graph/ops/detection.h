@@ -1,6 +1,6 @@
 #pragma once
 
-//
+// Boxes and sampling at points between pixels.
 
 #include "tessera/core/export.h"
 #include "tessera/graph/operands.h"

@@ -22,9 +22,9 @@ struct Recurrent {
   Kind kind = Kind::lstm;
   Direction direction = Direction::forward;
   std::int64_t hidden = 0;
-  std::vector<std::string> activations;  // ONNX names, per direction; empty: the defaults of the kind
-  std::vector<float> activation_alpha, activation_beta;
-  std::optional<float> clip;
+  std::vector<std::string> activations = {};  // ONNX names, per direction; empty: the defaults of the kind
+  std::vector<float> activation_alpha = {}, activation_beta = {};
+  std::optional<float> clip = {};
   bool linear_before_reset = false;  // gru
   bool input_forget = false;         // lstm
   bool batch_first = false;          // layout = 1

@@ -1,6 +1,6 @@
 #pragma once
 
-//
+// Blocks of pixels as channels, and back: N C H W.
 
 #include "tessera/core/export.h"
 #include "tessera/graph/operands.h"

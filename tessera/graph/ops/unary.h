@@ -22,7 +22,8 @@ struct Unary {
   };
   Kind kind = Kind::identity;
   float alpha = 0;
-  float beta = 0;  // is_inf: alpha = detect negative, beta = detect positive; shrink: alpha = lambda, beta = bias
+  float beta = 0;  // is_inf: alpha = detect negative, beta = detect positive; shrink: alpha = lambda, beta = bias; selu: beta =
+                   // gamma; silu: x * sigmoid(alpha * x), an alpha of 0 standing for 1
 
   bool operator==(const Unary&) const = default;
 };

@@ -9,12 +9,17 @@
 namespace tessera {
 namespace {
 
+// No real network comes near these; within them the arithmetic below cannot overflow.
+constexpr std::int64_t kMostTaps = std::int64_t{1} << 30, kMostElements = std::int64_t{1} << 40;
+
 std::vector<std::int64_t> filled(const std::vector<std::int64_t>& given, std::size_t count, std::int64_t otherwise,
-                                 std::int64_t least, std::string_view what, std::string_view op) {
+                                 std::int64_t least, std::int64_t most, std::string_view what, std::string_view op) {
   if (given.empty()) return std::vector<std::int64_t>(count, otherwise);
   if (given.size() != count) fail(Code::invalid_argument, "{}: {} has {} entries, {} are needed", op, what, given.size(), count);
-  for (std::int64_t v : given)
+  for (std::int64_t v : given) {
     if (v < least) fail(Code::invalid_argument, "{}: {} holds {}, at least {} is needed", op, what, v, least);
+    if (v > most) fail(Code::invalid_argument, "{}: {} holds {}, at most {} is possible", op, what, v, most);
+  }
   return given;
 }
 
@@ -23,10 +28,10 @@ std::vector<std::int64_t> filled(const std::vector<std::int64_t>& given, std::si
 ResolvedWindow resolve(const Window& window, const std::vector<std::int64_t>& spatial, bool ceil_mode, std::string_view op) {
   const std::size_t rank = spatial.size();
   ResolvedWindow w;
-  w.kernel = filled(window.kernel, rank, 1, 1, "the kernel", op);
-  w.strides = filled(window.strides, rank, 1, 1, "strides", op);
-  w.dilations = filled(window.dilations, rank, 1, 1, "dilations", op);
-  const std::vector<std::int64_t> pads = filled(window.pads, 2 * rank, 0, 0, "pads", op);
+  w.kernel = filled(window.kernel, rank, 1, 1, kMostTaps, "the kernel", op);
+  w.strides = filled(window.strides, rank, 1, 1, kMostElements, "strides", op);
+  w.dilations = filled(window.dilations, rank, 1, 1, kMostTaps, "dilations", op);
+  const std::vector<std::int64_t> pads = filled(window.pads, 2 * rank, 0, 0, kMostElements, "pads", op);
   w.begins.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(rank));
   w.ends.assign(pads.begin() + static_cast<std::ptrdiff_t>(rank), pads.end());
   for (std::size_t i = 0; i < rank; ++i) {
@@ -36,11 +41,15 @@ ResolvedWindow resolve(const Window& window, const std::vector<std::int64_t>& sp
       w.output.push_back(TensorType::kUnknown);
       continue;
     }
+    if (spatial[i] < 0 || spatial[i] > kMostElements)
+      fail(Code::invalid_argument, "{}: an input of {} elements along one dimension, 0 to {} are possible", op, spatial[i], kMostElements);
     if (window.auto_pad == AutoPad::same_upper || window.auto_pad == AutoPad::same_lower) {
       const std::int64_t wanted = ceil_div(spatial[i], w.strides[i]);
       const std::int64_t total = std::max<std::int64_t>((wanted - 1) * w.strides[i] + reach - spatial[i], 0);
       w.begins[i] = window.auto_pad == AutoPad::same_upper ? total / 2 : total - total / 2;
       w.ends[i] = total - w.begins[i];
+      w.output.push_back(wanted);
+      continue;
     }
     const std::int64_t room = spatial[i] + w.begins[i] + w.ends[i] - reach;
     if (room < 0)
