@@ -2,7 +2,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/graph/graph.h"
-#include "tests/graph/op_testing.h"
+#include "tests/graph/flow_testing.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ constexpr Unary kNeg{Unary::Kind::neg};
 TensorType f32(std::vector<std::int64_t> dims) { return {ElementType::float32, std::move(dims)}; }
 const TensorType kAnyF32(ElementType::float32, std::nullopt);
 Array boolean(bool value) { return array_of<bool>({}, {value}); }
-Array count(std::int64_t value) { return int64s({}, {value}); }
+Array count(std::int64_t value) { return int64_array({}, {value}); }
 
 using Body = std::shared_ptr<const Graph>;
 
@@ -67,7 +67,7 @@ TEST(If, PromisesOnlyWhatHoldsOfBothBranches) {
 }
 
 TEST(If, AKnownConditionTellsTheTypeOfItsBranchAlone) {
-  const If op{constant(floats({1}, {1})), constant(int64s({2}, {1, 2})), 0};
+  const If op{constant(floats({1}, {1})), constant(int64_array({2}, {1, 2})), 0};
   EXPECT_EQ(infer_types_of(op, {boolean(true)})[0].to_string(), "float32[1]");
   EXPECT_EQ(infer_types_of(op, {boolean(false)})[0].to_string(), "int64[2]");
   expect_refused(If{op.then_branch, op.else_branch, 1}, {boolean(true), count(0)}, "0 inputs, 1 values are captured");
@@ -167,7 +167,7 @@ TEST(Loop, StopsWhenTheBodySaysSo) {
   const Loop op{count_below(4), 1, 0};
   const std::vector<Array> out = run(op, {std::nullopt, std::nullopt, floats({}, {0})});
   EXPECT_EQ(out[0], floats({}, {4}));
-  EXPECT_EQ(out[1], int64s({4}, {0, 1, 2, 3}));
+  EXPECT_EQ(out[1], int64_array({4}, {0, 1, 2, 3}));
   EXPECT_EQ(run(op, {count(2), boolean(true), floats({}, {0})})[0], floats({}, {2})) << "or when the trips are over";
 }
 
@@ -212,7 +212,7 @@ TEST(Loop, IterationAndConditionAreListsOfOneWhereTheBodySaysSo) {
   const ValueId i = g->add_input("i", TensorType(ElementType::int64, Shape{1}));
   const ValueId condition = g->add_input("condition", TensorType(ElementType::boolean, Shape{1}));
   g->outputs = {condition, i};
-  EXPECT_EQ(run(Loop{g, 0, 0}, {int64s({1}, {3}), array_of<bool>({1}, {true})})[0], int64s({3, 1}, {0, 1, 2}));
+  EXPECT_EQ(run(Loop{g, 0, 0}, {int64_array({1}, {3}), array_of<bool>({1}, {true})})[0], int64_array({3, 1}, {0, 1, 2}));
 }
 
 class LoopLimit : public testing::Test {
@@ -261,7 +261,7 @@ TEST(Loop, RefusesWhatDoesNotFit) {
   const Loop op{accumulate(), 1, 1};
   const Array x = floats({1}, {1});
   expect_refused(op, {floats({}, {3}), boolean(true), x, x}, "the trip count must be one int64, not float32[]");
-  expect_refused(op, {int64s({2}, {1, 2}), boolean(true), x, x}, "the trip count must be one int64, not int64[2]");
+  expect_refused(op, {int64_array({2}, {1, 2}), boolean(true), x, x}, "the trip count must be one int64, not int64[2]");
   expect_refused(op, {count(1), count(1), x, x}, "the condition must be one bool, not int64[]");
   expect_refused(op, {count(1), boolean(true), x}, "3 inputs are given");
   expect_refused(op, {count(1), boolean(true), std::nullopt, x}, "input 2 is missing");

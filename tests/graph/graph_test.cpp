@@ -1,7 +1,7 @@
 #include "tessera/graph/graph.h"
 
 #include "tessera/core/error.h"
-#include "tests/graph/op_testing.h"
+#include "tests/graph/flow_testing.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
