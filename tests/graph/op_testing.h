@@ -1,7 +1,6 @@
 #pragma once
 
-// Runs one operator by its own functions: infer() must accept the operands, and what it promises must hold of what
-// reference() computes, whether it was told the values of its inputs or only their types.
+// Running one operator in a test: infer() with every input known, then reference(), which must agree.
 
 #include "tessera/core/array.h"
 #include "tessera/graph/operands.h"
@@ -14,68 +13,101 @@
 
 namespace tessera {
 
-using Operands = std::vector<std::optional<Array>>;  // nullopt: left out
+// An input that a test leaves out.
+inline constexpr std::nullopt_t absent = std::nullopt;
+
+using TestInputs = std::vector<std::optional<Array>>;
 
 template <class T>
 Array array_of(Shape shape, std::initializer_list<T> values) {
-  const std::vector<T> copy(values);
-  if constexpr (std::is_same_v<T, bool>) {  // vector<bool> has no elements to point at
+  if constexpr (std::is_same_v<T, bool>) {
     Array out(ElementType::boolean, std::move(shape));
-    check(static_cast<std::int64_t>(values.size()) == out.count(), Code::invalid_argument, "{} values for {}",
-          values.size(), out.to_string());
     std::copy(values.begin(), values.end(), out.as<bool>().begin());
     return out;
   } else {
-    return Array::of<T>(std::move(shape), copy);
+    return Array::of<T>(std::move(shape), std::span<const T>(values.begin(), values.size()));
   }
 }
-inline Array floats(Shape shape, std::initializer_list<float> values) {
-  return array_of<float>(std::move(shape), values);
-}
-inline Array int64s(Shape shape, std::initializer_list<std::int64_t> values) {
-  return array_of<std::int64_t>(std::move(shape), values);
+
+inline Array floats(Shape shape, std::initializer_list<float> values) { return array_of<float>(std::move(shape), values); }
+inline Array int64s(std::initializer_list<std::int64_t> values) {
+  return array_of<std::int64_t>(Shape{static_cast<std::int64_t>(values.size())}, values);
 }
 
-template <class T>
-std::vector<T> values_of(const Array& array) {
-  const auto elements = array.as<T>();
-  return {elements.begin(), elements.end()};
+// 0, 1, 2, ... of float32.
+inline Array counting(Shape shape) {
+  Array out(ElementType::float32, std::move(shape));
+  float next = 0;
+  for (float& v : out.as<float>()) v = next++;
+  return out;
 }
 
-template <class Op>
-std::vector<TensorType> infer_types_of(const Op& op, const Operands& operands, bool tell_values = true) {
+// What infer() says of inputs of which only the types are known.
+template <class X>
+std::vector<TensorType> infer_types_only(const X& op, const std::vector<TensorType>& types) {
   std::vector<Known> knowns;
-  for (const auto& o : operands)
-    knowns.push_back(o ? Known{TensorType(o->type(), o->shape()), tell_values ? &*o : nullptr, true}
-                       : Known{{}, nullptr, false});
-  return infer(op, Knowns(Op::kName, knowns));
+  for (const TensorType& type : types) knowns.push_back({type, nullptr, true});
+  return infer(op, Knowns(X::kName, knowns));
 }
 
-inline void expect_agrees(const TensorType& promised, const Array& made) {
-  EXPECT_EQ(promised.type, made.type());
-  if (!promised.dims) return;
-  ASSERT_EQ(promised.rank(), made.shape().rank())
-      << promised.to_string() << " was promised, " << made.to_string() << " was made";
-  for (int d = 0; d < made.shape().rank(); ++d) {
-    const std::int64_t extent = (*promised.dims)[static_cast<std::size_t>(d)];
-    EXPECT_TRUE(extent == TensorType::kUnknown || extent == made.shape()[d])
-        << promised.to_string() << " was promised, " << made.to_string() << " was made";
+// The same with the values known too.
+template <class X>
+std::vector<TensorType> infer_all(const X& op, const TestInputs& inputs) {
+  std::vector<Known> knowns;
+  for (const std::optional<Array>& input : inputs) {
+    if (input) knowns.push_back({TensorType(input->type(), input->shape()), &*input, true});
+    else knowns.push_back({.type = {}, .constant = nullptr, .present = false});
   }
+  return infer(op, Knowns(X::kName, knowns));
 }
 
-template <class Op>
-std::vector<Array> run(const Op& op, const Operands& operands) {
-  const std::vector<TensorType> told = infer_types_of(op, operands, true), untold = infer_types_of(op, operands, false);
+inline void expect_fits(const TensorType& inferred, const Array& computed) {
+  EXPECT_EQ(inferred.type, computed.type());
+  if (!inferred.dims) return;
+  ASSERT_EQ(inferred.rank(), computed.shape().rank()) << inferred.to_string() << " against " << computed.to_string();
+  for (std::size_t d = 0; d < inferred.dims->size(); ++d)
+    if ((*inferred.dims)[d] != TensorType::kUnknown) {
+      EXPECT_EQ((*inferred.dims)[d], computed.shape().dims()[d]) << inferred.to_string() << " against " << computed.to_string();
+    }
+}
+
+// The outputs of the reference. Types inferred with and without the values of the inputs must fit them.
+template <class X>
+std::vector<Array> run(const X& op, const TestInputs& inputs) {
   std::vector<const Array*> pointers;
-  for (const auto& o : operands) pointers.push_back(o ? &*o : nullptr);
-  std::vector<Array> outputs = reference(op, Arrays(Op::kName, pointers));
-  EXPECT_EQ(told.size(), outputs.size());
-  EXPECT_EQ(untold.size(), outputs.size());
-  for (std::size_t i = 0; i < std::min({told.size(), untold.size(), outputs.size()}); ++i) {
-    expect_agrees(told[i], outputs[i]);
-    expect_agrees(untold[i], outputs[i]);
+  std::vector<Known> types;
+  for (const std::optional<Array>& input : inputs) {
+    pointers.push_back(input ? &*input : nullptr);
+    if (input) types.push_back({TensorType(input->type(), input->shape()), nullptr, true});
+    else types.push_back({.type = {}, .constant = nullptr, .present = false});
+  }
+  const std::vector<TensorType> inferred = infer_all(op, inputs), guessed = infer(op, Knowns(X::kName, types));
+  std::vector<Array> outputs = reference(op, Arrays(X::kName, pointers));
+  EXPECT_EQ(inferred.size(), outputs.size());
+  EXPECT_EQ(guessed.size(), outputs.size());
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    expect_fits(inferred[i], outputs[i]);
+    expect_fits(guessed[i], outputs[i]);
   }
   return outputs;
+}
+
+template <class X>
+Array run_one(const X& op, const TestInputs& inputs) {
+  std::vector<Array> outputs = run(op, inputs);
+  EXPECT_EQ(outputs.size(), 1U);
+  return outputs.front();
+}
+
+// The message of the Error that an action throws; empty if it throws none.
+template <class Action>
+std::string error_of(Action&& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
 }
 
 }  // namespace tessera

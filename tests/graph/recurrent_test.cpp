@@ -1,6 +1,6 @@
 #include "tessera/graph/ops/recurrent.h"
 
-#include "tests/graph/op_testing.h"
+#include "tests/graph/flow_testing.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -198,7 +198,7 @@ TEST(Recurrent, RefusesOperandsThatDoNotFit) {
   expect_refused(rnn, with(2, floats({1, 2, 1}, {1, 2})), "input 2 is float32[1, 2, 1]: dimension 1");
   expect_refused(rnn, with(3, floats({1, 3}, {1, 2, 3})), "input 3 is float32[1, 3]");
   expect_refused(rnn, with(0, floats({2, 1}, {1, 2})), "rank");
-  expect_refused(rnn, with(0, int64s({2, 1, 1}, {1, 2})), "one element type");
+  expect_refused(rnn, with(0, int64_array({2, 1, 1}, {1, 2})), "one element type");
   expect_refused(rnn, with(4, floats({1}, {1})), "sequence lengths are int32");
   expect_refused(rnn, with(4, array_of<std::int32_t>({2}, {1, 1})), "dimension 0 must be 1 x the batch of 1");
   expect_refused(rnn, with(6, floats({1, 1, 1}, {1})), "at most 6");

@@ -10,11 +10,7 @@
 namespace tessera {
 namespace {
 
-// Bounds on what a model can make us do: bodies inside bodies, iterations of a loop and all loops inside it, and bytes
-// that a loop carries or collects.
-constexpr int kMaxNesting = 64;
-constexpr std::int64_t kMaxIterations = 10'000'000;
-constexpr std::int64_t kMaxLoopBytes = std::int64_t{1} << 33;
+constexpr int kMaxNesting = 64;  // bodies inside bodies
 // A loop's types settle in rounds, and a loop inside it takes its own rounds in each of them: deeper ones get only one.
 constexpr int kMaxRounds = 4;
 constexpr int kMaxNestedRounds = 3;
@@ -26,7 +22,7 @@ class Nested {
  public:
   explicit Nested(std::string_view op) {
     check(nesting < kMaxNesting, Code::unsupported, "{}: bodies are nested more than {} deep", op, kMaxNesting);
-    if (nesting++ == 0) iterations_left = kMaxIterations;
+    if (nesting++ == 0) iterations_left = loop_limits().iterations;
   }
   ~Nested() { --nesting; }
   Nested(const Nested&) = delete;
@@ -48,6 +44,7 @@ std::vector<Known> knowns_of(const Arrays& inputs) {
 // The body with the types of its inputs replaced by what the operator knows, and all other types worked out again. The
 // constants stay where they are: the result must not outlive `given`.
 Graph typed_body(const Graph& body, std::span<const Known> given, std::string_view op) {
+  verify(body);
   Graph typed = body;
   for (std::size_t i = 0; i < given.size(); ++i) {
     Value& input = typed.value(typed.inputs[i]);
@@ -135,6 +132,11 @@ void check_branches(const If& op) {
 }
 
 }  // namespace
+
+LoopLimits& loop_limits() {
+  thread_local LoopLimits limits;
+  return limits;
+}
 
 std::vector<TensorType> infer(const If& op, const Knowns& inputs) {
   const Nested nested("If");
@@ -326,7 +328,7 @@ std::vector<Array> reference(const Loop& op, const Arrays& inputs) {
   // ONNX calls the body's condition ignored if the model gives no first one; the runtimes heed it, and so do we.
   for (; running && (!trips || iteration < *trips); ++iteration) {
     check(--iterations_left >= 0, Code::unsupported, "Loop: more than {} iterations, this one in its iteration {}",
-          kMaxIterations, iteration);
+          loop_limits().iterations, iteration);
     state[0].as<std::int64_t>()[0] = iteration;
     state[1].as<bool>()[0] = running;
     std::vector<Array> results = evaluate(body, state);
@@ -345,12 +347,12 @@ std::vector<Array> reference(const Loop& op, const Arrays& inputs) {
       slice[i] = type;
       bytes += static_cast<std::int64_t>(result.bytes().size());
       collected_bytes += static_cast<std::int64_t>(result.bytes().size());
-      check(bytes <= kMaxLoopBytes, Code::out_of_memory,
-            "Loop: more than {} B are carried and collected by iteration {}", kMaxLoopBytes, iteration);
+      check(bytes <= loop_limits().bytes, Code::out_of_memory,
+            "Loop: more than {} B are carried and collected by iteration {}", loop_limits().bytes, iteration);
       collected[i].insert(collected[i].end(), result.bytes().begin(), result.bytes().end());
     }
-    check(bytes <= kMaxLoopBytes, Code::out_of_memory, "Loop: more than {} B are carried by iteration {}",
-          kMaxLoopBytes, iteration);
+    check(bytes <= loop_limits().bytes, Code::out_of_memory, "Loop: more than {} B are carried by iteration {}",
+          loop_limits().bytes, iteration);
   }
 
   std::vector<Array> outputs;

@@ -43,4 +43,11 @@ TSR_API std::vector<TensorType> infer(const Loop& op, const Knowns& inputs);
 TSR_API Work work(const Loop& op, const Types& inputs, const Types& outputs);
 TSR_API std::vector<Array> reference(const Loop& op, const Arrays& inputs);
 
+// What a loop may do to us before it is an Error, with the loops inside it: a model can ask for anything.
+struct LoopLimits {
+  std::int64_t iterations = 10'000'000;
+  std::int64_t bytes = std::int64_t{1} << 33;  // carried and collected
+};
+TSR_API LoopLimits& loop_limits();  // of this thread
+
 }  // namespace tessera

@@ -21,7 +21,8 @@ struct QuantizeLinear {
   std::int64_t axis = 1;
   std::int64_t block = 0;
   bool saturate = true;
-  std::optional<ElementType> type;  // without a zero point
+  std::optional<ElementType> type;       // without a zero point
+  std::optional<ElementType> precision;  // of the division; without: that of the scale
 
   bool operator==(const QuantizeLinear&) const = default;
 };
