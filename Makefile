@@ -27,10 +27,10 @@ setup-lint:
 	@tools/setup build lint
 
 $(call configured,build): CMakePresets.json | setup
-	cmake --preset release $(WITH_PYTHON) $(CMAKE_FLAGS)
+	cmake --preset release $(WITH_PYTHON) -DTESSERA_ONNX=ON $(CMAKE_FLAGS)
 	@touch $@
 $(call configured,build-%): CMakePresets.json | setup
-	cmake --preset $* $(CMAKE_FLAGS)
+	cmake --preset $* -DTESSERA_ONNX=ON $(CMAKE_FLAGS)
 	@touch $@
 
 # The product without its tests.

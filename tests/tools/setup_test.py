@@ -39,9 +39,9 @@ class Setup(unittest.TestCase):
         self.program("dpkg-query", "exit 1")
         done = self.run_setup("--dry-run", "build", "lint")
         self.assertEqual(done.returncode, 0, done.stderr)
-        for package in ("g++", "cmake", "ninja-build", "libfmt-dev", "libgtest-dev", "libbenchmark-dev", "shellcheck"):
+        for package in ("g++", "cmake", "ninja-build", "libfmt-dev", "libprotobuf-dev", "libgtest-dev", "libbenchmark-dev", "shellcheck"):
             self.assertRegex(done.stdout, rf"Debian packages:.* {package.replace('+', '.')}( |\n)")
-        for pin in ("nanobind==", "pytest==", "clang-format=="):
+        for pin in ("nanobind==", "onnx==", "pytest==", "clang-format=="):
             self.assertIn(pin, done.stdout)
         self.assertEqual(self.calls(), [])
 

@@ -1,0 +1,87 @@
+// Operators of one input that work element by element.
+
+#include "tessera/io/onnx/internal/registry.h"
+
+#include <map>
+
+namespace tessera::onnx {
+namespace {
+
+using Kind = Unary::Kind;
+
+const std::map<std::string_view, Kind>& plain_kinds() {
+  static const std::map<std::string_view, Kind> kinds = {
+      {"Abs", Kind::abs},           {"Acos", Kind::acos},     {"Acosh", Kind::acosh},       {"Asin", Kind::asin},
+      {"Asinh", Kind::asinh},       {"Atan", Kind::atan},     {"Atanh", Kind::atanh},       {"BitwiseNot", Kind::bitwise_not},
+      {"Ceil", Kind::ceil},         {"Cos", Kind::cos},       {"Cosh", Kind::cosh},         {"Erf", Kind::erf},
+      {"Exp", Kind::exp},           {"Floor", Kind::floor},   {"HardSwish", Kind::hard_swish}, {"Identity", Kind::identity},
+      {"IsNaN", Kind::is_nan},      {"Log", Kind::log},       {"Mish", Kind::mish},         {"Neg", Kind::neg},
+      {"Not", Kind::logical_not},   {"Reciprocal", Kind::reciprocal}, {"Relu", Kind::relu}, {"Round", Kind::round},
+      {"Sigmoid", Kind::sigmoid},   {"Sign", Kind::sign},     {"Sin", Kind::sin},           {"Sinh", Kind::sinh},
+      {"Softplus", Kind::softplus}, {"Softsign", Kind::softsign}, {"Sqrt", Kind::sqrt},     {"Tan", Kind::tan},
+      {"Tanh", Kind::tanh},
+  };
+  return kinds;
+}
+
+Unary with_parameters(NodeReader& node) {
+  const std::string& name = node.op_type();
+  if (name == "Celu") return {Kind::celu, node.real("alpha", 1.0f), 0};
+  if (name == "Elu") return {Kind::elu, node.real("alpha", 1.0f), 0};
+  if (name == "Gelu")
+    return {node.choice<Kind>("approximate", "none", {{"none", Kind::gelu}, {"tanh", Kind::gelu_tanh}}), 0, 0};
+  if (name == "HardSigmoid") return {Kind::hard_sigmoid, node.real("alpha", 0.2f), node.real("beta", 0.5f)};
+  if (name == "IsInf")
+    return {Kind::is_inf, node.flag("detect_negative", true) ? 1.0f : 0.0f, node.flag("detect_positive", true) ? 1.0f : 0.0f};
+  if (name == "LeakyRelu") return {Kind::leaky_relu, node.real("alpha", 0.01f), 0};
+  if (name == "Selu") {
+    // Before opset 6 the constants were given with fewer digits.
+    const bool old = node.opset() < 6;
+    return {Kind::selu, node.real("alpha", old ? 1.6732f : 1.67326319217681884765625f),
+            node.real("gamma", old ? 1.0507f : 1.05070102214813232421875f)};
+  }
+  if (name == "Shrink") return {Kind::shrink, node.real("lambd", 0.5f), node.real("bias", 0.0f)};
+  if (name == "ThresholdedRelu") return {Kind::thresholded_relu, node.real("alpha", 1.0f), 0};
+  fail(Code::internal, "{} is listed as a unary operator, but nothing says which", name);
+}
+
+}  // namespace
+
+Values import_unary(NodeReader& node, NodeBuilder& build) {
+  if (node.opset() < 6) node.ignore({"consumed_inputs"});
+  const auto plain = plain_kinds().find(node.op_type());
+  const Unary op = plain != plain_kinds().end() ? Unary{plain->second, 0, 0} : with_parameters(node);
+  return {build.add(op, node.inputs(1, 1))};
+}
+
+// x * sigmoid(alpha * x)
+Values import_swish(NodeReader& node, NodeBuilder& build) {
+  const float alpha = node.real("alpha", 1.0f);
+  node.inputs(1, 1);
+  if (alpha == 1.0f) return {build.add(Unary{Kind::silu, 0, 0}, {node.input(0)})};
+  const ValueId scaled = build.add(Binary{Binary::Kind::mul}, {node.input(0), build.scalar(node.type(0).type, alpha)});
+  const ValueId gate = build.add(Unary{Kind::sigmoid, 0, 0}, {scaled});
+  return {build.add(Binary{Binary::Kind::mul}, {node.input(0), gate})};
+}
+
+Values import_softmax(NodeReader& node, NodeBuilder& build) {
+  const bool flatten = node.opset() < 13;
+  return {build.add(Softmax{.axis = node.integer("axis", flatten ? 1 : -1), .log = node.op_type() == "LogSoftmax", .flatten = flatten},
+                    node.inputs(1, 1))};
+}
+
+Values import_dropout(NodeReader& node, NodeBuilder& build) {
+  node.ignore({"ratio", "seed", "is_test"});  // at inference nothing is dropped
+  node.inputs(1, 3);
+  if (node.has_input(2)) {
+    const Array* training = node.constant(2);
+    const bool inference = training != nullptr && training->type() == ElementType::boolean && training->count() == 1 &&
+                           !training->as<bool>()[0];
+    check(inference, Code::unsupported, Hint{"export the model for inference"}, "training_mode must be a constant false");
+  }
+  Values outputs = build.add(Dropout{.outputs = node.wants_output(1) ? 2 : 1}, {node.input(0)}, node.wants_output(1) ? 2 : 1);
+  if (node.wants_output(1) && node.opset() < 10) outputs[1] = build.add(Cast{.to = node.type(0).type}, {outputs[1]});
+  return outputs;
+}
+
+}  // namespace tessera::onnx

@@ -1,0 +1,25 @@
+// In place of the importer, in builds without it.
+
+#include "tessera/io/onnx/import.h"
+#include "tessera/io/onnx/tensor_file.h"
+
+namespace tessera {
+namespace {
+
+[[noreturn]] void refuse() {
+  fail(Code::unsupported, Hint{"build Tessera with protobuf and the onnx package there, and -DTESSERA_ONNX=ON"},
+       "this build of Tessera cannot read ONNX files");
+}
+
+}  // namespace
+
+std::string ImportProblem::to_string() const { return reason; }
+Graph import_onnx(const std::filesystem::path&, const ImportOptions&) { refuse(); }
+Graph import_onnx_bytes(std::span<const std::byte>, const std::filesystem::path&, const ImportOptions&) { refuse(); }
+ImportReport check_onnx(const std::filesystem::path&, const ImportOptions&) { refuse(); }
+ImportReport check_onnx_bytes(std::span<const std::byte>, const std::filesystem::path&, const ImportOptions&) { refuse(); }
+Array parse_onnx_tensor(std::span<const std::byte>) { refuse(); }
+Array load_onnx_tensor(const std::filesystem::path&) { refuse(); }
+bool has_onnx() { return false; }
+
+}  // namespace tessera

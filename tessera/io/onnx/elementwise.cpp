@@ -1,0 +1,90 @@
+// Operators of two and more inputs that work element by element with broadcasting, and conversions.
+
+#include "tessera/io/onnx/internal/registry.h"
+#include "tessera/io/onnx/internal/tensor.h"
+
+#include <algorithm>
+#include <map>
+
+namespace tessera::onnx {
+namespace {
+
+using Kind = Binary::Kind;
+
+Kind kind_of(NodeReader& node) {
+  static const std::map<std::string_view, Kind> kinds = {
+      {"Add", Kind::add},         {"And", Kind::logical_and}, {"BitwiseAnd", Kind::bit_and}, {"BitwiseOr", Kind::bit_or},
+      {"BitwiseXor", Kind::bit_xor}, {"Div", Kind::div},      {"Equal", Kind::equal},        {"Greater", Kind::greater},
+      {"GreaterOrEqual", Kind::greater_equal}, {"Less", Kind::less}, {"LessOrEqual", Kind::less_equal}, {"Mul", Kind::mul},
+      {"Or", Kind::logical_or},   {"PRelu", Kind::prelu},     {"Pow", Kind::pow},            {"Sub", Kind::sub},
+      {"Xor", Kind::logical_xor}};
+  if (node.op_type() == "BitShift")
+    return node.choice<Kind>("direction", "", {{"LEFT", Kind::shift_left}, {"RIGHT", Kind::shift_right}});
+  if (node.op_type() == "Mod") return node.flag("fmod", false) ? Kind::fmod : Kind::mod;
+  return kinds.at(node.op_type());
+}
+
+// Before opset 7 the second operand could be laid along the first from `axis` on.
+ValueId aligned_second(NodeReader& node, NodeBuilder& build) {
+  node.ignore({"consumed_inputs"});
+  const bool broadcast = node.flag("broadcast", false);
+  const auto axis = node.maybe_integer("axis");
+  if (!broadcast || !axis) return node.input(1);
+  const int rank = node.rank(0), second = node.rank(1);
+  const int first = normalized_axis(*axis, rank, node.op_type());
+  check(first + second <= rank, Code::parse, "axis {} leaves no room for an operand of rank {} in one of rank {}", *axis, second, rank);
+  std::vector<std::int64_t> trailing;
+  for (int i = second; i < rank - first; ++i) trailing.push_back(i);
+  if (trailing.empty()) return node.input(1);
+  return build.add(Unsqueeze{.axes = trailing}, {node.input(1)});
+}
+
+}  // namespace
+
+Values import_binary(NodeReader& node, NodeBuilder& build) {
+  node.inputs(2, 2);
+  const Kind kind = kind_of(node);
+  const ValueId second = node.opset() < 7 ? aligned_second(node, build) : node.input(1);
+  return {build.add(Binary{kind}, {node.input(0), second})};
+}
+
+// Sum, Mean, Min and Max of any number of inputs.
+Values import_variadic(NodeReader& node, NodeBuilder& build) {
+  check(node.input_count() > 0, Code::parse, "at least one input is needed");
+  if (node.opset() < 8) node.ignore({"consumed_inputs"});
+  const std::string& name = node.op_type();
+  const Kind kind = name == "Min" ? Kind::min : name == "Max" ? Kind::max : Kind::add;
+  node.inputs(node.input_count(), node.input_count());
+  ValueId out = node.input(0);
+  for (std::size_t i = 1; i < node.input_count(); ++i) out = build.add(Binary{kind}, {out, node.input(i)});
+  if (name == "Mean")
+    out = build.add(Binary{Kind::div}, {out, build.scalar(node.type(0).type, static_cast<double>(node.input_count()))});
+  return {out};
+}
+
+Values import_clip(NodeReader& node, NodeBuilder& build) {
+  if (node.opset() >= 11) return {build.add(Clip{}, node.inputs(1, 3))};
+  node.ignore({"consumed_inputs"});
+  node.inputs(1, 1);
+  const auto low = node.maybe_real("min"), high = node.maybe_real("max");
+  const auto bound = [&](const std::optional<float>& value) {
+    return value ? build.scalar(node.type(0).type, static_cast<double>(*value)) : kNoValue;
+  };
+  return {build.add(Clip{}, {node.input(0), bound(low), bound(high)})};
+}
+
+Values import_cast(NodeReader& node, NodeBuilder& build) {
+  node.ignore({"round_mode"});  // for 8-bit scales only
+  return {build.add(Cast{.to = checked_element_type(node.integer("to"), "the wanted type"), .saturate = node.flag("saturate", true)},
+                    node.inputs(1, 1))};
+}
+
+Values import_cast_like(NodeReader& node, NodeBuilder& build) {
+  node.ignore({"round_mode"});
+  node.inputs(2, 2);
+  return {build.add(Cast{.to = node.type(1).type, .saturate = node.flag("saturate", true)}, {node.input(0)})};
+}
+
+Values import_where(NodeReader& node, NodeBuilder& build) { return {build.add(Where{}, node.inputs(3, 3))}; }
+
+}  // namespace tessera::onnx

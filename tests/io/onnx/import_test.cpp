@@ -1,0 +1,233 @@
+#include "tessera/io/onnx/import.h"
+
+#include "model_builder.h"
+
+#include "tessera/graph/evaluate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tessera::onnx {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+Array floats(Shape shape, std::vector<float> values) { return Array::of<float>(std::move(shape), values); }
+
+std::string refusal(const ModelBuilder& model, const ImportOptions& options = {}) {
+  try {
+    import_onnx_bytes(model.bytes(), {}, options);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::vector<float> run(const ModelBuilder& model, const std::vector<Array>& inputs) {
+  const Graph graph = import_onnx_bytes(model.bytes());
+  const std::vector<Array> outputs = evaluate(graph, inputs);
+  return {outputs.at(0).as<float>().begin(), outputs.at(0).as<float>().end()};
+}
+
+TEST(Import, KeepsNamesAndInfersTypes) {
+  ModelBuilder model;
+  model.input("x", {2, 3});
+  model.output("y");
+  model.floats("w", {3}, {1, 2, 3});
+  model.node("Add", {"x", "w"}, {"sum"});
+  model.node("Relu", {"sum"}, {"y"});
+  const Graph graph = import_onnx_bytes(model.bytes());
+  EXPECT_EQ(graph.nodes.size(), 2u);
+  EXPECT_EQ(graph.input_position("x"), 0u);
+  EXPECT_EQ(graph.output_position("y"), 0u);
+  EXPECT_EQ(graph.value(graph.outputs[0]).type.to_string(), "float32[2, 3]");
+  EXPECT_THAT(run(model, {floats({2, 3}, {-9, 0, 0, 1, -1, -4})}), ElementsAre(0, 2, 3, 2, 1, 0));
+}
+
+TEST(Import, SortsNodesThatAreOutOfOrder) {
+  ModelBuilder model;
+  model.input("x", {1});
+  model.output("y");
+  model.node("Neg", {"b"}, {"y"});
+  model.node("Exp", {"a"}, {"b"});
+  model.node("Abs", {"x"}, {"a"});
+  EXPECT_THAT(run(model, {floats({1}, {0})}), ElementsAre(-1));
+}
+
+TEST(Import, ListsAllProblemsAtOnce) {
+  ModelBuilder model;
+  model.input("x", {2, 3});
+  model.output("y");
+  model.node("Frobnicate", {"x"}, {"a"});
+  model.node("Relu", {"a"}, {"b"});  // follows from the first: no problem of its own
+  ModelBuilder::integer(model.node("Relu", {"x"}, {"c"}), "mystery", 1);
+  ModelBuilder::real(model.node("Softmax", {"x"}, {"d"}), "axis", 1.0f);
+  model.node("Add", {"b", "nowhere"}, {"y"});
+  ImportReport report = check_onnx_bytes(model.bytes());
+  ASSERT_THAT(report.problems, SizeIs(4));
+  EXPECT_EQ(report.problems[0].op_type, "Frobnicate");
+  EXPECT_EQ(report.problems[0].opset, 17);
+  EXPECT_EQ(report.problems[0].code, Code::unsupported);
+  EXPECT_EQ(report.problems[1].attribute, "mystery");
+  EXPECT_THAT(report.problems[2].reason, HasSubstr("'axis' must be an integer"));
+  EXPECT_THAT(report.problems[3].reason, HasSubstr("'nowhere' is made by nothing"));
+  EXPECT_THAT(refusal(model), AllOf(HasSubstr("4 problems"), HasSubstr("Frobnicate"), HasSubstr("nowhere")));
+}
+
+TEST(Import, OldFormsBecomeTheCurrentOnes) {
+  ModelBuilder model(6);
+  model.input("x", {2, 2});
+  model.output("y");
+  model.floats("b", {2}, {10, 20});
+  pb::NodeProto& add = model.node("Add", {"x", "b"}, {"s"});
+  ModelBuilder::integer(add, "broadcast", 1);
+  ModelBuilder::integer(add, "axis", 0);
+  pb::NodeProto& clip = model.node("Clip", {"s"}, {"y"});
+  ModelBuilder::real(clip, "max", 21);
+  EXPECT_THAT(run(model, {floats({2, 2}, {1, 2, 3, 4})}), ElementsAre(11, 12, 21, 21));
+}
+
+TEST(Import, NamedExtentsAndShapesAreFilledIn) {
+  ModelBuilder model;
+  model.input("x", {-1, 3});
+  model.output("y");
+  model.node("Relu", {"x"}, {"y"});
+  const auto type = [&](const ImportOptions& options) {
+    const Graph graph = import_onnx_bytes(model.bytes(), {}, options);
+    return graph.value(graph.outputs[0]).type.to_string();
+  };
+  EXPECT_EQ(type({}), "float32[?, 3]");
+  EXPECT_EQ(type({.shapes = {}, .dimensions = {{"N", 4}}}), "float32[4, 3]");
+  EXPECT_EQ(type({.shapes = {{"x", {5, 3}}}, .dimensions = {}}), "float32[5, 3]");
+  EXPECT_THAT(refusal(model, {.shapes = {{"x", {5, 4}}}, .dimensions = {}}), HasSubstr("does not fit"));
+  EXPECT_THAT(refusal(model, {.shapes = {{"z", {5}}}, .dimensions = {}}), HasSubstr("no input 'z'"));
+}
+
+TEST(Import, CapturedValuesBecomeInputsOfTheBody) {
+  ModelBuilder model;
+  model.input("x", {2});
+  model.input("c", {}, pb::TensorProto::BOOL);
+  model.output("y");
+  model.floats("w", {2}, {1, 1});
+  model.node("Neg", {"x"}, {"n"});
+  pb::NodeProto& node = model.node("If", {"c"}, {"y"});
+  pb::GraphProto& yes = ModelBuilder::subgraph(node, "then_branch");
+  ModelBuilder::node(yes, "Add", {"x", "w"}, {"t"});
+  ModelBuilder::describe(*yes.add_output(), "t", {2});
+  pb::GraphProto& no = ModelBuilder::subgraph(node, "else_branch");
+  ModelBuilder::describe(*no.add_output(), "n", {2});
+  EXPECT_THAT(run(model, {floats({2}, {1, 2}), Array::scalar<bool>(true)}), ElementsAre(2, 3));
+  EXPECT_THAT(run(model, {floats({2}, {1, 2}), Array::scalar<bool>(false)}), ElementsAre(-1, -2));
+}
+
+TEST(Import, FunctionsOfTheModelAreWrittenOut) {
+  ModelBuilder model;
+  model.input("x", {2});
+  model.output("y");
+  model.model.add_opset_import()->set_domain("mine");
+  pb::FunctionProto& function = *model.model.add_functions();
+  function.set_domain("mine");
+  function.set_name("LeakyTwice");
+  function.add_input("a");
+  function.add_output("b");
+  function.add_attribute("slope");
+  function.add_opset_import()->set_version(17);
+  for (const auto& [from, to] : {std::pair("a", "m"), std::pair("m", "b")}) {
+    pb::NodeProto& node = *function.add_node();
+    node.set_op_type("LeakyRelu");
+    node.add_input(from);
+    node.add_output(to);
+    pb::AttributeProto& alpha = ModelBuilder::attribute(node, "alpha", pb::AttributeProto::FLOAT);
+    alpha.set_ref_attr_name("slope");
+  }
+  pb::NodeProto& call = model.node("LeakyTwice", {"x"}, {"y"});
+  call.set_domain("mine");
+  ModelBuilder::real(call, "slope", 0.5f);
+  EXPECT_THAT(run(model, {floats({2}, {-8, 8})}), ElementsAre(-2, 8));
+
+  function.mutable_node(0)->set_op_type("LeakyTwice");  // calls itself
+  function.mutable_node(0)->set_domain("mine");
+  EXPECT_THAT(refusal(model), HasSubstr("nested more than 64 deep"));
+}
+
+TEST(Import, CirclesDuplicatesAndMissingOutputsAreRefused) {
+  ModelBuilder circle;
+  circle.input("x", {1});
+  circle.output("b");
+  circle.node("Add", {"x", "b"}, {"a"});
+  circle.node("Relu", {"a"}, {"b"});
+  EXPECT_THAT(refusal(circle), HasSubstr("circle"));
+
+  ModelBuilder twice;
+  twice.input("x", {1});
+  twice.output("y");
+  twice.node("Relu", {"x"}, {"y"});
+  twice.node("Neg", {"x"}, {"y"});
+  EXPECT_THAT(refusal(twice), HasSubstr("'y' is made more than once"));
+
+  ModelBuilder nothing;
+  nothing.input("x", {1});
+  nothing.output("y");
+  EXPECT_THAT(refusal(nothing), HasSubstr("made by nothing"));
+}
+
+TEST(Import, HostileExtentsAreRefused) {
+  for (const std::int64_t extent : {std::int64_t{-7}, std::int64_t{1} << 62}) {
+    ModelBuilder model;
+    model.input("x", {extent, 4});
+    model.output("y");
+    model.node("Relu", {"x"}, {"y"});
+    EXPECT_NE(refusal(model), "") << extent;
+  }
+}
+
+TEST(Import, DeepNestingIsRefused) {
+  ModelBuilder model;
+  model.input("x", {1});
+  model.input("c", {}, pb::TensorProto::BOOL);
+  model.output("y");
+  pb::NodeProto* node = &model.node("If", {"c"}, {"y"});
+  for (int depth = 0; depth < 70; ++depth) {
+    pb::GraphProto& no = ModelBuilder::subgraph(*node, "else_branch");
+    ModelBuilder::describe(*no.add_output(), "x", {1});
+    pb::GraphProto& yes = ModelBuilder::subgraph(*node, "then_branch");
+    ModelBuilder::describe(*yes.add_output(), "y", {1});
+    node = &ModelBuilder::node(yes, depth == 69 ? "Relu" : "If", {depth == 69 ? "x" : "c"}, {"y"});
+  }
+  EXPECT_NE(refusal(model), "");
+}
+
+TEST(Import, TruncatedModelsAreRefused) {
+  ModelBuilder model;
+  model.input("x", {2});
+  model.output("y");
+  model.floats("w", {2}, {1, 2});
+  model.node("Add", {"x", "w"}, {"y"});
+  const std::vector<std::byte> bytes = model.bytes();
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    const ImportReport report = check_onnx_bytes(std::span(bytes).first(size));
+    // Cut between two fields, what is left is a model; it then lacks its opset.
+    EXPECT_FALSE(report.problems.empty()) << size;
+  }
+}
+
+TEST(Import, TellsWhichOpsetsAndOperatorsAModelUses) {
+  ModelBuilder model(99);
+  model.input("x", {1});
+  model.output("y");
+  model.node("Relu", {"x"}, {"a"});
+  model.node("Relu", {"a"}, {"y"});
+  const ImportReport report = check_onnx_bytes(model.bytes());
+  EXPECT_THAT(report.problems, IsEmpty());
+  ASSERT_THAT(report.operators, SizeIs(1));
+  EXPECT_EQ(report.operators[0].count, 2);
+  ASSERT_THAT(report.notes, SizeIs(1));
+  EXPECT_THAT(report.notes[0], HasSubstr("opset 99"));
+}
+
+}  // namespace
+}  // namespace tessera::onnx
