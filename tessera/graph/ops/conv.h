@@ -16,7 +16,7 @@ namespace tessera {
 struct Conv {
   static constexpr std::string_view kName = "Conv";
 
-  Window window;
+  Window window = {};
   std::int64_t groups = 1;
 
   bool operator==(const Conv&) const = default;

@@ -16,10 +16,10 @@ namespace tessera {
 struct ConvTranspose {
   static constexpr std::string_view kName = "ConvTranspose";
 
-  Window window;
+  Window window = {};
   std::int64_t groups = 1;
-  std::vector<std::int64_t> output_padding;  // empty: all 0
-  std::vector<std::int64_t> output_shape;    // spatial; empty: follows from the rest
+  std::vector<std::int64_t> output_padding = {};  // empty: all 0
+  std::vector<std::int64_t> output_shape = {};    // spatial; empty: follows from the rest
 
   bool operator==(const ConvTranspose&) const = default;
 };

@@ -16,7 +16,7 @@ namespace tessera {
 struct MaxPool {
   static constexpr std::string_view kName = "MaxPool";
 
-  Window window;
+  Window window = {};
   bool ceil_mode = false;
   bool column_major_indices = false;  // storage_order of the indices
   bool with_indices = false;          // a second output: positions in the flattened input
@@ -31,7 +31,7 @@ TSR_API std::vector<Array> reference(const MaxPool& op, const Arrays& inputs);
 struct AveragePool {
   static constexpr std::string_view kName = "AveragePool";
 
-  Window window;
+  Window window = {};
   bool ceil_mode = false;
   bool count_include_pad = false;
 
@@ -45,7 +45,7 @@ TSR_API std::vector<Array> reference(const AveragePool& op, const Arrays& inputs
 struct LpPool {
   static constexpr std::string_view kName = "LpPool";
 
-  Window window;
+  Window window = {};
   bool ceil_mode = false;
   std::int64_t p = 2;
 

@@ -21,8 +21,8 @@ struct QuantizeLinear {
   std::int64_t axis = 1;
   std::int64_t block = 0;
   bool saturate = true;
-  std::optional<ElementType> type;       // without a zero point
-  std::optional<ElementType> precision;  // of the division; without: that of the scale
+  std::optional<ElementType> type = {};       // without a zero point
+  std::optional<ElementType> precision = {};  // of the division; without: that of the scale
 
   bool operator==(const QuantizeLinear&) const = default;
 };
@@ -36,7 +36,7 @@ struct DequantizeLinear {
 
   std::int64_t axis = 1;
   std::int64_t block = 0;
-  std::optional<ElementType> type;
+  std::optional<ElementType> type = {};
 
   bool operator==(const DequantizeLinear&) const = default;
 };
@@ -60,7 +60,7 @@ TSR_API std::vector<Array> reference(const DynamicQuantizeLinear& op, const Arra
 struct QLinearConv {
   static constexpr std::string_view kName = "QLinearConv";
 
-  Window window;
+  Window window = {};
   std::int64_t groups = 1;
 
   bool operator==(const QLinearConv&) const = default;
@@ -85,7 +85,7 @@ TSR_API std::vector<Array> reference(const QLinearMatMul& op, const Arrays& inpu
 struct ConvInteger {
   static constexpr std::string_view kName = "ConvInteger";
 
-  Window window;
+  Window window = {};
   std::int64_t groups = 1;
 
   bool operator==(const ConvInteger&) const = default;

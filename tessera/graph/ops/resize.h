@@ -27,7 +27,7 @@ struct Resize {
   bool exclude_outside = false;
   bool antialias = false;
   float extrapolation_value = 0;
-  std::vector<std::int64_t> axes;  // that roi, scales and sizes speak of; empty: all
+  std::vector<std::int64_t> axes = {};  // that roi, scales and sizes speak of; empty: all
 
   bool operator==(const Resize&) const = default;
 };

@@ -15,9 +15,9 @@ namespace tessera {
 enum class AutoPad : std::uint8_t { none, same_upper, same_lower, valid };
 
 struct Window {
-  std::vector<std::int64_t> kernel;              // empty: taken from the weights
-  std::vector<std::int64_t> strides, dilations;  // one per spatial dimension; empty: all 1
-  std::vector<std::int64_t> pads;                // all begins, then all ends; empty: all 0
+  std::vector<std::int64_t> kernel = {};                   // empty: taken from the weights
+  std::vector<std::int64_t> strides = {}, dilations = {};  // one per spatial dimension; empty: all 1
+  std::vector<std::int64_t> pads = {};                     // all begins, then all ends; empty: all 0
   AutoPad auto_pad = AutoPad::none;
 
   bool operator==(const Window&) const = default;
