@@ -26,11 +26,14 @@ TEST(Binary, BroadcastsBothWays) {
 }
 
 TEST(Binary, DividesIntegersTowardsZeroAndWraps) {
-  expect_values<std::int32_t>(binary(Kind::div, vector_of<std::int32_t>({-7, 7, std::numeric_limits<std::int32_t>::lowest()}),
-                                     vector_of<std::int32_t>({2, -2, -1})),
-                              {3}, {-3, -3, std::numeric_limits<std::int32_t>::lowest()});
-  expect_values<std::uint8_t>(binary(Kind::add, vector_of<std::uint8_t>({200}), vector_of<std::uint8_t>({100})), {1}, {44});
-  expect_values<std::uint16_t>(binary(Kind::mul, vector_of<std::uint16_t>({65535}), vector_of<std::uint16_t>({65535})), {1}, {1});
+  expect_values<std::int32_t>(
+      binary(Kind::div, vector_of<std::int32_t>({-7, 7, std::numeric_limits<std::int32_t>::lowest()}),
+             vector_of<std::int32_t>({2, -2, -1})),
+      {3}, {-3, -3, std::numeric_limits<std::int32_t>::lowest()});
+  expect_values<std::uint8_t>(binary(Kind::add, vector_of<std::uint8_t>({200}), vector_of<std::uint8_t>({100})), {1},
+                              {44});
+  expect_values<std::uint16_t>(binary(Kind::mul, vector_of<std::uint16_t>({65535}), vector_of<std::uint16_t>({65535})),
+                               {1}, {1});
   EXPECT_THROW(binary(Kind::div, vector_of<std::int64_t>({1}), vector_of<std::int64_t>({0})), Error);
   EXPECT_THROW(binary(Kind::mod, vector_of<std::int64_t>({1}), vector_of<std::int64_t>({0})), Error);
 }
@@ -43,12 +46,16 @@ TEST(Binary, GivesModTheSignOfTheDivisorAndFmodThatOfTheDividend) {
 }
 
 TEST(Binary, RaisesToPowersOfOtherTypes) {
-  expect_values<float>(binary(Kind::pow, floats({3}, {1, 2, 3}), vector_of<std::int64_t>({4, 5, 6})), {3}, {1, 32, 729});
-  expect_values<std::int64_t>(binary(Kind::pow, vector_of<std::int64_t>({1, 2, 3}), floats({3}, {4, 0.5f, 6})), {3}, {1, 1, 729});
-  expect_values<std::int32_t>(binary(Kind::pow, vector_of<std::int32_t>({2, -1, 2}), vector_of<std::int32_t>({-1, -3, 31})), {3},
-                              {0, -1, std::numeric_limits<std::int32_t>::lowest()});
+  expect_values<float>(binary(Kind::pow, floats({3}, {1, 2, 3}), vector_of<std::int64_t>({4, 5, 6})), {3},
+                       {1, 32, 729});
+  expect_values<std::int64_t>(binary(Kind::pow, vector_of<std::int64_t>({1, 2, 3}), floats({3}, {4, 0.5f, 6})), {3},
+                              {1, 1, 729});
+  expect_values<std::int32_t>(
+      binary(Kind::pow, vector_of<std::int32_t>({2, -1, 2}), vector_of<std::int32_t>({-1, -3, 31})), {3},
+      {0, -1, std::numeric_limits<std::int32_t>::lowest()});
   // Exact beyond what double holds.
-  expect_values<std::int64_t>(binary(Kind::pow, vector_of<std::int64_t>({3}), vector_of<std::uint8_t>({39})), {1}, {4052555153018976267});
+  expect_values<std::int64_t>(binary(Kind::pow, vector_of<std::int64_t>({3}), vector_of<std::uint8_t>({39})), {1},
+                              {4052555153018976267});
 }
 
 TEST(Binary, PassesNanThroughMinAndMax) {
@@ -65,8 +72,10 @@ TEST(Binary, ComparesToBool) {
   EXPECT_EQ(binary(Kind::greater, a, b).to_double(), (std::vector<double>{0, 0, 0}));
   EXPECT_EQ(binary(Kind::greater_equal, a, b).type(), ElementType::boolean);
   // Neighbours that are one number in double.
-  EXPECT_EQ(binary(Kind::equal, vector_of<std::int64_t>({9007199254740993}), vector_of<std::int64_t>({9007199254740992})).to_double(),
-            std::vector<double>{0});
+  EXPECT_EQ(
+      binary(Kind::equal, vector_of<std::int64_t>({9007199254740993}), vector_of<std::int64_t>({9007199254740992}))
+          .to_double(),
+      std::vector<double>{0});
 }
 
 TEST(Binary, CombinesBoolsAndBits) {
@@ -87,9 +96,12 @@ TEST(Binary, ShiftsZerosInHoweverFar) {
 }
 
 TEST(Binary, RepeatsPreluSlopesButNotItsInput) {
-  expect_values<float>(binary(Kind::prelu, floats({2, 2}, {-1, 2, -3, -4}), floats({2}, {10, 100})), {2, 2}, {-10, 2, -30, -400});
-  EXPECT_NE(refusal_of(Binary{Kind::prelu}, {{ElementType::float32, Shape{2}}, {ElementType::float32, Shape{2, 2}}}), "");
-  EXPECT_NE(refusal_of(Binary{Kind::prelu}, {{ElementType::float32, Shape{1, 2}}, {ElementType::float32, Shape{2, 2}}}), "");
+  expect_values<float>(binary(Kind::prelu, floats({2, 2}, {-1, 2, -3, -4}), floats({2}, {10, 100})), {2, 2},
+                       {-10, 2, -30, -400});
+  EXPECT_NE(refusal_of(Binary{Kind::prelu}, {{ElementType::float32, Shape{2}}, {ElementType::float32, Shape{2, 2}}}),
+            "");
+  EXPECT_NE(refusal_of(Binary{Kind::prelu}, {{ElementType::float32, Shape{1, 2}}, {ElementType::float32, Shape{2, 2}}}),
+            "");
 }
 
 TEST(Binary, RefusesWhatDoesNotFit) {
@@ -101,13 +113,16 @@ TEST(Binary, RefusesWhatDoesNotFit) {
   EXPECT_NE(refusal_of(Binary{Kind::logical_or}, {type(ElementType::int8), type(ElementType::int8)}), "");
   EXPECT_NE(refusal_of(Binary{Kind::add}, {{ElementType::float32, Shape{2}}, {ElementType::float32, Shape{3}}}), "");
   const std::int64_t huge = std::int64_t{1} << 40;
-  EXPECT_NE(refusal_of(Binary{Kind::add}, {{ElementType::float32, Shape{huge, 1}}, {ElementType::float32, Shape{1, huge}}}), "");
+  EXPECT_NE(
+      refusal_of(Binary{Kind::add}, {{ElementType::float32, Shape{huge, 1}}, {ElementType::float32, Shape{1, huge}}}),
+      "");
 }
 
 TEST(Binary, LeavesUnknownExtentsUnknown) {
   const TensorType x(ElementType::float32, std::vector<std::int64_t>{-1, 3, -1});
   const TensorType y(ElementType::float32, Shape{1, 5});
-  EXPECT_EQ(inferred_from(Binary{Kind::add}, {x, {ElementType::float32, Shape{4, 1, 5}}})[0].to_string(), "float32[4, 3, 5]");
+  EXPECT_EQ(inferred_from(Binary{Kind::add}, {x, {ElementType::float32, Shape{4, 1, 5}}})[0].to_string(),
+            "float32[4, 3, 5]");
   EXPECT_EQ(inferred_from(Binary{Kind::less}, {x, y})[0].to_string(), "bool[?, 3, 5]");
   EXPECT_EQ(inferred_from(Binary{Kind::add}, {x, {ElementType::float32, std::nullopt}})[0].dims, std::nullopt);
 }

@@ -26,7 +26,8 @@ TEST(Cast, KeepsTheLowBitsOfIntegers) {
 }
 
 TEST(Cast, TakesEverythingButZeroAsTrue) {
-  EXPECT_EQ(cast(floats({4}, {0, -0.0f, 0.25f, kNan}), ElementType::boolean).to_double(), (std::vector<double>{0, 0, 1, 1}));
+  EXPECT_EQ(cast(floats({4}, {0, -0.0f, 0.25f, kNan}), ElementType::boolean).to_double(),
+            (std::vector<double>{0, 0, 1, 1}));
   EXPECT_EQ(cast(array_of<std::int32_t>({2}, {0, 256}), ElementType::boolean).to_double(), (std::vector<double>{0, 1}));
   expect_values<float>(cast(array_of<bool>({2}, {true, false}), ElementType::float32), {2}, {1, 0});
 }
@@ -39,8 +40,9 @@ TEST(Cast, RoundsOnce) {
   const Array z = cast(array_of<double>({1}, {1.00390625 + 1e-12}), ElementType::bfloat16);
   EXPECT_EQ(z.as<BFloat16>()[0].bits, 0x3F81);
   // A hair above the middle of two float32, which double cannot hold: by way of double the tie would go down, to even.
-  expect_values<float>(cast(array_of<std::int64_t>({1}, {(std::int64_t{1} << 60) + (std::int64_t{1} << 36) + 1}), ElementType::float32), {1},
-                       {1152921642045800448.0f});
+  expect_values<float>(
+      cast(array_of<std::int64_t>({1}, {(std::int64_t{1} << 60) + (std::int64_t{1} << 36) + 1}), ElementType::float32),
+      {1}, {1152921642045800448.0f});
 }
 
 TEST(Cast, LeavesTheSameTypeAlone) {

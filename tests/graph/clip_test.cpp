@@ -20,7 +20,8 @@ TEST(Clip, TakesEitherBoundOrNone) {
 }
 
 TEST(Clip, GivesTheUpperBoundWhereTheLowerIsAboveIt) {
-  expect_values<std::int8_t>(first_of(Clip{}, {array_of<std::int8_t>({3}, {-5, 3, 5}), array_of<std::int8_t>({}, {4}), array_of<std::int8_t>({}, {1})}),
+  expect_values<std::int8_t>(first_of(Clip{}, {array_of<std::int8_t>({3}, {-5, 3, 5}), array_of<std::int8_t>({}, {4}),
+                                               array_of<std::int8_t>({}, {1})}),
                              {3}, {1, 1, 1});
 }
 
@@ -32,7 +33,8 @@ TEST(Clip, RefusesBoundsThatAreNoScalars) {
 
 TEST(Where, BroadcastsAllThree) {
   const Array condition = array_of<bool>({2, 1}, {true, false});
-  const Array y = first_of(Where{}, {condition, array_of<std::int64_t>({}, {7}), array_of<std::int64_t>({3}, {1, 2, 3})});
+  const Array y =
+      first_of(Where{}, {condition, array_of<std::int64_t>({}, {7}), array_of<std::int64_t>({3}, {1, 2, 3})});
   expect_values<std::int64_t>(y, {2, 3}, {7, 7, 7, 1, 2, 3});
 }
 

@@ -5,7 +5,9 @@
 namespace tessera {
 namespace {
 
-Array einsum(const std::string& equation, const std::vector<std::optional<Array>>& inputs) { return first_of(Einsum{equation}, inputs); }
+Array einsum(const std::string& equation, const std::vector<std::optional<Array>>& inputs) {
+  return first_of(Einsum{equation}, inputs);
+}
 
 std::string refusal(const std::string& equation, const std::vector<Shape>& shapes) {
   std::vector<TensorType> types;
@@ -59,8 +61,9 @@ TEST(Einsum, OrdersImplicitOutputsWithCapitalsFirst) {
 }
 
 TEST(Einsum, HandlesIntegersScalarsAndNothing) {
-  expect_values<std::int64_t>(einsum("i,i->", {array_of<std::int64_t>({1}, {9007199254740993}), array_of<std::int64_t>({1}, {1})}), {},
-                              {9007199254740993});
+  expect_values<std::int64_t>(
+      einsum("i,i->", {array_of<std::int64_t>({1}, {9007199254740993}), array_of<std::int64_t>({1}, {1})}), {},
+      {9007199254740993});
   expect_values<float>(einsum(",i->i", {floats({}, {2}), floats({2}, {1, 2})}), {2}, {2, 4});
   expect_values<float>(einsum("ij->i", {Array(ElementType::float32, {2, 0})}), {2}, {0, 0});
 }
@@ -84,8 +87,10 @@ TEST(Einsum, RefusesEquationsThatMakeNoSense) {
 TEST(Einsum, InfersWithUnknownExtents) {
   const TensorType x(ElementType::float32, std::vector<std::int64_t>{-1, 3}), w(ElementType::float32, Shape{3, 4});
   EXPECT_EQ(inferred_from(Einsum{"ij,jk->ik"}, {x, w})[0].to_string(), "float32[?, 4]");
-  EXPECT_EQ(inferred_from(Einsum{"ij,jk->ik"}, {{ElementType::float32, std::nullopt}, w})[0].to_string(), "float32[?, ?]");
-  EXPECT_EQ(inferred_from(Einsum{"...j,jk->...k"}, {{ElementType::float32, std::nullopt}, w})[0].to_string(), "float32[...]");
+  EXPECT_EQ(inferred_from(Einsum{"ij,jk->ik"}, {{ElementType::float32, std::nullopt}, w})[0].to_string(),
+            "float32[?, ?]");
+  EXPECT_EQ(inferred_from(Einsum{"...j,jk->...k"}, {{ElementType::float32, std::nullopt}, w})[0].to_string(),
+            "float32[...]");
 }
 
 }  // namespace

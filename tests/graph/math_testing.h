@@ -19,7 +19,8 @@ void expect_values(const Array& array, const Shape& shape, const std::vector<T>&
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if constexpr (is_floating_v<T>) {
       if (std::isnan(static_cast<float>(wanted[i]))) {
-        EXPECT_TRUE(std::isnan(static_cast<float>(found[i]))) << "element " << i << " is " << static_cast<float>(found[i]);
+        EXPECT_TRUE(std::isnan(static_cast<float>(found[i])))
+            << "element " << i << " is " << static_cast<float>(found[i]);
         continue;
       }
     }
@@ -27,7 +28,8 @@ void expect_values(const Array& array, const Shape& shape, const std::vector<T>&
   }
 }
 
-inline void expect_close(const Array& array, const Shape& shape, const std::vector<double>& wanted, double tolerance = 1e-6) {
+inline void expect_close(const Array& array, const Shape& shape, const std::vector<double>& wanted,
+                         double tolerance = 1e-6) {
   EXPECT_EQ(array.shape(), shape);
   const std::vector<double> found = array.to_double();
   ASSERT_EQ(found.size(), wanted.size());

@@ -19,10 +19,13 @@ TEST(MatMul, BroadcastsLeadingDimensions) {
 }
 
 TEST(MatMul, KeepsIntegersExactAndEmptySumsZero) {
-  expect_values<std::int64_t>(first_of(MatMul{}, {array_of<std::int64_t>({1, 2}, {9007199254740993, 1}), array_of<std::int64_t>({2, 1}, {1, 1})}),
+  expect_values<std::int64_t>(first_of(MatMul{}, {array_of<std::int64_t>({1, 2}, {9007199254740993, 1}),
+                                                  array_of<std::int64_t>({2, 1}, {1, 1})}),
                               {1, 1}, {9007199254740994});
-  expect_values<std::int8_t>(first_of(MatMul{}, {array_of<std::int8_t>({1, 1}, {100}), array_of<std::int8_t>({1, 1}, {2})}), {1, 1}, {-56});
-  expect_values<float>(first_of(MatMul{}, {Array(ElementType::float32, {2, 0}), Array(ElementType::float32, {0, 1})}), {2, 1}, {0, 0});
+  expect_values<std::int8_t>(
+      first_of(MatMul{}, {array_of<std::int8_t>({1, 1}, {100}), array_of<std::int8_t>({1, 1}, {2})}), {1, 1}, {-56});
+  expect_values<float>(first_of(MatMul{}, {Array(ElementType::float32, {2, 0}), Array(ElementType::float32, {0, 1})}),
+                       {2, 1}, {0, 0});
 }
 
 TEST(MatMul, RefusesWhatDoesNotMeet) {
@@ -30,8 +33,9 @@ TEST(MatMul, RefusesWhatDoesNotMeet) {
   EXPECT_NE(refusal_of(MatMul{}, {f({2, 3}), f({2, 3})}), "");
   EXPECT_NE(refusal_of(MatMul{}, {f({2, 2, 3}), f({3, 3, 1})}), "");
   EXPECT_NE(refusal_of(MatMul{}, {f({}), f({1})}), "");
-  EXPECT_EQ(inferred_from(MatMul{}, {{ElementType::float32, std::vector<std::int64_t>{-1, 4, -1}}, f({3, 5})})[0].to_string(),
-            "float32[?, 4, 5]");
+  EXPECT_EQ(
+      inferred_from(MatMul{}, {{ElementType::float32, std::vector<std::int64_t>{-1, 4, -1}}, f({3, 5})})[0].to_string(),
+      "float32[?, 4, 5]");
 }
 
 TEST(Gemm, TransposesAndAddsABroadcastMatrix) {
@@ -44,11 +48,13 @@ TEST(Gemm, TransposesAndAddsABroadcastMatrix) {
 }
 
 TEST(Gemm, TakesIntegersAndAnEmptyMiddle) {
-  expect_values<std::int32_t>(first_of(Gemm{.alpha = 0.5f}, {array_of<std::int32_t>({1, 1}, {3}), array_of<std::int32_t>({1, 1}, {3}),
-                                                             array_of<std::int32_t>({1}, {-10})}),
-                              {1, 1}, {-6});
-  expect_values<float>(first_of(Gemm{}, {Array(ElementType::float32, {1, 0}), Array(ElementType::float32, {0, 2}), floats({2}, {1, 2})}),
-                       {1, 2}, {1, 2});
+  expect_values<std::int32_t>(
+      first_of(Gemm{.alpha = 0.5f}, {array_of<std::int32_t>({1, 1}, {3}), array_of<std::int32_t>({1, 1}, {3}),
+                                     array_of<std::int32_t>({1}, {-10})}),
+      {1, 1}, {-6});
+  expect_values<float>(
+      first_of(Gemm{}, {Array(ElementType::float32, {1, 0}), Array(ElementType::float32, {0, 2}), floats({2}, {1, 2})}),
+      {1, 2}, {1, 2});
 }
 
 TEST(Gemm, RefusesWhatDoesNotMeet) {

@@ -18,7 +18,9 @@ template <class T>
 Array array_of(Shape shape, std::initializer_list<T> values) {
   return Array::of<T>(std::move(shape), std::span<const T>(values.begin(), values.size()));
 }
-inline Array floats(Shape shape, std::initializer_list<float> values) { return array_of<float>(std::move(shape), values); }
+inline Array floats(Shape shape, std::initializer_list<float> values) {
+  return array_of<float>(std::move(shape), values);
+}
 
 // The outputs of reference(); types inferred with and without the values of the inputs must hold of them.
 template <class X>
@@ -34,7 +36,8 @@ std::vector<Array> run(const X& op, const std::vector<std::optional<Array>>& inp
     known.constant = arrays.back();
     with_values.push_back(known);
   }
-  const std::vector<TensorType> exact = infer(op, Knowns(X::kName, with_values)), rough = infer(op, Knowns(X::kName, types_only));
+  const std::vector<TensorType> exact = infer(op, Knowns(X::kName, with_values)),
+                                rough = infer(op, Knowns(X::kName, types_only));
   std::vector<Array> outputs = reference(op, Arrays(X::kName, arrays));
   EXPECT_EQ(exact.size(), outputs.size());
   EXPECT_EQ(rough.size(), outputs.size());

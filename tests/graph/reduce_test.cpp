@@ -24,7 +24,8 @@ TEST(Reduce, TakesAxesFromTheAttributeOrTheInput) {
   expect_values<float>(reduce(Kind::sum, cube(), {1}), {2, 1, 3}, {5, 7, 9, 17, 19, 21});
   expect_values<float>(reduce(Kind::sum, cube(), {0, -1}, false), {2}, {30, 48});
   const Array axes = array_of<std::int64_t>({2}, {0, -1});
-  expect_values<float>(first_of(Reduce{.kind = Kind::sum, .axes = {}, .keep_dims = false}, {cube(), axes}), {2}, {30, 48});
+  expect_values<float>(first_of(Reduce{.kind = Kind::sum, .axes = {}, .keep_dims = false}, {cube(), axes}), {2},
+                       {30, 48});
   expect_values<float>(first_of(Reduce{.kind = Kind::sum, .axes = {}}, {cube(), axes}), {1, 2, 1}, {30, 48});
 }
 
@@ -32,9 +33,13 @@ TEST(Reduce, TakesNoAxesForAllOrForNone) {
   expect_values<float>(reduce(Kind::sum, cube(), {}, false), {}, {78});
   const Array none(ElementType::int64, Shape{0});
   expect_values<float>(first_of(Reduce{.kind = Kind::sum, .axes = {}}, {cube(), none}), {1, 1, 1}, {78});
-  expect_values<float>(first_of(Reduce{.kind = Kind::sum, .axes = {}, .no_axes_means_none = true}, {floats({2}, {-1, 2}), none}), {2}, {-1, 2});
+  expect_values<float>(
+      first_of(Reduce{.kind = Kind::sum, .axes = {}, .no_axes_means_none = true}, {floats({2}, {-1, 2}), none}), {2},
+      {-1, 2});
   // What is done to each element is done all the same.
-  expect_values<float>(first_of(Reduce{.kind = Kind::sum_square, .axes = {}, .no_axes_means_none = true}, {floats({2}, {-3, 2})}), {2}, {9, 4});
+  expect_values<float>(
+      first_of(Reduce{.kind = Kind::sum_square, .axes = {}, .no_axes_means_none = true}, {floats({2}, {-3, 2})}), {2},
+      {9, 4});
   expect_values<float>(reduce(Kind::sum, floats({}, {4})), {}, {4});
 }
 
@@ -48,7 +53,7 @@ TEST(Reduce, ComputesEveryKind) {
   expect_close(reduce(Kind::l2, x), {1, 1}, {5.477225575});
   expect_close(reduce(Kind::sum_square, x), {1, 1}, {30});
   expect_close(reduce(Kind::log_sum, x), {1, 1}, {1.791759469});
-  expect_close(reduce(Kind::log_sum_exp, x), {1, 1}, {4.350759128});
+  expect_close(reduce(Kind::log_sum_exp, x), {1, 1}, {4.350759163});
 }
 
 TEST(Reduce, GivesIdentitiesForNothing) {
@@ -74,7 +79,8 @@ TEST(Reduce, KeepsLogSumExpFromOverflowing) {
 }
 
 TEST(Reduce, HandlesIntegersExactly) {
-  expect_values<std::int64_t>(reduce(Kind::sum, array_of<std::int64_t>({2}, {9007199254740993, 1})), {1}, {9007199254740994});
+  expect_values<std::int64_t>(reduce(Kind::sum, array_of<std::int64_t>({2}, {9007199254740993, 1})), {1},
+                              {9007199254740994});
   expect_values<std::int32_t>(reduce(Kind::mean, array_of<std::int32_t>({2}, {-3, -4})), {1}, {-3});
   expect_values<std::int32_t>(reduce(Kind::l1, array_of<std::int32_t>({2}, {-3, 4})), {1}, {7});
   expect_values<std::int32_t>(reduce(Kind::l2, array_of<std::int32_t>({2}, {-3, 4})), {1}, {5});
@@ -98,7 +104,9 @@ TEST(Reduce, InfersWhatItCan) {
 
 TEST(Reduce, RefusesAxesOutsideAndTypesWithoutMeaning) {
   EXPECT_NE(refusal_of(Reduce{.axes = {3}}, {{ElementType::float32, Shape{2, 2}}}), "");
-  EXPECT_NE(refusal_of(Reduce{.axes = {std::numeric_limits<std::int64_t>::lowest()}}, {{ElementType::float32, Shape{2, 2}}}), "");
+  EXPECT_NE(
+      refusal_of(Reduce{.axes = {std::numeric_limits<std::int64_t>::lowest()}}, {{ElementType::float32, Shape{2, 2}}}),
+      "");
   EXPECT_NE(refusal_of(Reduce{}, {{ElementType::boolean, Shape{2}}}), "");
   EXPECT_NE(refusal_of(Reduce{}, {{ElementType::float32, Shape{2}}, {ElementType::float32, Shape{1}}}), "");
 }
@@ -106,7 +114,8 @@ TEST(Reduce, RefusesAxesOutsideAndTypesWithoutMeaning) {
 TEST(ArgReduce, ChoosesTheFirstOrTheLastOfEquals) {
   const Array x = floats({2, 3}, {2, 2, 1, 3, 10, 10});
   expect_values<std::int64_t>(first_of(ArgReduce{.axis = 1}, {x}), {2, 1}, {0, 1});
-  expect_values<std::int64_t>(first_of(ArgReduce{.axis = -1, .keep_dims = false, .last_index = true}, {x}), {2}, {1, 2});
+  expect_values<std::int64_t>(first_of(ArgReduce{.axis = -1, .keep_dims = false, .last_index = true}, {x}), {2},
+                              {1, 2});
   expect_values<std::int64_t>(first_of(ArgReduce{.min = true, .axis = 0, .keep_dims = false}, {x}), {3}, {0, 0, 0});
   expect_values<std::int64_t>(first_of(ArgReduce{.axis = 0}, {floats({3}, {1, kNan, 5})}), {1}, {1});
 }

@@ -26,12 +26,14 @@ TEST(Softmax, WorksAlongAnyAxis) {
 TEST(Softmax, TakesAllFromTheAxisOnAsOneRowIfFlattened) {
   expect_close(first_of(Softmax{.axis = 1, .flatten = true}, {floats({2, 2, 2}, {0, 0, 0, 0, 1, 1, 1, 1})}), {2, 2, 2},
                std::vector<double>(8, 0.25));
-  expect_close(first_of(Softmax{.axis = 0, .flatten = true}, {floats({2, 2}, {0, 0, 0, 0})}), {2, 2}, std::vector<double>(4, 0.25));
+  expect_close(first_of(Softmax{.axis = 0, .flatten = true}, {floats({2, 2}, {0, 0, 0, 0})}), {2, 2},
+               std::vector<double>(4, 0.25));
 }
 
 TEST(Softmax, GivesNanForNanAndForNothingButMinusInfinity) {
   constexpr float kInf = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
-  expect_values<float>(first_of(Softmax{}, {floats({3, 2}, {kNan, 1, -kInf, -kInf, -kInf, 0})}), {3, 2}, {kNan, kNan, kNan, kNan, 0, 1});
+  expect_values<float>(first_of(Softmax{}, {floats({3, 2}, {kNan, 1, -kInf, -kInf, -kInf, 0})}), {3, 2},
+                       {kNan, kNan, kNan, kNan, 0, 1});
 }
 
 TEST(Softmax, KeepsEmptyTensorsAndRefusesAxesOutside) {

@@ -11,10 +11,13 @@ using Kind = Unary::Kind;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-Array unary(Kind kind, const Array& x, float alpha = 0, float beta = 0) { return first_of(Unary{kind, alpha, beta}, {x}); }
+Array unary(Kind kind, const Array& x, float alpha = 0, float beta = 0) {
+  return first_of(Unary{kind, alpha, beta}, {x});
+}
 
 TEST(Unary, RoundsHalvesToEven) {
-  expect_values<float>(unary(Kind::round, floats({6}, {0.5f, 1.5f, 2.5f, -0.5f, -1.5f, 2.6f})), {6}, {0, 2, 2, -0.0f, -2, 3});
+  expect_values<float>(unary(Kind::round, floats({6}, {0.5f, 1.5f, 2.5f, -0.5f, -1.5f, 2.6f})), {6},
+                       {0, 2, 2, -0.0f, -2, 3});
 }
 
 TEST(Unary, TellsExactFromTanhGelu) {
@@ -48,8 +51,9 @@ TEST(Unary, StaysFiniteFarOut) {
 }
 
 TEST(Unary, PassesNanOn) {
-  for (const Kind kind : {Kind::relu, Kind::sign, Kind::hard_sigmoid, Kind::leaky_relu, Kind::elu, Kind::celu, Kind::shrink,
-                          Kind::thresholded_relu, Kind::softplus, Kind::abs, Kind::round, Kind::hard_swish})
+  for (const Kind kind :
+       {Kind::relu, Kind::sign, Kind::hard_sigmoid, Kind::leaky_relu, Kind::elu, Kind::celu, Kind::shrink,
+        Kind::thresholded_relu, Kind::softplus, Kind::abs, Kind::round, Kind::hard_swish})
     expect_values<float>(unary(kind, floats({1}, {kNan}), 1, 1), {1}, {kNan});
 }
 
