@@ -75,7 +75,8 @@ std::vector<Array> reference(const BatchNorm& op, const Arrays& inputs) {
         running_variance[c] = running_variance[c] * momentum + variance[c] * (1 - momentum);
       }
       const double factor = scale[c] / std::sqrt(variance[c] + static_cast<double>(op.epsilon));
-      for_channel(c, [&](std::size_t i) { ys[i] = internal::narrow<T>((internal::wide(xs[i]) - mean[c]) * factor + bias[c]); });
+      for_channel(
+          c, [&](std::size_t i) { ys[i] = internal::narrow<T>((internal::wide(xs[i]) - mean[c]) * factor + bias[c]); });
     }
   });
   std::vector<Array> out{std::move(y)};

@@ -16,13 +16,17 @@ using internal::wide;
 using Kind = Binary::Kind;
 
 bool is_comparison(Kind kind) {
-  return kind == Kind::equal || kind == Kind::less || kind == Kind::less_equal || kind == Kind::greater || kind == Kind::greater_equal;
+  return kind == Kind::equal || kind == Kind::less || kind == Kind::less_equal || kind == Kind::greater ||
+         kind == Kind::greater_equal;
 }
-bool is_logical(Kind kind) { return kind == Kind::logical_and || kind == Kind::logical_or || kind == Kind::logical_xor; }
+bool is_logical(Kind kind) {
+  return kind == Kind::logical_and || kind == Kind::logical_or || kind == Kind::logical_xor;
+}
 bool is_bitwise(Kind kind) { return kind == Kind::bit_and || kind == Kind::bit_or || kind == Kind::bit_xor; }
 bool is_shift(Kind kind) { return kind == Kind::shift_left || kind == Kind::shift_right; }
 bool is_unsigned(ElementType type) {
-  return type == ElementType::uint8 || type == ElementType::uint16 || type == ElementType::uint32 || type == ElementType::uint64;
+  return type == ElementType::uint8 || type == ElementType::uint16 || type == ElementType::uint32 ||
+         type == ElementType::uint64;
 }
 
 template <class A>
@@ -58,7 +62,8 @@ double evaluate(Kind kind, double a, double b) {
 template <class T>
 T divided(T a, T b) {
   check(b != 0, Code::invalid_argument, "Div: an integer is divided by zero");
-  if (std::is_signed_v<T> && b == static_cast<T>(-1)) return static_cast<T>(0 - static_cast<std::uint64_t>(a));  // lowest() wraps
+  if (std::is_signed_v<T> && b == static_cast<T>(-1))
+    return static_cast<T>(0 - static_cast<std::uint64_t>(a));  // lowest() wraps
   return static_cast<T>(a / b);
 }
 
@@ -123,10 +128,12 @@ void combine_all(const Array& a, const Array& b, Array& y, Combine&& combine) {
     return;
   }
   std::size_t at = 0;
-  internal::walk<2>(y.shape().dims(), {internal::broadcast_strides(a.shape(), y.shape()), internal::broadcast_strides(b.shape(), y.shape())},
-                    [&](const auto& offsets) {
-                      ys[at++] = combine(as[static_cast<std::size_t>(offsets[0])], bs[static_cast<std::size_t>(offsets[1])]);
-                    });
+  internal::walk<2>(
+      y.shape().dims(),
+      {internal::broadcast_strides(a.shape(), y.shape()), internal::broadcast_strides(b.shape(), y.shape())},
+      [&](const auto& offsets) {
+        ys[at++] = combine(as[static_cast<std::size_t>(offsets[0])], bs[static_cast<std::size_t>(offsets[1])]);
+      });
 }
 
 Array powers(const Array& a, const Array& b, const Shape& shape) {
@@ -153,7 +160,8 @@ std::vector<TensorType> infer(const Binary& op, const Knowns& inputs) {
     if (is_logical(op.kind)) {
       internal::expect_type(inputs, i, ElementType::boolean, inputs.op());
     } else if (is_comparison(op.kind)) {
-      if (!internal::is_computable(type)) fail(Code::unsupported, "{}: nothing is compared in {}", inputs.op(), name(type));
+      if (!internal::is_computable(type))
+        fail(Code::unsupported, "{}: nothing is compared in {}", inputs.op(), name(type));
     } else if (is_bitwise(op.kind) || op.kind == Kind::mod) {
       if (!internal::is_integer(type))
         fail(Code::unsupported, "{}: input {} is {}, an integer type is needed", inputs.op(), i, name(type));
@@ -184,8 +192,10 @@ std::vector<Array> reference(const Binary& op, const Arrays& inputs) {
     const Kind kind = op.kind;
     if (is_comparison(kind)) {
       combine_all<T, T, bool>(a, b, y, [kind](T p, T q) {
-        if constexpr (is_floating_v<T>) return compare(kind, wide(p), wide(q));
-        else return compare(kind, p, q);
+        if constexpr (is_floating_v<T>)
+          return compare(kind, wide(p), wide(q));
+        else
+          return compare(kind, p, q);
       });
     } else if constexpr (std::is_same_v<T, bool>) {
       combine_all<T, T, T>(a, b, y, [kind](bool p, bool q) { return logical(kind, p, q); });

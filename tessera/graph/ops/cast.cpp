@@ -28,8 +28,10 @@ std::vector<Array> reference(const Cast& op, const Arrays& inputs) {
       const auto ys = y.as<To>();
       for (std::size_t i = 0; i < xs.size(); ++i) {
         // Integers keep their low bits and go to float32 in one rounding, not by way of double.
-        if constexpr (std::is_integral_v<From> && (std::is_integral_v<To> || std::is_same_v<To, float>)) ys[i] = static_cast<To>(xs[i]);
-        else ys[i] = internal::narrow<To>(internal::wide(xs[i]));
+        if constexpr (std::is_integral_v<From> && (std::is_integral_v<To> || std::is_same_v<To, float>))
+          ys[i] = static_cast<To>(xs[i]);
+        else
+          ys[i] = internal::narrow<To>(internal::wide(xs[i]));
       }
     });
   });

@@ -10,17 +10,20 @@ namespace {
 void refuse_training(const Array* ratio, const Array* training, std::string_view op) {
   if (training == nullptr || training->count() == 0 || training->to_double()[0] == 0) return;
   const double share = ratio == nullptr || ratio->count() == 0 ? 0.5 : ratio->to_double()[0];
-  if (share != 0) fail(Code::unsupported, "{}: training mode drops {} of the elements at random; only inference is done here", op, share);
+  if (share != 0)
+    fail(Code::unsupported, "{}: training mode drops {} of the elements at random; only inference is done here", op,
+         share);
 }
 
 }  // namespace
 
 std::vector<TensorType> infer(const Dropout& op, const Knowns& inputs) {
   inputs.expect_count(1, 3);
-  check(op.outputs == 1 || op.outputs == 2, Code::invalid_argument, "{}: {} outputs are asked for, there are 1 or 2", inputs.op(),
-        op.outputs);
+  check(op.outputs == 1 || op.outputs == 2, Code::invalid_argument, "{}: {} outputs are asked for, there are 1 or 2",
+        inputs.op(), op.outputs);
   // A ratio that is an input but not a constant is judged when it is known.
-  if (!inputs.has(1) || inputs.constant(1) != nullptr) refuse_training(inputs.constant(1), inputs.constant(2), inputs.op());
+  if (!inputs.has(1) || inputs.constant(1) != nullptr)
+    refuse_training(inputs.constant(1), inputs.constant(2), inputs.op());
   std::vector<TensorType> out{inputs[0]};
   if (op.outputs == 2) out.emplace_back(ElementType::boolean, inputs[0].dims);
   return out;

@@ -12,8 +12,8 @@
 namespace tessera {
 namespace {
 
-// A letter, or a dimension under the dots counted from the last: kDots - 0, kDots - 1, ... Sorting labels puts the dots first,
-// in the order of their dimensions, and then the letters as the implicit output wants them.
+// A letter, or a dimension under the dots counted from the last: kDots - 0, kDots - 1, ... Sorting labels puts the dots
+// first, in the order of their dimensions, and then the letters as the implicit output wants them.
 using Label = int;
 using Labels = std::vector<Label>;
 constexpr Label kDots = -1;
@@ -34,7 +34,8 @@ Equation parse(const std::string& text, std::string_view op) {
     if (std::isalpha(static_cast<unsigned char>(c))) {
       term->push_back(c);
     } else if (text.compare(i, 3, "...") == 0) {
-      if (std::ranges::count(*term, kDotsHere) != 0) fail(Code::invalid_argument, "{}: a term of '{}' has two ellipses", op, text);
+      if (std::ranges::count(*term, kDotsHere) != 0)
+        fail(Code::invalid_argument, "{}: a term of '{}' has two ellipses", op, text);
       term->push_back(kDotsHere);
       i += 2;
     } else if (text.compare(i, 2, "->") == 0 && !equation.output) {
@@ -53,7 +54,8 @@ Equation parse(const std::string& text, std::string_view op) {
 Labels spelled_out(const Labels& term, std::size_t count) {
   Labels out;
   for (const Label label : term) {
-    if (label != kDotsHere) out.push_back(label);
+    if (label != kDotsHere)
+      out.push_back(label);
     else
       for (std::size_t i = count; i-- > 0;) out.push_back(kDots - static_cast<Label>(i));
   }
@@ -69,7 +71,8 @@ struct Resolved {
 Resolved resolve(const Einsum& op, const std::vector<std::vector<std::int64_t>>& shapes, std::string_view name) {
   const Equation equation = parse(op.equation, name);
   if (equation.terms.size() != shapes.size())
-    fail(Code::invalid_argument, "{}: '{}' has {} terms for {} inputs", name, op.equation, equation.terms.size(), shapes.size());
+    fail(Code::invalid_argument, "{}: '{}' has {} terms for {} inputs", name, op.equation, equation.terms.size(),
+         shapes.size());
   Resolved r;
   std::size_t most_dots = 0;
   std::map<Label, int> uses;
@@ -77,7 +80,8 @@ Resolved resolve(const Einsum& op, const std::vector<std::vector<std::int64_t>>&
     const bool dots = std::ranges::count(equation.terms[t], kDotsHere) != 0;
     const std::size_t letters = equation.terms[t].size() - (dots ? 1 : 0), rank = shapes[t].size();
     if (dots ? rank < letters : rank != letters)
-      fail(Code::invalid_argument, "{}: term {} of '{}' names {} dimensions, its input has {}", name, t, op.equation, letters, rank);
+      fail(Code::invalid_argument, "{}: term {} of '{}' names {} dimensions, its input has {}", name, t, op.equation,
+           letters, rank);
     most_dots = std::max(most_dots, rank - letters);
     r.terms.push_back(spelled_out(equation.terms[t], rank - letters));
     std::map<Label, std::int64_t> own;
@@ -89,11 +93,14 @@ Resolved resolve(const Einsum& op, const std::vector<std::vector<std::int64_t>>&
         fail(Code::invalid_argument, "{}: '{}' gives one label to extents {} and {}", name, op.equation, other, extent);
       };
       const auto [mine, first] = own.emplace(label, extent);
-      if (!first && mine->second != extent && mine->second != TensorType::kUnknown && extent != TensorType::kUnknown) clash(mine->second);
+      if (!first && mine->second != extent && mine->second != TensorType::kUnknown && extent != TensorType::kUnknown)
+        clash(mine->second);
       const auto [all, fresh] = r.extents.emplace(label, extent);
       if (fresh || all->second == extent || extent == 1) continue;
-      if (all->second == 1 || all->second == TensorType::kUnknown) all->second = extent;
-      else if (extent != TensorType::kUnknown) clash(all->second);
+      if (all->second == 1 || all->second == TensorType::kUnknown)
+        all->second = extent;
+      else if (extent != TensorType::kUnknown)
+        clash(all->second);
     }
   }
   if (equation.output) {
@@ -145,15 +152,16 @@ std::vector<std::int64_t> strides_along(const Factor<A>& factor, const Labels& o
 
 // Multiplies two factors and sums over every label that is not kept.
 template <class A>
-Factor<A> contract(const Factor<A>& a, const Factor<A>& b, const Labels& kept, const std::map<Label, std::int64_t>& extents) {
+Factor<A> contract(const Factor<A>& a, const Factor<A>& b, const Labels& kept,
+                   const std::map<Label, std::int64_t>& extents) {
   Labels order = kept;
   for (const Labels* labels : {&a.labels, &b.labels})
     for (const Label label : *labels)
       if (std::ranges::count(order, label) == 0) order.push_back(label);
   Factor<A> out{kept, extents_of(kept, extents), {}};
   out.values.assign(static_cast<std::size_t>(Shape(out.dims).volume()), A{0});
-  internal::walk<3>(extents_of(order, extents), {strides_along(a, order), strides_along(b, order), strides_along(out, order)},
-                    [&](const auto& at) {
+  internal::walk<3>(extents_of(order, extents),
+                    {strides_along(a, order), strides_along(b, order), strides_along(out, order)}, [&](const auto& at) {
                       out.values[static_cast<std::size_t>(at[2])] +=
                           a.values[static_cast<std::size_t>(at[0])] * b.values[static_cast<std::size_t>(at[1])];
                     });
@@ -175,7 +183,8 @@ Labels survivors(const std::vector<Factor<A>>& factors, std::size_t i, std::size
 }
 
 template <class A>
-Factor<A> contract_all(std::vector<Factor<A>> factors, const Labels& output, const std::map<Label, std::int64_t>& extents) {
+Factor<A> contract_all(std::vector<Factor<A>> factors, const Labels& output,
+                       const std::map<Label, std::int64_t>& extents) {
   // Two at a time, the pair with the smallest result first: a product of all at once would walk the whole index space.
   while (factors.size() > 2) {
     std::array<std::size_t, 2> best{0, 1};
@@ -189,7 +198,8 @@ Factor<A> contract_all(std::vector<Factor<A>> factors, const Labels& output, con
           best = {i, j};
         }
       }
-    Factor<A> product = contract(factors[best[0]], factors[best[1]], survivors(factors, best[0], best[1], output), extents);
+    Factor<A> product =
+        contract(factors[best[0]], factors[best[1]], survivors(factors, best[0], best[1], output), extents);
     factors[best[0]] = std::move(product);
     factors.erase(factors.begin() + static_cast<std::ptrdiff_t>(best[1]));
   }
@@ -207,8 +217,10 @@ std::vector<TensorType> infer(const Einsum& op, const Knowns& inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     inputs.expect_same_type(0, i);
     inputs.expect_rank(i, 0, Shape::kMaxRank);
-    if (inputs[i].dims) shapes.push_back(*inputs[i].dims);
-    else known = false;
+    if (inputs[i].dims)
+      shapes.push_back(*inputs[i].dims);
+    else
+      known = false;
   }
   if (known) {
     const Resolved r = resolve(op, shapes, inputs.op());
@@ -217,7 +229,8 @@ std::vector<TensorType> infer(const Einsum& op, const Knowns& inputs) {
   const Equation equation = parse(op.equation, inputs.op());
   const bool rank_known = equation.output && std::ranges::count(*equation.output, kDotsHere) == 0;
   if (!rank_known) return {TensorType(inputs[0].type, std::nullopt)};
-  return {internal::possible(TensorType(inputs[0].type, std::vector<std::int64_t>(equation.output->size(), TensorType::kUnknown)))};
+  return {internal::possible(
+      TensorType(inputs[0].type, std::vector<std::int64_t>(equation.output->size(), TensorType::kUnknown)))};
 }
 
 Work work(const Einsum& op, const Types& inputs, const Types& outputs) {

@@ -12,7 +12,9 @@ namespace {
 
 using Dims = std::vector<std::int64_t>;
 
-bool may_equal(std::int64_t a, std::int64_t b) { return a == b || a == TensorType::kUnknown || b == TensorType::kUnknown; }
+bool may_equal(std::int64_t a, std::int64_t b) {
+  return a == b || a == TensorType::kUnknown || b == TensorType::kUnknown;
+}
 
 // A vector on the left is a row, on the right a column.
 Dims as_matrix(Dims dims, bool left) {
@@ -35,7 +37,8 @@ Dims product_dims(const Dims& a, const Dims& b, std::string_view op) {
 
 // Matrix elements as row-major `rows` x `columns` of accumulators, so that each is converted once.
 template <class T>
-std::vector<internal::Accumulator<T>> matrix(std::span<const T> from, std::int64_t rows, std::int64_t columns, bool transposed) {
+std::vector<internal::Accumulator<T>> matrix(std::span<const T> from, std::int64_t rows, std::int64_t columns,
+                                             bool transposed) {
   std::vector<internal::Accumulator<T>> out(from.size());
   for (std::int64_t r = 0; r < rows; ++r)
     for (std::int64_t c = 0; c < columns; ++c)
@@ -73,7 +76,8 @@ std::vector<TensorType> infer(const MatMul&, const Knowns& inputs) {
   if (!a.dims || !b.dims) return {TensorType(a.type, std::nullopt)};
   const std::int64_t width = a.dims->back(), height = b.rank() == 1 ? b.dims->front() : (*b.dims)[b.dims->size() - 2];
   if (!may_equal(width, height))
-    fail(Code::invalid_argument, "{}: {} times {}: {} columns meet {} rows", inputs.op(), a.to_string(), b.to_string(), width, height);
+    fail(Code::invalid_argument, "{}: {} times {}: {} columns meet {} rows", inputs.op(), a.to_string(), b.to_string(),
+         width, height);
   return {internal::possible(TensorType(a.type, product_dims(*a.dims, *b.dims, inputs.op())))};
 }
 
@@ -97,7 +101,8 @@ std::vector<Array> reference(const MatMul&, const Arrays& inputs) {
     std::vector<A> product(static_cast<std::size_t>(m * n));
     auto to = y.as<T>().begin();
     internal::walk<2>(batch.dims(),
-                      {internal::broadcast_strides(leading(p).shape(), batch), internal::broadcast_strides(leading(q).shape(), batch)},
+                      {internal::broadcast_strides(leading(p).shape(), batch),
+                       internal::broadcast_strides(leading(q).shape(), batch)},
                       [&](const auto& at) {
                         std::ranges::fill(product, A{0});
                         multiply(as.data() + at[0] * m * k, bs.data() + at[1] * k * n, product.data(), m, k, n);
@@ -114,12 +119,15 @@ std::vector<TensorType> infer(const Gemm& op, const Knowns& inputs) {
   inputs.expect_rank(0, 2, 2);
   inputs.expect_rank(1, 2, 2);
   const TensorType &a = inputs[0], &b = inputs[1];
-  const auto extent = [](const TensorType& t, bool second) { return t.dims ? (*t.dims)[second ? 1 : 0] : TensorType::kUnknown; };
+  const auto extent = [](const TensorType& t, bool second) {
+    return t.dims ? (*t.dims)[second ? 1 : 0] : TensorType::kUnknown;
+  };
   const std::int64_t width = extent(a, !op.transpose_a), height = extent(b, op.transpose_b);
   if (!may_equal(width, height))
     fail(Code::invalid_argument, "{}: {}{} times {}{}: {} columns meet {} rows", inputs.op(), a.to_string(),
          op.transpose_a ? " transposed" : "", b.to_string(), op.transpose_b ? " transposed" : "", width, height);
-  const TensorType y = internal::possible(TensorType(a.type, Dims{extent(a, op.transpose_a), extent(b, !op.transpose_b)}));
+  const TensorType y =
+      internal::possible(TensorType(a.type, Dims{extent(a, op.transpose_a), extent(b, !op.transpose_b)}));
   if (inputs.has(2)) {
     inputs.expect_same_type(0, 2);
     internal::expect_broadcast_to(inputs, 2, y, inputs.op());
@@ -130,7 +138,8 @@ std::vector<TensorType> infer(const Gemm& op, const Knowns& inputs) {
 Work work(const Gemm& op, const Types& inputs, const Types& outputs) {
   Work work = streaming_work(inputs, outputs, inputs.size() > 2 ? 1 : 0);
   if (inputs[0].is_static() && outputs[0].is_static())
-    work.flops += 2.0 * static_cast<double>((*inputs[0].dims)[op.transpose_a ? 0 : 1]) * static_cast<double>(outputs[0].shape().volume());
+    work.flops += 2.0 * static_cast<double>((*inputs[0].dims)[op.transpose_a ? 0 : 1]) *
+                  static_cast<double>(outputs[0].shape().volume());
   return work;
 }
 
@@ -142,22 +151,25 @@ std::vector<Array> reference(const Gemm& op, const Arrays& inputs) {
   visit_element_type(a.type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using A = internal::Accumulator<T>;
-    const std::vector<A> as = matrix<T>(a.as<T>(), m, k, op.transpose_a), bs = matrix<T>(b.as<T>(), k, n, op.transpose_b);
+    const std::vector<A> as = matrix<T>(a.as<T>(), m, k, op.transpose_a),
+                         bs = matrix<T>(b.as<T>(), k, n, op.transpose_b);
     std::vector<A> product(static_cast<std::size_t>(m * n), A{0});
     multiply(as.data(), bs.data(), product.data(), m, k, n);
     // Whole factors keep integers exact; others go by way of double.
     const double alpha = op.alpha, beta = op.beta;
     const auto scaled = [](A v, double by) -> A {
-      if constexpr (is_floating_v<T>) return v * by;
-      else return by == 1 ? v : internal::accumulated(internal::narrow<T>(internal::wide(static_cast<T>(v)) * by));
+      if constexpr (is_floating_v<T>)
+        return v * by;
+      else
+        return by == 1 ? v : internal::accumulated(internal::narrow<T>(internal::wide(static_cast<T>(v)) * by));
     };
     for (A& v : product) v = scaled(v, alpha);
     if (inputs.has(2)) {
       const auto cs = inputs[2].as<T>();
       auto to = product.begin();
-      internal::walk<1>(y.shape().dims(), {internal::broadcast_strides(inputs[2].shape(), y.shape())}, [&](const auto& at) {
-        *to++ += scaled(internal::accumulated(cs[static_cast<std::size_t>(at[0])]), beta);
-      });
+      internal::walk<1>(
+          y.shape().dims(), {internal::broadcast_strides(inputs[2].shape(), y.shape())},
+          [&](const auto& at) { *to++ += scaled(internal::accumulated(cs[static_cast<std::size_t>(at[0])]), beta); });
     }
     const auto ys = y.as<T>();
     for (std::size_t i = 0; i < ys.size(); ++i) ys[i] = internal::finished<T>(product[i]);

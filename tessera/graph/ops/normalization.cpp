@@ -34,10 +34,10 @@ std::size_t volume(const Shape& shape, std::size_t begin, std::size_t end) {
   return product;
 }
 
-// x in `groups` groups of channels per sample, each brought to mean 0 and variance 1, then scaled: scale and bias by channel,
-// or by group.
-Array normalized_groups(const Array& x, std::size_t groups, const Array& scale, const Array& bias, bool per_group, double epsilon,
-                        std::string_view op) {
+// x in `groups` groups of channels per sample, each brought to mean 0 and variance 1, then scaled: scale and bias by
+// channel, or by group.
+Array normalized_groups(const Array& x, std::size_t groups, const Array& scale, const Array& bias, bool per_group,
+                        double epsilon, std::string_view op) {
   Array y(x.type(), x.shape());
   if (x.count() == 0) return y;
   const auto batch = static_cast<std::size_t>(x.shape()[0]), channels = static_cast<std::size_t>(x.shape()[1]);
@@ -87,7 +87,8 @@ Work work(const InstanceNorm&, const Types& inputs, const Types& outputs) { retu
 
 std::vector<Array> reference(const InstanceNorm& op, const Arrays& inputs) {
   const Array& x = inputs[0];
-  return {normalized_groups(x, static_cast<std::size_t>(x.shape()[1]), inputs[1], inputs[2], false, op.epsilon, inputs.op())};
+  return {normalized_groups(x, static_cast<std::size_t>(x.shape()[1]), inputs[1], inputs[2], false, op.epsilon,
+                            inputs.op())};
 }
 
 std::vector<TensorType> infer(const GroupNorm& op, const Knowns& inputs) {
@@ -95,7 +96,8 @@ std::vector<TensorType> infer(const GroupNorm& op, const Knowns& inputs) {
   inputs.expect_rank(0, 2, Shape::kMaxRank);
   const TensorType& x = inputs[0];
   const std::int64_t channels = x.dims ? (*x.dims)[1] : TensorType::kUnknown;
-  check(op.groups >= 1, Code::invalid_argument, "{}: {} groups are asked for, at least 1 is needed", inputs.op(), op.groups);
+  check(op.groups >= 1, Code::invalid_argument, "{}: {} groups are asked for, at least 1 is needed", inputs.op(),
+        op.groups);
   check(channels == TensorType::kUnknown || channels % op.groups == 0, Code::invalid_argument,
         "{}: {} channels do not divide into {} groups", inputs.op(), channels, op.groups);
   internal::expect_floating(inputs, 0, inputs.op());
@@ -109,15 +111,15 @@ std::vector<TensorType> infer(const GroupNorm& op, const Knowns& inputs) {
 Work work(const GroupNorm&, const Types& inputs, const Types& outputs) { return streaming_work(inputs, outputs, 7); }
 
 std::vector<Array> reference(const GroupNorm& op, const Arrays& inputs) {
-  return {normalized_groups(inputs[0], static_cast<std::size_t>(op.groups), inputs[1], inputs[2], op.per_group_scale, op.epsilon,
-                            inputs.op())};
+  return {normalized_groups(inputs[0], static_cast<std::size_t>(op.groups), inputs[1], inputs[2], op.per_group_scale,
+                            op.epsilon, inputs.op())};
 }
 
 std::vector<TensorType> infer(const LayerNorm& op, const Knowns& inputs) {
   inputs.expect_count(2, 3);
   const TensorType& x = inputs[0];
-  check(op.outputs >= 1 && op.outputs <= 3, Code::invalid_argument, "{}: {} outputs are asked for, there are 1 to 3", inputs.op(),
-        op.outputs);
+  check(op.outputs >= 1 && op.outputs <= 3, Code::invalid_argument, "{}: {} outputs are asked for, there are 1 to 3",
+        inputs.op(), op.outputs);
   internal::expect_floating(inputs, 0, inputs.op());
   for (std::size_t i = 1; i < 3; ++i) {
     if (!inputs.has(i)) continue;
@@ -126,13 +128,16 @@ std::vector<TensorType> infer(const LayerNorm& op, const Knowns& inputs) {
   }
   TensorType statistic(ElementType::float32, x.dims);
   if (x.dims)
-    std::fill(statistic.dims->begin() + normalized_axis(op.axis, x.rank(), inputs.op()), statistic.dims->end(), std::int64_t{1});
+    std::fill(statistic.dims->begin() + normalized_axis(op.axis, x.rank(), inputs.op()), statistic.dims->end(),
+              std::int64_t{1});
   std::vector<TensorType> out{x, statistic, statistic};
   out.resize(static_cast<std::size_t>(op.outputs));
   return out;
 }
 
-Work work(const LayerNorm&, const Types& inputs, const Types& outputs) { return streaming_work(inputs, outputs.first(1), 7); }
+Work work(const LayerNorm&, const Types& inputs, const Types& outputs) {
+  return streaming_work(inputs, outputs.first(1), 7);
+}
 
 std::vector<Array> reference(const LayerNorm& op, const Arrays& inputs) {
   const Array& x = inputs[0];
@@ -142,7 +147,8 @@ std::vector<Array> reference(const LayerNorm& op, const Arrays& inputs) {
   Array y(x.type(), x.shape()), mean(ElementType::float32, Shape(statistic_dims)), inverse(mean);
   const std::size_t rows = volume(x.shape(), 0, axis), length = volume(x.shape(), axis, x.shape().dims().size());
   const std::vector<double> scale = repeated(inputs[1], x.shape());
-  const std::vector<double> bias = inputs.has(2) ? repeated(inputs[2], x.shape()) : std::vector<double>(scale.size(), 0.0);
+  const std::vector<double> bias =
+      inputs.has(2) ? repeated(inputs[2], x.shape()) : std::vector<double>(scale.size(), 0.0);
   visit_floating_type(x.type(), LayerNorm::kName, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const auto xs = x.as<T>();
@@ -250,14 +256,17 @@ std::vector<Array> reference(const Lrn& op, const Arrays& inputs) {
     using T = typename decltype(tag)::type;
     const auto xs = x.as<T>();
     const auto ys = y.as<T>();
-    const auto at = [&](std::int64_t n, std::int64_t c, std::int64_t i) { return static_cast<std::size_t>((n * channels + c) * area + i); };
+    const auto at = [&](std::int64_t n, std::int64_t c, std::int64_t i) {
+      return static_cast<std::size_t>((n * channels + c) * area + i);
+    };
     for (std::int64_t n = 0; n < batch; ++n)
       for (std::int64_t c = 0; c < channels; ++c)
         for (std::int64_t i = 0; i < area; ++i) {
           double squares = 0;
           for (std::int64_t k = std::max<std::int64_t>(c - before, 0); k <= std::min(c + after, channels - 1); ++k)
             squares += wide(xs[at(n, k, i)]) * wide(xs[at(n, k, i)]);
-          const double base = static_cast<double>(op.bias) + static_cast<double>(op.alpha) / static_cast<double>(op.size) * squares;
+          const double base =
+              static_cast<double>(op.bias) + static_cast<double>(op.alpha) / static_cast<double>(op.size) * squares;
           ys[at(n, c, i)] = narrow<T>(wide(xs[at(n, c, i)]) / std::pow(base, static_cast<double>(op.beta)));
         }
   });
@@ -272,12 +281,15 @@ std::vector<TensorType> infer(const MeanVarianceNorm& op, const Knowns& inputs) 
   return {inputs[0]};
 }
 
-Work work(const MeanVarianceNorm&, const Types& inputs, const Types& outputs) { return streaming_work(inputs, outputs, 7); }
+Work work(const MeanVarianceNorm&, const Types& inputs, const Types& outputs) {
+  return streaming_work(inputs, outputs, 7);
+}
 
 std::vector<Array> reference(const MeanVarianceNorm& op, const Arrays& inputs) {
   const Array& x = inputs[0];
   std::vector<std::int64_t> kept = x.shape().dims();
-  for (const std::int64_t axis : op.axes) kept[static_cast<std::size_t>(normalized_axis(axis, x.shape().rank(), inputs.op()))] = 1;
+  for (const std::int64_t axis : op.axes)
+    kept[static_cast<std::size_t>(normalized_axis(axis, x.shape().rank(), inputs.op()))] = 1;
   const Shape shape(kept);
   const std::vector<std::int64_t> strides = internal::broadcast_strides(shape, x.shape());
   const auto groups = static_cast<std::size_t>(shape.volume());
@@ -286,7 +298,8 @@ std::vector<Array> reference(const MeanVarianceNorm& op, const Arrays& inputs) {
   // visit(i, group of i) for every element.
   const auto for_each = [&](auto&& visit) {
     std::size_t i = 0;
-    internal::walk<1>(x.shape().dims(), {strides}, [&](const auto& at) { visit(i++, static_cast<std::size_t>(at[0])); });
+    internal::walk<1>(x.shape().dims(), {strides},
+                      [&](const auto& at) { visit(i++, static_cast<std::size_t>(at[0])); });
   };
   std::vector<double> mean(groups, 0.0), deviation(groups, 0.0);
   for_each([&](std::size_t i, std::size_t g) { mean[g] += xs[i]; });

@@ -17,30 +17,38 @@ using internal::wide;
 using Kind = Reduce::Kind;
 
 // Which dimensions go.
-std::vector<bool> reduced_dims(const Reduce& op, const std::vector<std::int64_t>& axes, int rank, std::string_view name) {
+std::vector<bool> reduced_dims(const Reduce& op, const std::vector<std::int64_t>& axes, int rank,
+                               std::string_view name) {
   std::vector<bool> gone(static_cast<std::size_t>(rank), axes.empty() && !op.no_axes_means_none);
   for (const std::int64_t axis : axes) gone[static_cast<std::size_t>(normalized_axis(axis, rank, name))] = true;
   return gone;
 }
 
-std::vector<std::int64_t> reduced_shape(const std::vector<std::int64_t>& dims, const std::vector<bool>& gone, bool keep_dims) {
+std::vector<std::int64_t> reduced_shape(const std::vector<std::int64_t>& dims, const std::vector<bool>& gone,
+                                        bool keep_dims) {
   std::vector<std::int64_t> out;
   for (std::size_t d = 0; d < dims.size(); ++d) {
-    if (!gone[d]) out.push_back(dims[d]);
-    else if (keep_dims) out.push_back(1);
+    if (!gone[d])
+      out.push_back(dims[d]);
+    else if (keep_dims)
+      out.push_back(1);
   }
   return out;
 }
 
 template <class T>
 T lowest() {
-  if constexpr (is_floating_v<T>) return narrow<T>(-std::numeric_limits<double>::infinity());
-  else return std::numeric_limits<T>::lowest();
+  if constexpr (is_floating_v<T>)
+    return narrow<T>(-std::numeric_limits<double>::infinity());
+  else
+    return std::numeric_limits<T>::lowest();
 }
 template <class T>
 T highest() {
-  if constexpr (is_floating_v<T>) return narrow<T>(std::numeric_limits<double>::infinity());
-  else return std::numeric_limits<T>::max();
+  if constexpr (is_floating_v<T>)
+    return narrow<T>(std::numeric_limits<double>::infinity());
+  else
+    return std::numeric_limits<T>::max();
 }
 
 // What the walk of a reduction needs: for each element the position of its result.
@@ -93,22 +101,30 @@ std::vector<internal::Accumulator<T>> sums(const Plan& plan, Term&& term) {
 
 template <class T>
 internal::Accumulator<T> magnitude(internal::Accumulator<T> v) {
-  if constexpr (is_floating_v<T>) return std::abs(v);
-  else return std::is_signed_v<T> && static_cast<std::int64_t>(v) < 0 ? 0 - v : v;
+  if constexpr (is_floating_v<T>)
+    return std::abs(v);
+  else
+    return std::is_signed_v<T> && static_cast<std::int64_t>(v) < 0 ? 0 - v : v;
 }
 
 template <class T>
 T mean_of(internal::Accumulator<T> sum, std::int64_t count) {
-  if constexpr (is_floating_v<T>) return narrow<T>(sum / static_cast<double>(count));
-  else if (count == 0) return 0;
-  else if constexpr (std::is_signed_v<T>) return static_cast<T>(static_cast<std::int64_t>(sum) / count);
-  else return static_cast<T>(sum / static_cast<std::uint64_t>(count));
+  if constexpr (is_floating_v<T>)
+    return narrow<T>(sum / static_cast<double>(count));
+  else if (count == 0)
+    return 0;
+  else if constexpr (std::is_signed_v<T>)
+    return static_cast<T>(static_cast<std::int64_t>(sum) / count);
+  else
+    return static_cast<T>(sum / static_cast<std::uint64_t>(count));
 }
 
 template <class T>
 double real(internal::Accumulator<T> sum) {
-  if constexpr (is_floating_v<T> || !std::is_signed_v<T>) return static_cast<double>(sum);
-  else return static_cast<double>(static_cast<std::int64_t>(sum));
+  if constexpr (is_floating_v<T> || !std::is_signed_v<T>)
+    return static_cast<double>(sum);
+  else
+    return static_cast<double>(static_cast<std::int64_t>(sum));
 }
 
 template <class T>
@@ -122,11 +138,14 @@ void reduce(Kind kind, const Plan& plan, std::span<T> ys) {
     case Kind::max:
     case Kind::min: return store(extremes<T>(plan, kind == Kind::max), [](T v) { return v; });
     case Kind::sum: return store(sums<T>(plan, [](A v) { return v; }), as_is);
-    case Kind::mean: return store(sums<T>(plan, [](A v) { return v; }), [&](A v) { return mean_of<T>(v, plan.reduced); });
+    case Kind::mean:
+      return store(sums<T>(plan, [](A v) { return v; }), [&](A v) { return mean_of<T>(v, plan.reduced); });
     case Kind::l1: return store(sums<T>(plan, [](A v) { return magnitude<T>(v); }), as_is);
     case Kind::sum_square: return store(sums<T>(plan, [](A v) { return v * v; }), as_is);
-    case Kind::l2: return store(sums<T>(plan, [](A v) { return v * v; }), [](A v) { return narrow<T>(std::sqrt(real<T>(v))); });
-    case Kind::log_sum: return store(sums<T>(plan, [](A v) { return v; }), [](A v) { return narrow<T>(std::log(real<T>(v))); });
+    case Kind::l2:
+      return store(sums<T>(plan, [](A v) { return v * v; }), [](A v) { return narrow<T>(std::sqrt(real<T>(v))); });
+    case Kind::log_sum:
+      return store(sums<T>(plan, [](A v) { return v; }), [](A v) { return narrow<T>(std::log(real<T>(v))); });
     case Kind::log_sum_exp: return store(log_sum_exp<T>(plan), [](double v) { return narrow<T>(v); });
     case Kind::prod: {
       std::vector<A> products(plan.results, 1);
@@ -203,7 +222,8 @@ std::vector<TensorType> infer(const ArgReduce& op, const Knowns& inputs) {
   std::vector<bool> gone(x.dims->size(), false);
   const auto axis = static_cast<std::size_t>(normalized_axis(op.axis, x.rank(), inputs.op()));
   gone[axis] = true;
-  check((*x.dims)[axis] != 0, Code::invalid_argument, "{}: axis {} of {} has no elements to choose from", inputs.op(), axis, x.to_string());
+  check((*x.dims)[axis] != 0, Code::invalid_argument, "{}: axis {} of {} has no elements to choose from", inputs.op(),
+        axis, x.to_string());
   return {TensorType(ElementType::int64, reduced_shape(*x.dims, gone, op.keep_dims))};
 }
 
@@ -230,7 +250,8 @@ std::vector<Array> reference(const ArgReduce& op, const Arrays& inputs) {
     const auto xs = x.as<T>();
     // NaN counts as beyond everything, as in NumPy.
     const auto beats = [&](T a, T b) {
-      if (internal::is_nan(a) || internal::is_nan(b)) return internal::is_nan(a) && (op.last_index || !internal::is_nan(b));
+      if (internal::is_nan(a) || internal::is_nan(b))
+        return internal::is_nan(a) && (op.last_index || !internal::is_nan(b));
       return op.last_index ? (op.min ? a <= b : a >= b) : (op.min ? a < b : a > b);
     };
     for (std::size_t i = 0; i < ys.size(); ++i) {

@@ -24,7 +24,8 @@ std::vector<Array> reference(const Softmax& op, const Arrays& inputs) {
   const std::vector<std::int64_t>& dims = x.shape().dims();
   const auto axis = static_cast<std::size_t>(normalized_axis(op.axis, x.shape().rank(), inputs.op()));
   std::size_t length = 1, inner = 1;  // a row has `length` elements, `inner` apart
-  for (std::size_t d = axis; d < dims.size(); ++d) (d == axis || op.flatten ? length : inner) *= static_cast<std::size_t>(dims[d]);
+  for (std::size_t d = axis; d < dims.size(); ++d)
+    (d == axis || op.flatten ? length : inner) *= static_cast<std::size_t>(dims[d]);
   visit_floating_type(x.type(), Softmax::kName, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const auto xs = x.as<T>();

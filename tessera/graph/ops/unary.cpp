@@ -24,7 +24,9 @@ double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 // NaN passes: every comparison with it is false.
 double unit_clamp(double x) { return x < 0 ? 0.0 : x > 1 ? 1.0 : x; }
 
-double shrink(double x, double lambda, double bias) { return x < -lambda ? x + bias : x > lambda ? x - bias : std::isnan(x) ? x : 0.0; }
+double shrink(double x, double lambda, double bias) {
+  return x < -lambda ? x + bias : x > lambda ? x - bias : std::isnan(x) ? x : 0.0;
+}
 
 double evaluate(const Unary& op, double x) {
   const double alpha = op.alpha, beta = op.beta;
@@ -118,10 +120,14 @@ std::vector<TensorType> infer(const Unary& op, const Knowns& inputs) {
         fail(Code::unsupported, "{}: bitwise not works on integers, not on {}", inputs.op(), name(x.type));
       break;
     case Kind::is_inf:
-    case Kind::is_nan: internal::expect_floating(inputs, 0, inputs.op()); return {TensorType(ElementType::boolean, x.dims)};
+    case Kind::is_nan:
+      internal::expect_floating(inputs, 0, inputs.op());
+      return {TensorType(ElementType::boolean, x.dims)};
     default:
-      if (keeps_any_number(op.kind)) internal::expect_number(inputs, 0, inputs.op());
-      else internal::expect_floating(inputs, 0, inputs.op());
+      if (keeps_any_number(op.kind))
+        internal::expect_number(inputs, 0, inputs.op());
+      else
+        internal::expect_floating(inputs, 0, inputs.op());
   }
   return {x};
 }
@@ -140,9 +146,12 @@ std::vector<Array> reference(const Unary& op, const Arrays& inputs) {
     const auto xs = x.as<T>();
     const auto ys = y.as<T>();
     for (std::size_t i = 0; i < xs.size(); ++i) {
-      if constexpr (std::is_same_v<T, bool>) ys[i] = !xs[i];
-      else if constexpr (is_floating_v<T>) ys[i] = narrow<T>(evaluate(op, wide(xs[i])));
-      else ys[i] = evaluate_integer(op, xs[i]);
+      if constexpr (std::is_same_v<T, bool>)
+        ys[i] = !xs[i];
+      else if constexpr (is_floating_v<T>)
+        ys[i] = narrow<T>(evaluate(op, wide(xs[i])));
+      else
+        ys[i] = evaluate_integer(op, xs[i]);
     }
   });
   return {std::move(y)};

@@ -19,7 +19,8 @@ Work work(const Where&, const Types& inputs, const Types& outputs) { return stre
 
 std::vector<Array> reference(const Where&, const Arrays& inputs) {
   const Array &condition = inputs[0], &a = inputs[1], &b = inputs[2];
-  const Shape shape = broadcast_shape(condition.shape(), broadcast_shape(a.shape(), b.shape(), inputs.op()), inputs.op());
+  const Shape shape =
+      broadcast_shape(condition.shape(), broadcast_shape(a.shape(), b.shape(), inputs.op()), inputs.op());
   Array y(a.type(), shape);
   // The values are only moved: bytes will do for every element type.
   const std::int64_t size = element_bytes(a.type());
@@ -27,11 +28,12 @@ std::vector<Array> reference(const Where&, const Arrays& inputs) {
   std::byte* to = y.bytes().data();
   const auto chosen = condition.as<bool>();
   internal::walk<3>(shape.dims(),
-                    {internal::broadcast_strides(condition.shape(), shape), internal::broadcast_strides(a.shape(), shape),
-                     internal::broadcast_strides(b.shape(), shape)},
+                    {internal::broadcast_strides(condition.shape(), shape),
+                     internal::broadcast_strides(a.shape(), shape), internal::broadcast_strides(b.shape(), shape)},
                     [&](const auto& at) {
-                      std::memcpy(to, chosen[static_cast<std::size_t>(at[0])] ? from_a + at[1] * size : from_b + at[2] * size,
-                                  static_cast<std::size_t>(size));
+                      std::memcpy(
+                          to, chosen[static_cast<std::size_t>(at[0])] ? from_a + at[1] * size : from_b + at[2] * size,
+                          static_cast<std::size_t>(size));
                       to += size;
                     });
   return {std::move(y)};

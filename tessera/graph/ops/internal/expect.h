@@ -10,7 +10,8 @@
 namespace tessera::internal {
 
 constexpr bool is_floating(ElementType type) {
-  return type == ElementType::float16 || type == ElementType::bfloat16 || type == ElementType::float32 || type == ElementType::float64;
+  return type == ElementType::float16 || type == ElementType::bfloat16 || type == ElementType::float32 ||
+         type == ElementType::float64;
 }
 
 constexpr bool is_computable(ElementType type) {
@@ -58,7 +59,9 @@ inline void expect_broadcast_to(const Knowns& inputs, std::size_t i, const Tenso
     const std::int64_t mine = (*t.dims)[d], wanted = (*x.dims)[x.dims->size() - t.dims->size() + d];
     fits = mine == TensorType::kUnknown || mine == 1 || wanted == TensorType::kUnknown || mine == wanted;
   }
-  if (!fits) fail(Code::invalid_argument, "{}: input {} is {}, which cannot be broadcast to {}", op, i, t.to_string(), x.to_string());
+  if (!fits)
+    fail(Code::invalid_argument, "{}: input {} is {}, which cannot be broadcast to {}", op, i, t.to_string(),
+         x.to_string());
 }
 
 // Refuses an input i that is not a vector of `count` elements, as far as that is known.

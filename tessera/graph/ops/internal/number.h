@@ -14,12 +14,14 @@ namespace tessera::internal {
 
 template <class T>
 double wide(T x) {
-  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) return static_cast<double>(static_cast<float>(x));
-  else return static_cast<double>(x);
+  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>)
+    return static_cast<double>(static_cast<float>(x));
+  else
+    return static_cast<double>(x);
 }
 
-// double to float such that rounding on to 16 bits gives what one rounding would: cut off, and if anything was lost make
-// the last bit 1.
+// double to float such that rounding on to 16 bits gives what one rounding would: cut off, and if anything was lost
+// make the last bit 1.
 inline float rounded_to_odd(double x) {
   float y = static_cast<float>(x);
   if (std::isnan(x) || static_cast<double>(y) == x) return y;
@@ -27,7 +29,8 @@ inline float rounded_to_odd(double x) {
   return float_from_bits(float_bits(y) | 1u);
 }
 
-// Floating types: nearest, to even. Integers: towards zero, the nearest bound where x is outside, 0 for NaN. bool: not zero.
+// Floating types: nearest, to even. Integers: towards zero, the nearest bound where x is outside, 0 for NaN. bool: not
+// zero.
 template <class T>
 T narrow(double x) {
   if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) {
@@ -52,20 +55,26 @@ using Accumulator = std::conditional_t<is_floating_v<T>, double, std::uint64_t>;
 
 template <class T>
 Accumulator<T> accumulated(T x) {
-  if constexpr (is_floating_v<T>) return wide(x);
-  else return static_cast<std::uint64_t>(x);
+  if constexpr (is_floating_v<T>)
+    return wide(x);
+  else
+    return static_cast<std::uint64_t>(x);
 }
 
 template <class T>
 T finished(Accumulator<T> x) {
-  if constexpr (is_floating_v<T>) return narrow<T>(x);
-  else return static_cast<T>(x);
+  if constexpr (is_floating_v<T>)
+    return narrow<T>(x);
+  else
+    return static_cast<T>(x);
 }
 
 template <class T>
 bool is_nan(T x) {
-  if constexpr (is_floating_v<T>) return std::isnan(wide(x));
-  else return (void)x, false;
+  if constexpr (is_floating_v<T>)
+    return std::isnan(wide(x));
+  else
+    return (void)x, false;
 }
 
 }  // namespace tessera::internal
