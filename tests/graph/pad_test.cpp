@@ -10,11 +10,13 @@ namespace tessera {
 namespace {
 
 using testing::HasSubstr;
-constexpr Pad kConstant{Pad::Mode::constant}, kReflect{Pad::Mode::reflect}, kEdge{Pad::Mode::edge}, kWrap{Pad::Mode::wrap};
+constexpr Pad kConstant{Pad::Mode::constant}, kReflect{Pad::Mode::reflect}, kEdge{Pad::Mode::edge},
+    kWrap{Pad::Mode::wrap};
 
 TEST(Pad, SurroundsWithZeroOrTheValue) {
   EXPECT_EQ(run_one(kConstant, {floats({1, 2}, {1, 2}), int64s({1, 0, 0, 1})}), floats({2, 3}, {0, 0, 0, 1, 2, 0}));
-  EXPECT_EQ(run_one(kConstant, {floats({2}, {1, 2}), int64s({1, 2}), Array::scalar(9.0F)}), floats({5}, {9, 1, 2, 9, 9}));
+  EXPECT_EQ(run_one(kConstant, {floats({2}, {1, 2}), int64s({1, 2}), Array::scalar(9.0F)}),
+            floats({5}, {9, 1, 2, 9, 9}));
   EXPECT_EQ(run_one(kConstant, {array_of<bool>({1}, {false}), int64s({1, 1}), array_of<bool>({1}, {true})}),
             array_of<bool>({3}, {true, false, true}));
 }
@@ -43,7 +45,8 @@ TEST(Pad, TouchesOnlyTheAxesNamed) {
   EXPECT_EQ(run_one(kConstant, {counting({1, 2}), int64s({1, 0}), absent, int64s({-1})}), floats({1, 3}, {0, 0, 1}));
   const TensorType x(ElementType::float32, Shape{2, 3}), pads(ElementType::int64, Shape{2});
   const Array axes = int64s({1});
-  const std::vector<Known> knowns{{x}, {pads}, {{}, nullptr, false}, {TensorType(ElementType::int64, Shape{1}), &axes, true}};
+  const std::vector<Known> knowns{
+      {x}, {pads}, {{}, nullptr, false}, {TensorType(ElementType::int64, Shape{1}), &axes, true}};
   EXPECT_EQ(infer(kConstant, Knowns("Pad", knowns)).front().to_string(), "float32[2, ?]");
 }
 
@@ -53,14 +56,18 @@ TEST(Pad, PadsEmptyTensorsWithAValueOnly) {
 }
 
 TEST(Pad, RefusesPadsThatMakeNoSense) {
-  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max(), kMin = std::numeric_limits<std::int64_t>::min();
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max(),
+                         kMin = std::numeric_limits<std::int64_t>::min();
   EXPECT_THAT(error_of([] { run(kConstant, {counting({2}), int64s({1})}); }), HasSubstr("1 pads are given for 1 axes"));
-  EXPECT_THAT(error_of([] { run(kConstant, {counting({2}), int64s({-2, -1})}); }), HasSubstr("cut more than the 2 elements"));
+  EXPECT_THAT(error_of([] { run(kConstant, {counting({2}), int64s({-2, -1})}); }),
+              HasSubstr("cut more than the 2 elements"));
   EXPECT_THAT(error_of([&] { run(kConstant, {counting({2}), int64s({kMax, 0})}); }), HasSubstr("63 bits"));
   EXPECT_THAT(error_of([&] { run(kEdge, {counting({2}), int64s({kMin, kMax})}); }), HasSubstr("Pad"));
   EXPECT_THAT(error_of([&] { run(kConstant, {counting({2}), int64s({1L << 50, 0})}); }), HasSubstr("GiB"));
-  EXPECT_THAT(error_of([&] { run(kConstant, {counting({2}), int64s({1, 1}), Array::scalar(1.0)}); }), HasSubstr("one element type"));
-  EXPECT_THAT(error_of([&] { run(kConstant, {counting({2}), int64s({1, 1}), counting({2})}); }), HasSubstr("one element, not"));
+  EXPECT_THAT(error_of([&] { run(kConstant, {counting({2}), int64s({1, 1}), Array::scalar(1.0)}); }),
+              HasSubstr("one element type"));
+  EXPECT_THAT(error_of([&] { run(kConstant, {counting({2}), int64s({1, 1}), counting({2})}); }),
+              HasSubstr("one element, not"));
 }
 
 }  // namespace

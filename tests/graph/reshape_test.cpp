@@ -28,7 +28,8 @@ TEST(Reshape, FillsInTheOpenExtent) {
 
 TEST(Reshape, TakesZeroLiterallyIfAllowed) {
   EXPECT_EQ(run_one(Reshape{true}, {counting({0, 3, 4}), int64s({3, 4, 0})}).shape(), (Shape{3, 4, 0}));
-  EXPECT_THAT(error_of([] { run(Reshape{true}, {counting({0, 3}), int64s({0, -1})}); }), HasSubstr("could then be anything"));
+  EXPECT_THAT(error_of([] { run(Reshape{true}, {counting({0, 3}), int64s({0, -1})}); }),
+              HasSubstr("could then be anything"));
   EXPECT_THAT(error_of([] { run(Reshape{}, {counting({0, 3}), int64s({0, -1, 0})}); }), HasSubstr("keeps dimension 2"));
 }
 
@@ -39,12 +40,15 @@ TEST(Reshape, TellsTheOpenExtentWhenUnknownOnesAreKept) {
   EXPECT_EQ(reshaped(x, int64s({3, 1024})), "float32[3, 1024]");
   EXPECT_EQ(reshaped(TensorType(ElementType::float32, std::nullopt), int64s({0, -1, 7})), "float32[?, ?, 7]");
   EXPECT_THAT(error_of([&] { reshaped(x, int64s({0, 1023})); }), HasSubstr("cannot be seen as"));
-  EXPECT_EQ(infer_types_only(Reshape{}, {x, TensorType(ElementType::int64, Shape{3})}).front().to_string(), "float32[?, ?, ?]");
-  EXPECT_EQ(infer_types_only(Reshape{}, {x, TensorType(ElementType::int64, Dims{kUnknown})}).front().to_string(), "float32[...]");
+  EXPECT_EQ(infer_types_only(Reshape{}, {x, TensorType(ElementType::int64, Shape{3})}).front().to_string(),
+            "float32[?, ?, ?]");
+  EXPECT_EQ(infer_types_only(Reshape{}, {x, TensorType(ElementType::int64, Dims{kUnknown})}).front().to_string(),
+            "float32[...]");
 }
 
 TEST(Reshape, RefusesHostileShapes) {
-  constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min(), kMax = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min(),
+                         kMax = std::numeric_limits<std::int64_t>::max();
   const Array x = counting({2, 3});
   EXPECT_THAT(error_of([&] { run(Reshape{}, {x, int64s({4, -1})}); }), HasSubstr("no extent makes"));
   EXPECT_THAT(error_of([&] { run(Reshape{}, {x, int64s({-1, -1})}); }), HasSubstr("more than one extent open"));
@@ -70,7 +74,8 @@ TEST(Squeeze, DropsNamedOrAllExtentsOfOne) {
   EXPECT_EQ(run_one(Squeeze{}, {counting({1, 2, 1})}).shape(), Shape{2});
   EXPECT_EQ(run_one(Squeeze{{-1}}, {counting({1, 2, 1})}).shape(), (Shape{1, 2}));
   EXPECT_EQ(run_one(Squeeze{}, {counting({1, 2, 1}), int64s({0})}).shape(), (Shape{2, 1}));
-  EXPECT_THAT(error_of([] { run(Squeeze{{1}}, {counting({1, 2})}); }), HasSubstr("dimension 1 of float32[1, 2] has 2 elements"));
+  EXPECT_THAT(error_of([] { run(Squeeze{{1}}, {counting({1, 2})}); }),
+              HasSubstr("dimension 1 of float32[1, 2] has 2 elements"));
   const TensorType x(ElementType::float32, Dims{kUnknown, 1, 3});
   EXPECT_EQ(infer_types_only(Squeeze{{0}}, {x}).front().to_string(), "float32[1, 3]");
   EXPECT_EQ(infer_types_only(Squeeze{}, {x}).front().to_string(), "float32[...]");

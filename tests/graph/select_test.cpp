@@ -17,7 +17,8 @@ TEST(TopK, SortsAndPrefersLowerIndices) {
   const std::vector<Array> top = run(TopK{}, {floats({2, 4}, {1, 3, 3, 2, 5, 4, 5, 5}), int64s({3})});
   EXPECT_EQ(top[0], floats({2, 3}, {3, 3, 2, 5, 5, 5}));
   EXPECT_EQ(top[1], array_of<std::int64_t>({2, 3}, {1, 2, 3, 0, 2, 3}));
-  const std::vector<Array> low = run(TopK{.axis = 0, .largest = false, .sorted = false}, {floats({3, 2}, {3, 1, 2, 1, 1, 7}), int64s({2})});
+  const std::vector<Array> low =
+      run(TopK{.axis = 0, .largest = false, .sorted = false}, {floats({3, 2}, {3, 1, 2, 1, 1, 7}), int64s({2})});
   EXPECT_EQ(low[0], floats({2, 2}, {1, 1, 2, 1}));
   EXPECT_EQ(low[1], array_of<std::int64_t>({2, 2}, {2, 0, 1, 1}));
 }
@@ -29,7 +30,8 @@ TEST(TopK, CountsNanAsTheGreatest) {
 }
 
 TEST(TopK, TakesWholeNumbersAndRefusesTooMany) {
-  EXPECT_EQ(run(TopK{}, {array_of<std::uint64_t>({3}, {1, UINT64_MAX, 2}), int64s({1})})[0], array_of<std::uint64_t>({1}, {UINT64_MAX}));
+  EXPECT_EQ(run(TopK{}, {array_of<std::uint64_t>({3}, {1, UINT64_MAX, 2}), int64s({1})})[0],
+            array_of<std::uint64_t>({1}, {UINT64_MAX}));
   EXPECT_EQ(run(TopK{}, {counting({3}), int64s({0})})[1].count(), 0);
   EXPECT_THAT(error_of([] { run(TopK{}, {counting({3}), int64s({4})}); }), HasSubstr("k is 4"));
   EXPECT_THAT(error_of([] { run(TopK{}, {counting({3}), int64s({-1})}); }), HasSubstr("k is -1"));
@@ -43,16 +45,19 @@ TEST(CumSum, SumsAlongTheAxis) {
   EXPECT_EQ(run_one(CumSum{.reverse = true}, {x, last}), floats({2, 3}, {3, 3, 2, 12, 9, 5}));
   EXPECT_EQ(run_one(CumSum{.exclusive = true, .reverse = true}, {x, last}), floats({2, 3}, {3, 2, 0, 9, 5, 0}));
   EXPECT_EQ(run_one(CumSum{}, {x, int64s({0})}), floats({2, 3}, {0, 1, 2, 3, 5, 7}));
-  EXPECT_EQ(run_one(CumSum{}, {array_of<std::int32_t>({2}, {INT32_MAX, 1}), int64s({0})}), array_of<std::int32_t>({2}, {INT32_MAX, INT32_MIN}));
+  EXPECT_EQ(run_one(CumSum{}, {array_of<std::int32_t>({2}, {INT32_MAX, 1}), int64s({0})}),
+            array_of<std::int32_t>({2}, {INT32_MAX, INT32_MIN}));
   EXPECT_THAT(error_of([&] { run(CumSum{}, {x, int64s({2})}); }), HasSubstr("axis 2"));
 }
 
 TEST(OneHot, MarksIndicesFromBothEnds) {
-  EXPECT_EQ(run_one(OneHot{}, {int64s({0, -1, 5}), Array::scalar(3.0F), floats({2}, {0, 1})}), floats({3, 3}, {1, 0, 0, 0, 0, 1, 0, 0, 0}));
+  EXPECT_EQ(run_one(OneHot{}, {int64s({0, -1, 5}), Array::scalar(3.0F), floats({2}, {0, 1})}),
+            floats({3, 3}, {1, 0, 0, 0, 0, 1, 0, 0, 0}));
   EXPECT_EQ(run_one(OneHot{.axis = 0}, {floats({2}, {1, 0}), int64s({2}), array_of<std::int32_t>({2}, {7, 9})}),
             array_of<std::int32_t>({2, 2}, {7, 9, 9, 7}));
-  EXPECT_EQ(run_one(OneHot{.axis = -2}, {int64s({1}), array_of<std::uint8_t>({}, {2}), array_of<bool>({2}, {false, true})}),
-            array_of<bool>({2, 1}, {false, true}));
+  EXPECT_EQ(
+      run_one(OneHot{.axis = -2}, {int64s({1}), array_of<std::uint8_t>({}, {2}), array_of<bool>({2}, {false, true})}),
+      array_of<bool>({2, 1}, {false, true}));
   EXPECT_EQ(run_one(OneHot{}, {int64s({kMin, kMax}), int64s({1}), floats({2}, {0, 1})}), floats({2, 1}, {0, 0}));
 }
 

@@ -34,7 +34,8 @@ TEST(SizeOf, CountsElements) {
 
 TEST(ConstantOfShape, FillsWithAnyType) {
   EXPECT_EQ(run_one(ConstantOfShape{}, {int64s({2})}), floats({2}, {0, 0}));
-  EXPECT_EQ(run_one(ConstantOfShape{array_of<std::int16_t>({1}, {-3})}, {int64s({1, 2})}), array_of<std::int16_t>({1, 2}, {-3, -3}));
+  EXPECT_EQ(run_one(ConstantOfShape{array_of<std::int16_t>({1}, {-3})}, {int64s({1, 2})}),
+            array_of<std::int16_t>({1, 2}, {-3, -3}));
   EXPECT_EQ(run_one(ConstantOfShape{array_of<bool>({1}, {true})}, {int64s({})}), array_of<bool>({}, {true}));
   EXPECT_EQ(run_one(ConstantOfShape{}, {int64s({0, 3})}).shape(), (Shape{0, 3}));
   EXPECT_THAT(error_of([] { run(ConstantOfShape{}, {int64s({-1})}); }), HasSubstr("negative extent -1"));
