@@ -22,13 +22,16 @@ TEST(Concat, TakesEmptyPartsAndOneInput) {
 }
 
 TEST(Concat, LearnsExtentsFromWhicheverInputKnowsThem) {
-  const TensorType a(ElementType::float32, std::vector<std::int64_t>{kUnknown, 3}), b(ElementType::float32, std::vector<std::int64_t>{4, 5});
+  const TensorType a(ElementType::float32, std::vector<std::int64_t>{kUnknown, 3}),
+      b(ElementType::float32, std::vector<std::int64_t>{4, 5});
   EXPECT_EQ(infer_types_only(Concat{1}, {a, b}).front().to_string(), "float32[4, 8]");
-  EXPECT_EQ(infer_types_only(Concat{0}, {a, TensorType(ElementType::float32, std::nullopt)}).front().to_string(), "float32[?, 3]");
+  EXPECT_EQ(infer_types_only(Concat{0}, {a, TensorType(ElementType::float32, std::nullopt)}).front().to_string(),
+            "float32[?, 3]");
 }
 
 TEST(Concat, RefusesWhatDoesNotFit) {
-  EXPECT_THAT(error_of([] { run(Concat{0}, {counting({2, 2}), counting({2, 3})}); }), HasSubstr("extents 2 and 3 of dimension 1 must agree"));
+  EXPECT_THAT(error_of([] { run(Concat{0}, {counting({2, 2}), counting({2, 3})}); }),
+              HasSubstr("extents 2 and 3 of dimension 1 must agree"));
   EXPECT_THAT(error_of([] { run(Concat{2}, {counting({2, 2})}); }), HasSubstr("axis 2 is not in [-2, 2)"));
   EXPECT_THAT(error_of([] { run(Concat{0}, {counting({2}), int64s({1})}); }), HasSubstr("one element type"));
   EXPECT_THAT(error_of([] { run(Concat{0}, {Array::scalar(1.0F)}); }), HasSubstr("axis 0"));

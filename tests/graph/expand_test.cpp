@@ -28,7 +28,8 @@ TEST(Tile, RepeatsEachDimension) {
             floats({4, 4}, {0, 1, 0, 1, 2, 3, 2, 3, 0, 1, 0, 1, 2, 3, 2, 3}));
   EXPECT_EQ(run_one(TileRepeat{}, {counting({2}), int64s({0})}).count(), 0);
   EXPECT_EQ(run_one(TileRepeat{}, {counting({1, 1, 1, 1, 1, 1, 1, 2}), int64s({1, 1, 1, 1, 1, 1, 1, 2})}).count(), 4);
-  EXPECT_THAT(error_of([] { run(TileRepeat{}, {counting({2}), int64s({2, 2})}); }), HasSubstr("2 repeats are given for a tensor of rank 1"));
+  EXPECT_THAT(error_of([] { run(TileRepeat{}, {counting({2}), int64s({2, 2})}); }),
+              HasSubstr("2 repeats are given for a tensor of rank 1"));
   EXPECT_THAT(error_of([] { run(TileRepeat{}, {counting({2}), int64s({-1})}); }), HasSubstr("-1 times"));
   EXPECT_THAT(error_of([] { run(TileRepeat{}, {counting({2}), int64s({1L << 62})}); }), HasSubstr("63 bits"));
 }

@@ -7,8 +7,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <initializer_list>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 namespace tessera {
@@ -29,7 +32,9 @@ Array array_of(Shape shape, std::initializer_list<T> values) {
   }
 }
 
-inline Array floats(Shape shape, std::initializer_list<float> values) { return array_of<float>(std::move(shape), values); }
+inline Array floats(Shape shape, std::initializer_list<float> values) {
+  return array_of<float>(std::move(shape), values);
+}
 inline Array int64s(std::initializer_list<std::int64_t> values) {
   return array_of<std::int64_t>(Shape{static_cast<std::int64_t>(values.size())}, values);
 }
@@ -55,8 +60,10 @@ template <class X>
 std::vector<TensorType> infer_all(const X& op, const TestInputs& inputs) {
   std::vector<Known> knowns;
   for (const std::optional<Array>& input : inputs) {
-    if (input) knowns.push_back({TensorType(input->type(), input->shape()), &*input, true});
-    else knowns.push_back({.type = {}, .constant = nullptr, .present = false});
+    if (input)
+      knowns.push_back({TensorType(input->type(), input->shape()), &*input, true});
+    else
+      knowns.push_back({.type = {}, .constant = nullptr, .present = false});
   }
   return infer(op, Knowns(X::kName, knowns));
 }
@@ -67,7 +74,8 @@ inline void expect_fits(const TensorType& inferred, const Array& computed) {
   ASSERT_EQ(inferred.rank(), computed.shape().rank()) << inferred.to_string() << " against " << computed.to_string();
   for (std::size_t d = 0; d < inferred.dims->size(); ++d)
     if ((*inferred.dims)[d] != TensorType::kUnknown) {
-      EXPECT_EQ((*inferred.dims)[d], computed.shape().dims()[d]) << inferred.to_string() << " against " << computed.to_string();
+      EXPECT_EQ((*inferred.dims)[d], computed.shape().dims()[d])
+          << inferred.to_string() << " against " << computed.to_string();
     }
 }
 
@@ -78,8 +86,10 @@ std::vector<Array> run(const X& op, const TestInputs& inputs) {
   std::vector<Known> types;
   for (const std::optional<Array>& input : inputs) {
     pointers.push_back(input ? &*input : nullptr);
-    if (input) types.push_back({TensorType(input->type(), input->shape()), nullptr, true});
-    else types.push_back({.type = {}, .constant = nullptr, .present = false});
+    if (input)
+      types.push_back({TensorType(input->type(), input->shape()), nullptr, true});
+    else
+      types.push_back({.type = {}, .constant = nullptr, .present = false});
   }
   const std::vector<TensorType> inferred = infer_all(op, inputs), guessed = infer(op, Knowns(X::kName, types));
   std::vector<Array> outputs = reference(op, Arrays(X::kName, pointers));

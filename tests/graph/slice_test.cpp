@@ -19,7 +19,8 @@ TEST(Slice, TakesTheFirstAxesWhenNoneAreNamed) {
 
 TEST(Slice, CountsNegativePositionsFromTheEnd) {
   EXPECT_EQ(run_one(Slice{}, {counting({5}), int64s({-3}), int64s({-1})}), floats({2}, {2, 3}));
-  EXPECT_EQ(run_one(Slice{}, {counting({2, 3}), int64s({-2}), int64s({kMax}), int64s({-1})}), floats({2, 2}, {1, 2, 4, 5}));
+  EXPECT_EQ(run_one(Slice{}, {counting({2, 3}), int64s({-2}), int64s({kMax}), int64s({-1})}),
+            floats({2, 2}, {1, 2, 4, 5}));
 }
 
 TEST(Slice, ClampsToTheExtent) {
@@ -30,24 +31,30 @@ TEST(Slice, ClampsToTheExtent) {
 }
 
 TEST(Slice, WalksBackwards) {
-  EXPECT_EQ(run_one(Slice{}, {counting({5}), int64s({-1}), int64s({kMin}), int64s({0}), int64s({-1})}), floats({5}, {4, 3, 2, 1, 0}));
-  EXPECT_EQ(run_one(Slice{}, {counting({5}), int64s({kMax}), int64s({0}), int64s({0}), int64s({-2})}), floats({2}, {4, 2}));
+  EXPECT_EQ(run_one(Slice{}, {counting({5}), int64s({-1}), int64s({kMin}), int64s({0}), int64s({-1})}),
+            floats({5}, {4, 3, 2, 1, 0}));
+  EXPECT_EQ(run_one(Slice{}, {counting({5}), int64s({kMax}), int64s({0}), int64s({0}), int64s({-2})}),
+            floats({2}, {4, 2}));
   EXPECT_EQ(run_one(Slice{}, {counting({2, 3}), int64s({5, 5}), int64s({-50, -50}), absent, int64s({-1, -2})}),
             floats({2, 2}, {5, 3, 2, 0}));
 }
 
 TEST(Slice, TakesStepsOfAnySize) {
-  EXPECT_EQ(run_one(Slice{}, {counting({5}), int64s({0}), int64s({5}), int64s({0}), int64s({2})}), floats({3}, {0, 2, 4}));
+  EXPECT_EQ(run_one(Slice{}, {counting({5}), int64s({0}), int64s({5}), int64s({0}), int64s({2})}),
+            floats({3}, {0, 2, 4}));
   EXPECT_EQ(run_one(Slice{}, {counting({5}), int64s({1}), int64s({5}), int64s({0}), int64s({kMax})}), floats({1}, {1}));
-  EXPECT_EQ(run_one(Slice{}, {counting({5}), int64s({3}), int64s({kMin}), int64s({0}), int64s({kMin})}), floats({1}, {3}));
+  EXPECT_EQ(run_one(Slice{}, {counting({5}), int64s({3}), int64s({kMin}), int64s({0}), int64s({kMin})}),
+            floats({1}, {3}));
 }
 
 TEST(Slice, LeavesEmptyDimensionsEmpty) {
-  EXPECT_EQ(run_one(Slice{}, {counting({0, 2}), int64s({-1}), int64s({kMin}), int64s({0}), int64s({-1})}).shape(), (Shape{0, 2}));
+  EXPECT_EQ(run_one(Slice{}, {counting({0, 2}), int64s({-1}), int64s({kMin}), int64s({0}), int64s({-1})}).shape(),
+            (Shape{0, 2}));
 }
 
 TEST(Slice, TakesInt32ListsAndAnyElement) {
-  EXPECT_EQ(run_one(Slice{}, {array_of<bool>({3}, {true, false, true}), array_of<std::int32_t>({1}, {1}), array_of<std::int32_t>({1}, {3})}),
+  EXPECT_EQ(run_one(Slice{}, {array_of<bool>({3}, {true, false, true}), array_of<std::int32_t>({1}, {1}),
+                              array_of<std::int32_t>({1}, {3})}),
             array_of<bool>({2}, {false, true}));
 }
 
@@ -62,11 +69,14 @@ TEST(Slice, KeepsWhatItCanTellOfUnknownPositions) {
 
 TEST(Slice, RefusesListsThatMakeNoSense) {
   const Array x = counting({2, 3});
-  EXPECT_THAT(error_of([&] { run(Slice{}, {x, int64s({0}), int64s({1}), int64s({0}), int64s({0})}); }), HasSubstr("a step cannot be 0"));
-  EXPECT_THAT(error_of([&] { run(Slice{}, {x, int64s({0, 0}), int64s({1, 1}), int64s({1, -1})}); }), HasSubstr("axis -1 is given twice"));
+  EXPECT_THAT(error_of([&] { run(Slice{}, {x, int64s({0}), int64s({1}), int64s({0}), int64s({0})}); }),
+              HasSubstr("a step cannot be 0"));
+  EXPECT_THAT(error_of([&] { run(Slice{}, {x, int64s({0, 0}), int64s({1, 1}), int64s({1, -1})}); }),
+              HasSubstr("axis -1 is given twice"));
   EXPECT_THAT(error_of([&] { run(Slice{}, {x, int64s({0}), int64s({1, 2})}); }), HasSubstr("1 starts, 2 ends"));
   EXPECT_THAT(error_of([&] { run(Slice{}, {x, int64s({0, 0, 0}), int64s({1, 1, 1})}); }), HasSubstr("rank 2"));
-  EXPECT_THAT(error_of([&] { run(Slice{}, {x, floats({1}, {0}), int64s({1})}); }), HasSubstr("starts must be whole numbers"));
+  EXPECT_THAT(error_of([&] { run(Slice{}, {x, floats({1}, {0}), int64s({1})}); }),
+              HasSubstr("starts must be whole numbers"));
 }
 
 }  // namespace

@@ -26,7 +26,8 @@ TEST(Split, MakesTheLastPartSmallerWhenUneven) {
 }
 
 TEST(Split, RefusesSizesThatDoNotAddUp) {
-  EXPECT_THAT(error_of([] { run(Split{0, {1, 1}, 2}, {counting({3})}); }), HasSubstr("2 elements together, the axis has 3"));
+  EXPECT_THAT(error_of([] { run(Split{0, {1, 1}, 2}, {counting({3})}); }),
+              HasSubstr("2 elements together, the axis has 3"));
   EXPECT_THAT(error_of([] { run(Split{0, {4, -1}, 2}, {counting({3})}); }), HasSubstr("-1 elements"));
   EXPECT_THAT(error_of([] { run(Split{0, {3}, 2}, {counting({3})}); }), HasSubstr("1 sizes are given for 2 outputs"));
   EXPECT_THAT(error_of([] { run(Split{0, {}, 0}, {counting({3})}); }), HasSubstr("0 outputs"));

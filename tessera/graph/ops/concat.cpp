@@ -15,8 +15,10 @@ std::vector<TensorType> infer(const Concat& op, const Knowns& inputs) {
   bool all_ranks = true;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     inputs.expect_same_type(0, i);
-    if (!inputs[i].dims) all_ranks = false;
-    else if (first == nullptr) first = &inputs[i];
+    if (!inputs[i].dims)
+      all_ranks = false;
+    else if (first == nullptr)
+      first = &inputs[i];
   }
   if (first == nullptr) return {TensorType(inputs[0].type, std::nullopt)};
   const int rank = first->rank();
@@ -28,8 +30,10 @@ std::vector<TensorType> infer(const Concat& op, const Knowns& inputs) {
     inputs.expect_rank(i, rank, rank);
     for (int d = 0; d < rank; ++d) {
       const std::size_t at = static_cast<std::size_t>(d);
-      if (d == axis) along = add_extents(along, (*inputs[i].dims)[at], inputs.op());
-      else dims[at] = agreed_extent(dims[at], (*inputs[i].dims)[at], d, inputs.op());
+      if (d == axis)
+        along = add_extents(along, (*inputs[i].dims)[at], inputs.op());
+      else
+        dims[at] = agreed_extent(dims[at], (*inputs[i].dims)[at], d, inputs.op());
     }
   }
   dims[static_cast<std::size_t>(axis)] = along;

@@ -14,7 +14,8 @@ std::vector<TensorType> infer(const Expand&, const Knowns& inputs) {
   const TensorType& x = inputs[0];
   const std::optional<Dims> wanted = constant_integers(inputs, 1, "the shape");
   if (wanted) {
-    for (std::int64_t d : *wanted) check(d >= 0, Code::invalid_argument, "{}: the shape has a negative extent {}", inputs.op(), d);
+    for (std::int64_t d : *wanted)
+      check(d >= 0, Code::invalid_argument, "{}: the shape has a negative extent {}", inputs.op(), d);
     const TensorType target = output_type(x.type, *wanted, inputs.op());
     const std::optional<Dims> dims = broadcast_dims(x, target, inputs.op());
     return {dims ? output_type(x.type, *dims, inputs.op()) : TensorType(x.type, std::nullopt)};
@@ -22,8 +23,8 @@ std::vector<TensorType> infer(const Expand&, const Knowns& inputs) {
   expect_integers(inputs, 1, "the shape");
   const std::int64_t length = list_length(inputs, 1);
   if (!x.dims || length == TensorType::kUnknown) return {TensorType(x.type, std::nullopt)};
-  check(length <= Shape::kMaxRank, Code::invalid_argument, "{}: a shape of rank {} is given, at most {} is supported", inputs.op(),
-        length, Shape::kMaxRank);
+  check(length <= Shape::kMaxRank, Code::invalid_argument, "{}: a shape of rank {} is given, at most {} is supported",
+        inputs.op(), length, Shape::kMaxRank);
   // An extent other than 1 can only stay as it is.
   Dims dims(std::max(static_cast<std::size_t>(length), x.dims->size()), TensorType::kUnknown);
   for (std::size_t d = 0; d < x.dims->size(); ++d)
@@ -42,7 +43,8 @@ std::vector<Array> reference(const Expand& op, const Arrays& inputs) {
   const std::size_t missing = y.shape().dims().size() - strides.size();
   for (std::size_t d = 0; d < strides.size(); ++d)
     if (x.shape().dims()[d] != 1) from.strides[missing + d] = strides[d];
-  copy_strided(x.bytes(), from, y.bytes(), {0, row_major_strides(y.shape().dims())}, y.shape().dims(), element_bytes(x.type()));
+  copy_strided(x.bytes(), from, y.bytes(), {0, row_major_strides(y.shape().dims())}, y.shape().dims(),
+               element_bytes(x.type()));
   return {std::move(y)};
 }
 
@@ -53,17 +55,20 @@ std::vector<TensorType> infer(const TileRepeat&, const Knowns& inputs) {
   if (!x.dims) return {TensorType(x.type, std::nullopt)};
   const std::optional<Dims> repeats = constant_integers(inputs, 1, "the repeats");
   if (!repeats) return {TensorType(x.type, Dims(x.dims->size(), TensorType::kUnknown))};
-  check(repeats->size() == x.dims->size(), Code::invalid_argument, "{}: {} repeats are given for a tensor of rank {}", inputs.op(),
-        repeats->size(), x.dims->size());
+  check(repeats->size() == x.dims->size(), Code::invalid_argument, "{}: {} repeats are given for a tensor of rank {}",
+        inputs.op(), repeats->size(), x.dims->size());
   Dims dims = *x.dims;
   for (std::size_t d = 0; d < dims.size(); ++d) {
-    check((*repeats)[d] >= 0, Code::invalid_argument, "{}: nothing can be repeated {} times", inputs.op(), (*repeats)[d]);
+    check((*repeats)[d] >= 0, Code::invalid_argument, "{}: nothing can be repeated {} times", inputs.op(),
+          (*repeats)[d]);
     dims[d] = multiply_extents(dims[d], (*repeats)[d], inputs.op());
   }
   return {output_type(x.type, std::move(dims), inputs.op())};
 }
 
-Work work(const TileRepeat&, const Types& inputs, const Types& outputs) { return streaming_work(inputs.first(1), outputs); }
+Work work(const TileRepeat&, const Types& inputs, const Types& outputs) {
+  return streaming_work(inputs.first(1), outputs);
+}
 
 std::vector<Array> reference(const TileRepeat& op, const Arrays& inputs) {
   const Array& x = inputs[0];

@@ -14,8 +14,8 @@ namespace {
 
 void expect_indices(const Knowns& inputs, std::size_t i) {
   const ElementType type = inputs[i].type;
-  check(type == ElementType::int32 || type == ElementType::int64, Code::invalid_argument, "{}: indices must be int32 or int64, not {}",
-        inputs.op(), inputs[i].to_string());
+  check(type == ElementType::int32 || type == ElementType::int64, Code::invalid_argument,
+        "{}: indices must be int32 or int64, not {}", inputs.op(), inputs[i].to_string());
 }
 
 std::int64_t position_of(std::int64_t index, std::int64_t extent, std::string_view op) {
@@ -71,9 +71,11 @@ std::vector<TensorType> infer(const GatherElements& op, const Knowns& inputs) {
     const int axis = normalized_axis(op.axis, x.rank(), inputs.op());
     inputs.expect_rank(1, x.rank(), x.rank());
     for (int d = 0; indices.dims && d < x.rank(); ++d) {
-      const std::int64_t have = (*x.dims)[static_cast<std::size_t>(d)], want = (*indices.dims)[static_cast<std::size_t>(d)];
+      const std::int64_t have = (*x.dims)[static_cast<std::size_t>(d)],
+                         want = (*indices.dims)[static_cast<std::size_t>(d)];
       check(d == axis || have == TensorType::kUnknown || want <= have, Code::invalid_argument,
-            "{}: the indices are {}, more than the input {} has in dimension {}", inputs.op(), indices.to_string(), x.to_string(), d);
+            "{}: the indices are {}, more than the input {} has in dimension {}", inputs.op(), indices.to_string(),
+            x.to_string(), d);
     }
   }
   if (!indices.dims) return {TensorType(x.type, std::nullopt)};
@@ -96,8 +98,11 @@ std::vector<Array> reference(const GatherElements& op, const Arrays& inputs) {
   for (std::int64_t i = 0; i < y.count(); ++i) {
     std::int64_t at = 0, rest = i;
     for (std::size_t d = dims.size(); d-- > 0; rest /= dims[d])
-      at += (d == axis ? position_of(indices[static_cast<std::size_t>(i)], x.shape().dims()[d], inputs.op()) : rest % dims[d]) * strides[d];
-    std::memcpy(y.bytes().data() + i * bytes_each, x.bytes().data() + at * bytes_each, static_cast<std::size_t>(bytes_each));
+      at += (d == axis ? position_of(indices[static_cast<std::size_t>(i)], x.shape().dims()[d], inputs.op())
+                       : rest % dims[d]) *
+            strides[d];
+    std::memcpy(y.bytes().data() + i * bytes_each, x.bytes().data() + at * bytes_each,
+                static_cast<std::size_t>(bytes_each));
   }
   return {std::move(y)};
 }
@@ -110,11 +115,13 @@ std::vector<TensorType> infer(const GatherND& op, const Knowns& inputs) {
   const TensorType &x = inputs[0], &indices = inputs[1];
   if (!x.dims || !indices.dims) return {TensorType(x.type, std::nullopt)};
   check(op.batch_dims >= 0 && op.batch_dims < std::min(x.rank(), indices.rank()), Code::invalid_argument,
-        "{}: {} batch dimensions do not fit {} and indices {}", inputs.op(), op.batch_dims, x.to_string(), indices.to_string());
+        "{}: {} batch dimensions do not fit {} and indices {}", inputs.op(), op.batch_dims, x.to_string(),
+        indices.to_string());
   const std::int64_t depth = indices.dims->back();
   if (depth == TensorType::kUnknown) return {TensorType(x.type, std::nullopt)};
   check(depth >= 1 && depth <= x.rank() - op.batch_dims, Code::invalid_argument,
-        "{}: an index of {} numbers does not fit {} with {} batch dimensions", inputs.op(), depth, x.to_string(), op.batch_dims);
+        "{}: an index of {} numbers does not fit {} with {} batch dimensions", inputs.op(), depth, x.to_string(),
+        op.batch_dims);
   Dims dims(indices.dims->begin(), indices.dims->end() - 1);
   for (std::size_t d = 0; d < static_cast<std::size_t>(op.batch_dims); ++d)
     dims[d] = agreed_extent(dims[d], (*x.dims)[d], static_cast<int>(d), inputs.op());
@@ -132,7 +139,8 @@ std::vector<Array> reference(const GatherND& op, const Arrays& inputs) {
   const Array& x = inputs[0];
   Array y = make_array(infer_from(op, inputs).front(), inputs.op());
   if (y.count() == 0) return {std::move(y)};
-  const auto batch_dims = static_cast<std::size_t>(op.batch_dims), depth = static_cast<std::size_t>(inputs[1].shape()[-1]);
+  const auto batch_dims = static_cast<std::size_t>(op.batch_dims),
+             depth = static_cast<std::size_t>(inputs[1].shape()[-1]);
   const Dims indices = inputs[1].to_int64(), strides = row_major_strides(x.shape().dims());
   const std::span<const std::int64_t> dims = x.shape().dims();
   const std::int64_t inner = product(dims.subspan(batch_dims + depth));
@@ -142,7 +150,8 @@ std::vector<Array> reference(const GatherND& op, const Arrays& inputs) {
   for (std::int64_t t = 0; t < tuples; ++t) {
     std::int64_t at = t / per_batch * batch_stride;
     for (std::size_t d = 0; d < depth; ++d)
-      at += position_of(indices[static_cast<std::size_t>(t) * depth + d], dims[batch_dims + d], inputs.op()) * strides[batch_dims + d];
+      at += position_of(indices[static_cast<std::size_t>(t) * depth + d], dims[batch_dims + d], inputs.op()) *
+            strides[batch_dims + d];
     std::memcpy(y.bytes().data() + t * inner * bytes_each, x.bytes().data() + at * bytes_each,
                 static_cast<std::size_t>(inner * bytes_each));
   }

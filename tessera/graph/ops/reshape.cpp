@@ -17,7 +17,8 @@ namespace {
 Dims resolved(const Reshape& op, const TensorType& x, const Dims& wanted, std::string_view name) {
   const auto text = [&] { return fmt::format("[{}]", fmt::join(wanted, ", ")); };
   if (wanted.size() > static_cast<std::size_t>(Shape::kMaxRank))
-    fail(Code::invalid_argument, "{}: a shape of rank {} is given, at most {} is supported", name, wanted.size(), Shape::kMaxRank);
+    fail(Code::invalid_argument, "{}: a shape of rank {} is given, at most {} is supported", name, wanted.size(),
+         Shape::kMaxRank);
   Dims dims = wanted;
   std::optional<std::size_t> rest;
   bool has_zero = false;
@@ -32,19 +33,23 @@ Dims resolved(const Reshape& op, const TensorType& x, const Dims& wanted, std::s
     has_zero = true;
     if (op.allow_zero) continue;
     if (x.dims && i >= x.dims->size())
-      fail(Code::invalid_argument, "{}: the shape {} keeps dimension {}, but the input is {}", name, text(), i, x.to_string());
+      fail(Code::invalid_argument, "{}: the shape {} keeps dimension {}, but the input is {}", name, text(), i,
+           x.to_string());
     dims[i] = x.dims ? (*x.dims)[i] : TensorType::kUnknown;
     if (x.dims) kept[i] = true;
   }
   if (op.allow_zero && rest && has_zero)
-    fail(Code::invalid_argument, "{}: the shape {} has a 0 and leaves an extent open, which could then be anything", name, text());
+    fail(Code::invalid_argument, "{}: the shape {} has a 0 and leaves an extent open, which could then be anything",
+         name, text());
   if (!x.dims) return dims;
   // What both sides have besides the extents taken over; those may be unknown without harm.
   std::int64_t had = 1, given = 1, kept_product = 1;
   bool decided = true;
   for (std::size_t i = 0; i < x.dims->size(); ++i) {
-    if (!kept[i]) had = multiply_extents(had, (*x.dims)[i], name);
-    else if ((*x.dims)[i] != TensorType::kUnknown) kept_product = multiply_extents(kept_product, (*x.dims)[i], name);
+    if (!kept[i])
+      had = multiply_extents(had, (*x.dims)[i], name);
+    else if ((*x.dims)[i] != TensorType::kUnknown)
+      kept_product = multiply_extents(kept_product, (*x.dims)[i], name);
     if (had == TensorType::kUnknown) decided = false, had = 1;
   }
   for (std::size_t i = 0; i < dims.size(); ++i)
@@ -62,7 +67,8 @@ Dims resolved(const Reshape& op, const TensorType& x, const Dims& wanted, std::s
 
 // The axes of Squeeze and Unsqueeze: an attribute, or a constant input; none if they cannot be told yet.
 std::optional<Dims> axes_of(const Dims& attribute, const Knowns& inputs) {
-  check(attribute.empty() || !inputs.has(1), Code::invalid_argument, "{}: axes are given as an attribute and as an input", inputs.op());
+  check(attribute.empty() || !inputs.has(1), Code::invalid_argument,
+        "{}: axes are given as an attribute and as an input", inputs.op());
   if (inputs.has(1)) return constant_integers(inputs, 1, "the axes");
   return attribute;
 }
@@ -90,7 +96,9 @@ std::vector<TensorType> infer(const Reshape& op, const Knowns& inputs) {
   return {undecided(x, rank, inputs.op())};
 }
 
-Work work(const Reshape&, const Types& inputs, const Types& outputs) { return streaming_work(inputs.first(1), outputs); }
+Work work(const Reshape&, const Types& inputs, const Types& outputs) {
+  return streaming_work(inputs.first(1), outputs);
+}
 std::vector<Array> reference(const Reshape& op, const Arrays& inputs) { return same_elements(op, inputs); }
 
 std::vector<TensorType> infer(const Flatten& op, const Knowns& inputs) {
@@ -127,14 +135,17 @@ std::vector<TensorType> infer(const Squeeze& op, const Knowns& inputs) {
     const std::int64_t extent = (*x.dims)[static_cast<std::size_t>(d)];
     const bool named = std::find(gone.begin(), gone.end(), d) != gone.end();
     if (named && extent != 1 && extent != TensorType::kUnknown)
-      fail(Code::invalid_argument, "{}: dimension {} of {} has {} elements, only 1 can be left out", inputs.op(), d, x.to_string(), extent);
+      fail(Code::invalid_argument, "{}: dimension {} of {} has {} elements, only 1 can be left out", inputs.op(), d,
+           x.to_string(), extent);
     if (gone.empty() && extent == TensorType::kUnknown) return {TensorType(x.type, std::nullopt)};
     if (!named && (!gone.empty() || extent != 1)) dims.push_back(extent);
   }
   return {output_type(x.type, std::move(dims), inputs.op())};
 }
 
-Work work(const Squeeze&, const Types& inputs, const Types& outputs) { return streaming_work(inputs.first(1), outputs); }
+Work work(const Squeeze&, const Types& inputs, const Types& outputs) {
+  return streaming_work(inputs.first(1), outputs);
+}
 std::vector<Array> reference(const Squeeze& op, const Arrays& inputs) { return same_elements(op, inputs); }
 
 std::vector<TensorType> infer(const Unsqueeze& op, const Knowns& inputs) {
@@ -155,7 +166,9 @@ std::vector<TensorType> infer(const Unsqueeze& op, const Knowns& inputs) {
   return {output_type(x.type, std::move(dims), inputs.op())};
 }
 
-Work work(const Unsqueeze&, const Types& inputs, const Types& outputs) { return streaming_work(inputs.first(1), outputs); }
+Work work(const Unsqueeze&, const Types& inputs, const Types& outputs) {
+  return streaming_work(inputs.first(1), outputs);
+}
 std::vector<Array> reference(const Unsqueeze& op, const Arrays& inputs) { return same_elements(op, inputs); }
 
 }  // namespace tessera

@@ -25,15 +25,15 @@ void expect_operands(const Knowns& inputs, Reduction reduction) {
   inputs.expect_count(3, 3);
   inputs.expect_same_type(0, 2);
   const ElementType type = inputs[1].type;
-  check(type == ElementType::int32 || type == ElementType::int64, Code::invalid_argument, "{}: indices must be int32 or int64, not {}",
-        inputs.op(), inputs[1].to_string());
+  check(type == ElementType::int32 || type == ElementType::int64, Code::invalid_argument,
+        "{}: indices must be int32 or int64, not {}", inputs.op(), inputs[1].to_string());
   const ElementType data = inputs[0].type;
-  check(reduction == Reduction::none || (data != ElementType::float8_e4m3 && data != ElementType::float8_e5m2), Code::unsupported,
-        "{}: nothing is computed in {}", inputs.op(), name(data));
+  check(reduction == Reduction::none || (data != ElementType::float8_e4m3 && data != ElementType::float8_e5m2),
+        Code::unsupported, "{}: nothing is computed in {}", inputs.op(), name(data));
 }
 
-// Whole numbers wrap around; floating-point results are rounded to T after each update; a NaN on either side wins. For bool, add and
-// max are "or", mul and min are "and".
+// Whole numbers wrap around; floating-point results are rounded to T after each update; a NaN on either side wins. For
+// bool, add and max are "or", mul and min are "and".
 template <class T>
 T combined(T old, T update, Reduction reduction) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -54,11 +54,13 @@ T combined(T old, T update, Reduction reduction) {
 }
 
 // y[at, at + count) takes updates[from, from + count).
-void apply(Array& y, std::int64_t at, const Array& updates, std::int64_t from, std::int64_t count, Reduction reduction) {
+void apply(Array& y, std::int64_t at, const Array& updates, std::int64_t from, std::int64_t count,
+           Reduction reduction) {
   if (reduction == Reduction::none) {
     const std::int64_t bytes_each = element_bytes(y.type());
     if (count > 0)
-      std::memcpy(y.bytes().data() + at * bytes_each, updates.bytes().data() + from * bytes_each, static_cast<std::size_t>(count * bytes_each));
+      std::memcpy(y.bytes().data() + at * bytes_each, updates.bytes().data() + from * bytes_each,
+                  static_cast<std::size_t>(count * bytes_each));
     return;
   }
   visit_element_type(y.type(), [&](auto tag) {
@@ -78,13 +80,14 @@ std::vector<TensorType> infer(const ScatterND& op, const Knowns& inputs) {
   const TensorType &x = inputs[0], &indices = inputs[1], &updates = inputs[2];
   if (!x.dims || !indices.dims || indices.dims->back() == TensorType::kUnknown) return {x};
   const std::int64_t depth = indices.dims->back();
-  check(depth >= 1 && depth <= x.rank(), Code::invalid_argument, "{}: an index of {} numbers does not fit {}", inputs.op(), depth,
-        x.to_string());
+  check(depth >= 1 && depth <= x.rank(), Code::invalid_argument, "{}: an index of {} numbers does not fit {}",
+        inputs.op(), depth, x.to_string());
   Dims wanted(indices.dims->begin(), indices.dims->end() - 1);
   wanted.insert(wanted.end(), x.dims->begin() + depth, x.dims->end());
   if (updates.dims) {
     inputs.expect_rank(2, static_cast<int>(wanted.size()), static_cast<int>(wanted.size()));
-    for (std::size_t d = 0; d < wanted.size(); ++d) agreed_extent(wanted[d], (*updates.dims)[d], static_cast<int>(d), inputs.op());
+    for (std::size_t d = 0; d < wanted.size(); ++d)
+      agreed_extent(wanted[d], (*updates.dims)[d], static_cast<int>(d), inputs.op());
   }
   return {x};
 }
@@ -101,7 +104,8 @@ std::vector<Array> reference(const ScatterND& op, const Arrays& inputs) {
   const auto depth = static_cast<std::size_t>(inputs[1].shape()[-1]);
   const Dims indices = inputs[1].to_int64(), strides = row_major_strides(y.shape().dims());
   const std::span<const std::int64_t> dims = y.shape().dims();
-  const std::int64_t inner = product(dims.subspan(depth)), tuples = inputs[1].count() / static_cast<std::int64_t>(depth);
+  const std::int64_t inner = product(dims.subspan(depth)),
+                     tuples = inputs[1].count() / static_cast<std::int64_t>(depth);
   for (std::int64_t t = 0; t < tuples; ++t) {
     std::int64_t at = 0;
     for (std::size_t d = 0; d < depth; ++d)
@@ -117,15 +121,18 @@ std::vector<TensorType> infer(const ScatterElements& op, const Knowns& inputs) {
   if (indices.dims && updates.dims) {
     inputs.expect_rank(2, indices.rank(), indices.rank());
     for (int d = 0; d < indices.rank(); ++d)
-      agreed_extent((*indices.dims)[static_cast<std::size_t>(d)], (*updates.dims)[static_cast<std::size_t>(d)], d, inputs.op());
+      agreed_extent((*indices.dims)[static_cast<std::size_t>(d)], (*updates.dims)[static_cast<std::size_t>(d)], d,
+                    inputs.op());
   }
   if (!x.dims) return {x};
   const int axis = normalized_axis(op.axis, x.rank(), inputs.op());
   inputs.expect_rank(1, x.rank(), x.rank());
   for (int d = 0; indices.dims && d < x.rank(); ++d) {
-    const std::int64_t have = (*x.dims)[static_cast<std::size_t>(d)], want = (*indices.dims)[static_cast<std::size_t>(d)];
+    const std::int64_t have = (*x.dims)[static_cast<std::size_t>(d)],
+                       want = (*indices.dims)[static_cast<std::size_t>(d)];
     check(d == axis || have == TensorType::kUnknown || want <= have, Code::invalid_argument,
-          "{}: the indices are {}, more than the input {} has in dimension {}", inputs.op(), indices.to_string(), x.to_string(), d);
+          "{}: the indices are {}, more than the input {} has in dimension {}", inputs.op(), indices.to_string(),
+          x.to_string(), d);
   }
   return {x};
 }
@@ -145,7 +152,9 @@ std::vector<Array> reference(const ScatterElements& op, const Arrays& inputs) {
   for (std::int64_t i = 0; i < inputs[1].count(); ++i) {
     std::int64_t at = 0, rest = i;
     for (std::size_t d = dims.size(); d-- > 0; rest /= dims[d])
-      at += (d == axis ? position_of(indices[static_cast<std::size_t>(i)], y.shape().dims()[d], inputs.op()) : rest % dims[d]) * strides[d];
+      at += (d == axis ? position_of(indices[static_cast<std::size_t>(i)], y.shape().dims()[d], inputs.op())
+                       : rest % dims[d]) *
+            strides[d];
     apply(y, at, inputs[2], i, 1, op.reduction);
   }
   return {std::move(y)};

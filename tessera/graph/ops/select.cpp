@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 
 namespace tessera {
@@ -18,7 +19,8 @@ namespace {
 std::optional<std::int64_t> constant_number(const Knowns& inputs, std::size_t i, std::string_view what) {
   const std::optional<Dims> values = constant_integers(inputs, i, what);
   const std::int64_t length = inputs.has(i) ? list_length(inputs, i) : 1;
-  check(length == 1 || length == TensorType::kUnknown, Code::invalid_argument, "{}: {} must be one number, not {}", inputs.op(), what, length);
+  check(length == 1 || length == TensorType::kUnknown, Code::invalid_argument, "{}: {} must be one number, not {}",
+        inputs.op(), what, length);
   if (!values) return std::nullopt;
   return values->front();
 }
@@ -35,8 +37,10 @@ Lines lines_of(const Shape& shape, std::size_t axis) {
 
 template <class T>
 bool is_nan(T value) {
-  if constexpr (is_floating_v<T>) return std::isnan(static_cast<double>(value));
-  else return false;
+  if constexpr (is_floating_v<T>)
+    return std::isnan(static_cast<double>(value));
+  else
+    return false;
 }
 
 // NaN counts as the greatest number.
@@ -57,8 +61,8 @@ std::vector<TensorType> infer(const TopK& op, const Knowns& inputs) {
   if (!x.dims) return {TensorType(x.type, std::nullopt), TensorType(ElementType::int64, std::nullopt)};
   Dims dims = *x.dims;
   std::int64_t& extent = dims[static_cast<std::size_t>(normalized_axis(op.axis, x.rank(), inputs.op()))];
-  check(!k || extent == TensorType::kUnknown || *k <= extent, Code::invalid_argument, "{}: k is {}, but {} has only {} elements there",
-        inputs.op(), k.value_or(0), x.to_string(), extent);
+  check(!k || extent == TensorType::kUnknown || *k <= extent, Code::invalid_argument,
+        "{}: k is {}, but {} has only {} elements there", inputs.op(), k.value_or(0), x.to_string(), extent);
   extent = k.value_or(TensorType::kUnknown);
   return {output_type(x.type, dims, inputs.op()), output_type(ElementType::int64, dims, inputs.op())};
 }
@@ -107,7 +111,9 @@ std::vector<TensorType> infer(const CumSum&, const Knowns& inputs) {
   return {x};
 }
 
-Work work(const CumSum&, const Types& inputs, const Types& outputs) { return streaming_work(inputs.first(1), outputs, 1); }
+Work work(const CumSum&, const Types& inputs, const Types& outputs) {
+  return streaming_work(inputs.first(1), outputs, 1);
+}
 
 std::vector<Array> reference(const CumSum& op, const Arrays& inputs) {
   const Array& x = inputs[0];
@@ -141,7 +147,8 @@ std::vector<std::int64_t> whole_numbers(const Array& array, std::string_view op)
     using T = typename decltype(tag)::type;
     std::vector<std::int64_t> out;
     out.reserve(static_cast<std::size_t>(array.count()));
-    constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min(), kMost = std::numeric_limits<std::int64_t>::max();
+    constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min(),
+                           kMost = std::numeric_limits<std::int64_t>::max();
     for (const T value : array.as<T>()) {
       if constexpr (std::is_same_v<T, std::uint64_t>) {
         out.push_back(static_cast<std::int64_t>(std::min<std::uint64_t>(value, static_cast<std::uint64_t>(kMost))));
@@ -162,10 +169,10 @@ std::vector<std::int64_t> whole_numbers(const Array& array, std::string_view op)
 std::vector<TensorType> infer(const OneHot& op, const Knowns& inputs) {
   inputs.expect_count(3, 3);
   const TensorType &indices = inputs[0], &depth = inputs[1], &values = inputs[2];
-  check(!depth.is_static() || depth.shape().volume() == 1, Code::invalid_argument, "{}: the depth must be one number, not {}", inputs.op(),
-        depth.to_string());
-  check(!values.is_static() || values.shape() == Shape{2}, Code::invalid_argument, "{}: the values must be [off, on], not {}", inputs.op(),
-        values.to_string());
+  check(!depth.is_static() || depth.shape().volume() == 1, Code::invalid_argument,
+        "{}: the depth must be one number, not {}", inputs.op(), depth.to_string());
+  check(!values.is_static() || values.shape() == Shape{2}, Code::invalid_argument,
+        "{}: the values must be [off, on], not {}", inputs.op(), values.to_string());
   if (!indices.dims) return {TensorType(values.type, std::nullopt)};
   Dims dims = *indices.dims;
   const int axis = normalized_axis(op.axis, indices.rank() + 1, inputs.op());
@@ -187,7 +194,8 @@ std::vector<Array> reference(const OneHot& op, const Arrays& inputs) {
   const std::vector<std::int64_t> indices = whole_numbers(inputs[0], inputs.op());
   const std::int64_t bytes_each = element_bytes(y.type());
   const auto put = [&](std::int64_t at, std::int64_t which) {
-    std::memcpy(y.bytes().data() + at * bytes_each, inputs[2].bytes().data() + which * bytes_each, static_cast<std::size_t>(bytes_each));
+    std::memcpy(y.bytes().data() + at * bytes_each, inputs[2].bytes().data() + which * bytes_each,
+                static_cast<std::size_t>(bytes_each));
   };
   for (std::int64_t at = 0; at < y.count(); ++at) put(at, 0);
   for (std::int64_t o = 0; o < lines.outer; ++o)
@@ -215,13 +223,15 @@ std::vector<Array> reference(const Trilu& op, const Arrays& inputs) {
   const std::int64_t diagonal = inputs.has(1) ? inputs[1].to_int64().front() : 0;
   const std::int64_t height = x.shape()[-2], width = x.shape()[-1], bytes_each = element_bytes(x.type());
   for (std::int64_t row = 0; row < x.count() / width; ++row) {
-    // The diagonal's column in this row, kept within the matrix: the upper part is [column, width), the lower [0, column].
+    // The diagonal's column in this row, kept within the matrix: the upper part is [column, width), the lower [0,
+    // column].
     const std::int64_t in_matrix = row % height;
     const std::int64_t column = in_matrix + std::clamp(diagonal, -in_matrix - 1, width - in_matrix);
     const std::int64_t first = op.upper ? std::max<std::int64_t>(column, 0) : 0;
     const std::int64_t last = op.upper ? width : std::min(column + 1, width);
     if (last > first)
-      std::memcpy(y.bytes().data() + (row * width + first) * bytes_each, x.bytes().data() + (row * width + first) * bytes_each,
+      std::memcpy(y.bytes().data() + (row * width + first) * bytes_each,
+                  x.bytes().data() + (row * width + first) * bytes_each,
                   static_cast<std::size_t>((last - first) * bytes_each));
   }
   return {std::move(y)};
@@ -252,7 +262,8 @@ std::vector<Array> reference(const NonZero& op, const Arrays& inputs) {
   const Dims& dims = x.shape().dims();
   for (std::int64_t i = 0; i < count; ++i)
     for (std::size_t d = dims.size(); d-- > 0; found[static_cast<std::size_t>(i)] /= dims[d])
-      y.as<std::int64_t>()[d * found.size() + static_cast<std::size_t>(i)] = found[static_cast<std::size_t>(i)] % dims[d];
+      y.as<std::int64_t>()[d * found.size() + static_cast<std::size_t>(i)] =
+          found[static_cast<std::size_t>(i)] % dims[d];
   return {std::move(y)};
 }
 

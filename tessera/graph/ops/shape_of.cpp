@@ -19,7 +19,9 @@ struct Part {
 };
 
 Part part_of(const ShapeOf& op, std::int64_t rank) {
-  const auto clamped = [&](std::int64_t at) { return static_cast<std::size_t>(std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank)); };
+  const auto clamped = [&](std::int64_t at) {
+    return static_cast<std::size_t>(std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank));
+  };
   const std::size_t first = clamped(op.start), last = op.end ? clamped(*op.end) : static_cast<std::size_t>(rank);
   return {first, std::max(first, last)};
 }
@@ -42,8 +44,8 @@ std::int64_t range_count(T start, T limit, T step, std::string_view op) {
     count = std::ceil((static_cast<double>(limit) - static_cast<double>(start)) / each);
   }
   if (!(count <= static_cast<double>(kMaxRange)))
-    fail(Code::invalid_argument, "{}: from {} to {} by {} is not a range of at most {} numbers", op, static_cast<double>(start),
-         static_cast<double>(limit), static_cast<double>(step), kMaxRange);
+    fail(Code::invalid_argument, "{}: from {} to {} by {} is not a range of at most {} numbers", op,
+         static_cast<double>(start), static_cast<double>(limit), static_cast<double>(step), kMaxRange);
   return std::max<std::int64_t>(0, static_cast<std::int64_t>(std::max(count, -1.0)));
 }
 
@@ -72,20 +74,24 @@ std::vector<TensorType> infer(const SizeOf&, const Knowns& inputs) {
 
 Work work(const SizeOf&, const Types&, const Types& outputs) { return streaming_work({}, outputs); }
 
-std::vector<Array> reference(const SizeOf&, const Arrays& inputs) { return {Array::scalar<std::int64_t>(inputs[0].count())}; }
+std::vector<Array> reference(const SizeOf&, const Arrays& inputs) {
+  return {Array::scalar<std::int64_t>(inputs[0].count())};
+}
 
 std::vector<TensorType> infer(const ConstantOfShape& op, const Knowns& inputs) {
   inputs.expect_count(1, 1);
-  check(op.value.count() == 1, Code::invalid_argument, "{}: the value must be one element, not {}", inputs.op(), op.value.to_string());
+  check(op.value.count() == 1, Code::invalid_argument, "{}: the value must be one element, not {}", inputs.op(),
+        op.value.to_string());
   const std::optional<Dims> dims = constant_integers(inputs, 0, "the shape");
   if (dims) {
-    for (std::int64_t d : *dims) check(d >= 0, Code::invalid_argument, "{}: the shape has a negative extent {}", inputs.op(), d);
+    for (std::int64_t d : *dims)
+      check(d >= 0, Code::invalid_argument, "{}: the shape has a negative extent {}", inputs.op(), d);
     return {output_type(op.value.type(), *dims, inputs.op())};
   }
   const std::int64_t rank = list_length(inputs, 0);
   if (rank == TensorType::kUnknown) return {TensorType(op.value.type(), std::nullopt)};
-  check(rank <= Shape::kMaxRank, Code::invalid_argument, "{}: a shape of rank {} is given, at most {} is supported", inputs.op(), rank,
-        Shape::kMaxRank);
+  check(rank <= Shape::kMaxRank, Code::invalid_argument, "{}: a shape of rank {} is given, at most {} is supported",
+        inputs.op(), rank, Shape::kMaxRank);
   return {TensorType(op.value.type(), Dims(static_cast<std::size_t>(rank), TensorType::kUnknown))};
 }
 
@@ -96,7 +102,8 @@ std::vector<Array> reference(const ConstantOfShape& op, const Arrays& inputs) {
   const std::span<const std::byte> value = op.value.bytes();
   const bool zero = std::all_of(value.begin(), value.end(), [](std::byte b) { return b == std::byte{0}; });
   if (!zero)
-    for (std::size_t at = 0; at < y.bytes().size(); at += value.size()) std::memcpy(y.bytes().data() + at, value.data(), value.size());
+    for (std::size_t at = 0; at < y.bytes().size(); at += value.size())
+      std::memcpy(y.bytes().data() + at, value.data(), value.size());
   return {std::move(y)};
 }
 
@@ -104,15 +111,16 @@ std::vector<TensorType> infer(const Range&, const Knowns& inputs) {
   inputs.expect_count(3, 3);
   for (std::size_t i = 0; i < 3; ++i) {
     inputs.expect_same_type(0, i);
-    check(!inputs[i].is_static() || inputs[i].shape().volume() == 1, Code::invalid_argument, "{}: input {} must be one number, not {}",
-          inputs.op(), i, inputs[i].to_string());
+    check(!inputs[i].is_static() || inputs[i].shape().volume() == 1, Code::invalid_argument,
+          "{}: input {} must be one number, not {}", inputs.op(), i, inputs[i].to_string());
   }
   check(inputs[0].type != ElementType::boolean, Code::invalid_argument, "{}: there is no range of bool", inputs.op());
   std::int64_t count = TensorType::kUnknown;
   if (inputs.constant(0) && inputs.constant(1) && inputs.constant(2))
     count = visit_element_type(inputs[0].type, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      return range_count(inputs.constant(0)->as<T>()[0], inputs.constant(1)->as<T>()[0], inputs.constant(2)->as<T>()[0], inputs.op());
+      return range_count(inputs.constant(0)->as<T>()[0], inputs.constant(1)->as<T>()[0], inputs.constant(2)->as<T>()[0],
+                         inputs.op());
     });
   return {output_type(inputs[0].type, Dims{count}, inputs.op())};
 }
@@ -127,8 +135,10 @@ std::vector<Array> reference(const Range& op, const Arrays& inputs) {
     const std::span<T> ys = y.as<T>();
     for (std::size_t i = 0; i < ys.size(); ++i) {
       // Whole numbers in two's complement of 64 bits: no intermediate can overflow, and the results fit.
-      if constexpr (std::is_integral_v<T>) ys[i] = static_cast<T>(static_cast<std::uint64_t>(start) + i * static_cast<std::uint64_t>(step));
-      else ys[i] = static_cast<T>(static_cast<double>(start) + static_cast<double>(i) * static_cast<double>(step));
+      if constexpr (std::is_integral_v<T>)
+        ys[i] = static_cast<T>(static_cast<std::uint64_t>(start) + i * static_cast<std::uint64_t>(step));
+      else
+        ys[i] = static_cast<T>(static_cast<double>(start) + static_cast<double>(i) * static_cast<double>(step));
     }
   });
   return {std::move(y)};
@@ -138,8 +148,8 @@ std::vector<TensorType> infer(const EyeLike& op, const Knowns& inputs) {
   inputs.expect_count(1, 1);
   inputs.expect_rank(0, 2, 2);
   const ElementType type = op.type.value_or(inputs[0].type);
-  check(type != ElementType::float8_e4m3 && type != ElementType::float8_e5m2, Code::unsupported, "{}: nothing is computed in {}",
-        inputs.op(), name(type));
+  check(type != ElementType::float8_e4m3 && type != ElementType::float8_e5m2, Code::unsupported,
+        "{}: nothing is computed in {}", inputs.op(), name(type));
   if (!inputs[0].dims) return {TensorType(type, Dims(2, TensorType::kUnknown))};
   return {output_type(type, *inputs[0].dims, inputs.op())};
 }

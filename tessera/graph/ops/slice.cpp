@@ -49,17 +49,18 @@ struct Lists {
 };
 
 std::optional<Lists> lists_of(const Knowns& inputs, int rank) {
-  const std::optional<Dims> starts = constant_integers(inputs, 1, "starts"), ends = constant_integers(inputs, 2, "ends");
+  const std::optional<Dims> starts = constant_integers(inputs, 1, "starts"),
+                            ends = constant_integers(inputs, 2, "ends");
   const std::optional<Dims> axes = constant_integers(inputs, 3, "axes"), steps = constant_integers(inputs, 4, "steps");
   if (steps)
     for (std::int64_t step : *steps) check(step != 0, Code::invalid_argument, "{}: a step cannot be 0", inputs.op());
   if (!starts || !ends || (inputs.has(3) && !axes) || (inputs.has(4) && !steps)) return std::nullopt;
   const std::size_t count = starts->size();
-  check(ends->size() == count && (!axes || axes->size() == count) && (!steps || steps->size() == count), Code::invalid_argument,
-        "{}: {} starts, {} ends, {} axes and {} steps must be as many", inputs.op(), count, ends->size(),
-        axes ? axes->size() : count, steps ? steps->size() : count);
-  check(count <= static_cast<std::size_t>(rank), Code::invalid_argument, "{}: {} starts are given for a tensor of rank {}", inputs.op(),
-        count, rank);
+  check(ends->size() == count && (!axes || axes->size() == count) && (!steps || steps->size() == count),
+        Code::invalid_argument, "{}: {} starts, {} ends, {} axes and {} steps must be as many", inputs.op(), count,
+        ends->size(), axes ? axes->size() : count, steps ? steps->size() : count);
+  check(count <= static_cast<std::size_t>(rank), Code::invalid_argument,
+        "{}: {} starts are given for a tensor of rank {}", inputs.op(), count, rank);
   Dims numbers(count);
   std::iota(numbers.begin(), numbers.end(), 0);
   Lists lists{normalized_axes(axes ? *axes : numbers, rank, inputs.op()), {}};
@@ -73,11 +74,13 @@ Dims undecided(const Knowns& inputs, const Dims& x) {
   Dims dims = x;
   const std::optional<Dims> axes = constant_integers(inputs, 3, "axes");
   if (axes) {
-    for (int axis : normalized_axes(*axes, rank, inputs.op())) dims[static_cast<std::size_t>(axis)] = TensorType::kUnknown;
+    for (int axis : normalized_axes(*axes, rank, inputs.op()))
+      dims[static_cast<std::size_t>(axis)] = TensorType::kUnknown;
     return dims;
   }
   std::int64_t touched = rank;
-  if (!inputs.has(3) && list_length(inputs, 1) != TensorType::kUnknown) touched = std::min<std::int64_t>(rank, list_length(inputs, 1));
+  if (!inputs.has(3) && list_length(inputs, 1) != TensorType::kUnknown)
+    touched = std::min<std::int64_t>(rank, list_length(inputs, 1));
   std::fill_n(dims.begin(), touched, TensorType::kUnknown);
   return dims;
 }
@@ -114,7 +117,8 @@ std::vector<Array> reference(const Slice& op, const Arrays& inputs) {
     from.offset += steps.start * from.strides[at];
     from.strides[at] *= steps.step;
   }
-  copy_strided(x.bytes(), from, y.bytes(), {0, row_major_strides(y.shape().dims())}, y.shape().dims(), element_bytes(x.type()));
+  copy_strided(x.bytes(), from, y.bytes(), {0, row_major_strides(y.shape().dims())}, y.shape().dims(),
+               element_bytes(x.type()));
   return {std::move(y)};
 }
 

@@ -24,14 +24,15 @@ Dims part_sizes(const Split& op, const std::optional<Dims>& given, std::int64_t 
     for (std::int64_t rest = extent; sizes.size() < count; rest -= sizes.back()) sizes.push_back(std::min(part, rest));
     return sizes;
   }
-  check(given->size() == count, Code::invalid_argument, "{}: {} sizes are given for {} outputs", name, given->size(), count);
+  check(given->size() == count, Code::invalid_argument, "{}: {} sizes are given for {} outputs", name, given->size(),
+        count);
   std::int64_t sum = 0;
   for (std::int64_t size : *given) {
     check(size >= 0, Code::invalid_argument, "{}: a part cannot have {} elements", name, size);
     sum = add_extents(sum, size, name);
   }
-  check(extent == TensorType::kUnknown || sum == extent, Code::invalid_argument, "{}: the parts have {} elements together, the axis has {}",
-        name, sum, extent);
+  check(extent == TensorType::kUnknown || sum == extent, Code::invalid_argument,
+        "{}: the parts have {} elements together, the axis has {}", name, sum, extent);
   return *given;
 }
 
@@ -39,9 +40,10 @@ Dims part_sizes(const Split& op, const std::optional<Dims>& given, std::int64_t 
 
 std::vector<TensorType> infer(const Split& op, const Knowns& inputs) {
   inputs.expect_count(1, 2);
-  check(op.outputs >= 1 && op.outputs <= kMaxOutputs, Code::invalid_argument, "{}: {} outputs are not in [1, {}]", inputs.op(),
-        op.outputs, kMaxOutputs);
-  check(op.sizes.empty() || !inputs.has(1), Code::invalid_argument, "{}: sizes are given as an attribute and as an input", inputs.op());
+  check(op.outputs >= 1 && op.outputs <= kMaxOutputs, Code::invalid_argument, "{}: {} outputs are not in [1, {}]",
+        inputs.op(), op.outputs, kMaxOutputs);
+  check(op.sizes.empty() || !inputs.has(1), Code::invalid_argument,
+        "{}: sizes are given as an attribute and as an input", inputs.op());
   const auto count = static_cast<std::size_t>(op.outputs);
   const TensorType& x = inputs[0];
   std::optional<Dims> given = constant_integers(inputs, 1, "the sizes");
@@ -75,7 +77,8 @@ std::vector<Array> reference(const Split& op, const Arrays& inputs) {
     const std::int64_t block = y.shape().dims()[axis] * inner;
     if (y.count() > 0)
       for (std::int64_t o = 0; o < outer; ++o)
-        std::memcpy(y.bytes().data() + o * block, x.bytes().data() + o * dims[axis] * inner + begin, static_cast<std::size_t>(block));
+        std::memcpy(y.bytes().data() + o * block, x.bytes().data() + o * dims[axis] * inner + begin,
+                    static_cast<std::size_t>(block));
     begin += block;
     out.push_back(std::move(y));
   }

@@ -3,9 +3,9 @@
 #include "tessera/core/error.h"
 #include "tessera/graph/ops/internal/moving.h"
 
-#include <algorithm>
-
 #include <fmt/ranges.h>
+
+#include <algorithm>
 
 namespace tessera {
 
@@ -24,7 +24,8 @@ std::vector<std::size_t> permutation(const Transpose& op, int rank, std::string_
   for (std::int64_t p : op.perm) {
     fits = fits && p >= 0 && p < rank && std::find(out.begin(), out.end(), static_cast<std::size_t>(p)) == out.end();
     if (!fits)
-      fail(Code::invalid_argument, "{}: [{}] is not a permutation of {} dimensions", name, fmt::join(op.perm, ", "), rank);
+      fail(Code::invalid_argument, "{}: [{}] is not a permutation of {} dimensions", name, fmt::join(op.perm, ", "),
+           rank);
     out.push_back(static_cast<std::size_t>(p));
   }
   return out;
@@ -50,7 +51,8 @@ std::vector<Array> reference(const Transpose& op, const Arrays& inputs) {
   const Dims strides = row_major_strides(x.shape().dims());
   View from;
   for (std::size_t p : permutation(op, x.shape().rank(), inputs.op())) from.strides.push_back(strides[p]);
-  copy_strided(x.bytes(), from, y.bytes(), {0, row_major_strides(y.shape().dims())}, y.shape().dims(), element_bytes(x.type()));
+  copy_strided(x.bytes(), from, y.bytes(), {0, row_major_strides(y.shape().dims())}, y.shape().dims(),
+               element_bytes(x.type()));
   return {std::move(y)};
 }
 

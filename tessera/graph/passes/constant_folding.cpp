@@ -3,6 +3,7 @@
 #include "tessera/core/error.h"
 
 #include <algorithm>
+#include <limits>
 #include <new>
 
 namespace tessera {
@@ -12,7 +13,8 @@ namespace {
 constexpr std::int64_t kMaxFoldedBytes = std::int64_t{256} << 20;
 
 bool all_constant(const Graph& graph, const Node& node) {
-  return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) { return id == kNoValue || graph.value(id).constant; });
+  return std::all_of(node.inputs.begin(), node.inputs.end(),
+                     [&](ValueId id) { return id == kNoValue || graph.value(id).constant; });
 }
 
 // The bytes of the result; of what is read where the result's shape depends on the values.
@@ -32,16 +34,20 @@ std::int64_t folded_bytes(const Graph& graph, const Node& node) {
 }
 
 // A body may run for as long as it likes, and belongs to the run.
-bool may_fold(const Node& node) { return !std::holds_alternative<If>(node.op) && !std::holds_alternative<Loop>(node.op); }
+bool may_fold(const Node& node) {
+  return !std::holds_alternative<If>(node.op) && !std::holds_alternative<Loop>(node.op);
+}
 
 // The extents that ShapeOf asks for, where all of those are known even if others are not; SizeOf where all are.
 std::optional<Array> known_shape(const Graph& graph, const Node& node) {
   const auto* shape = std::get_if<ShapeOf>(&node.op);
-  if ((shape == nullptr && !std::holds_alternative<SizeOf>(node.op)) || node.inputs.empty() || node.inputs[0] == kNoValue)
+  if ((shape == nullptr && !std::holds_alternative<SizeOf>(node.op)) || node.inputs.empty() ||
+      node.inputs[0] == kNoValue)
     return std::nullopt;
   const TensorType& x = graph.value(node.inputs[0]).type;
   if (!x.dims) return std::nullopt;
-  if (shape == nullptr) return x.is_static() ? std::optional(Array::scalar<std::int64_t>(x.shape().volume())) : std::nullopt;
+  if (shape == nullptr)
+    return x.is_static() ? std::optional(Array::scalar<std::int64_t>(x.shape().volume())) : std::nullopt;
   const std::int64_t rank = x.rank();
   const auto position = [&](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank); };
   const std::int64_t first = position(shape->start), last = std::max(first, shape->end ? position(*shape->end) : rank);
@@ -68,11 +74,13 @@ std::vector<Array> evaluated(const Graph& graph, const Node& node) {
 void infer_outputs(Graph& graph, const Node& node) {
   std::vector<Known> knowns;
   for (ValueId id : node.inputs) {
-    if (id == kNoValue) knowns.push_back({.type = {}, .constant = nullptr, .present = false});
-    else knowns.push_back({graph.value(id).type, graph.value(id).constant.get(), true});
+    if (id == kNoValue)
+      knowns.push_back({.type = {}, .constant = nullptr, .present = false});
+    else
+      knowns.push_back({graph.value(id).type, graph.value(id).constant.get(), true});
   }
-  const std::vector<TensorType> types =
-      with_context(fmt::format("while inferring node '{}' ({})", node.name, name(node.op)), [&] { return infer(node.op, knowns); });
+  const std::vector<TensorType> types = with_context(
+      fmt::format("while inferring node '{}' ({})", node.name, name(node.op)), [&] { return infer(node.op, knowns); });
   for (std::size_t i = 0; i < std::min(types.size(), node.outputs.size()); ++i)
     if (node.outputs[i] != kNoValue) graph.value(node.outputs[i]).type = types[i];
 }

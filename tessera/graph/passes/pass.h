@@ -26,15 +26,16 @@ struct PassOptions {
 // In the order in which they run.
 TSR_API std::span<const Pass> all_passes();
 
-// Runs the passes that are not switched off; types are inferred before the first and after each that changed something. A
-// name that no pass has is an Error that lists the names, and then the graph is as it was.
+// Runs the passes that are not switched off; types are inferred before the first and after each that changed something.
+// A name that no pass has is an Error that lists the names, and then the graph is as it was.
 TSR_API void run_passes(Graph& graph, const PassOptions& options = {});
 
-// Nodes whose result is known become constants: those that read only constants, and shapes of values of known shape. Results
-// that are large, and nodes that fail, are left to the run.
+// Nodes whose result is known become constants: those that read only constants, and shapes of values of known shape.
+// Results that are large, and nodes that fail, are left to the run.
 TSR_API bool fold_constants(Graph& graph);
 
-// Drops nodes that no output of the graph needs, and values that nothing refers to; ids change. Inputs of the graph stay.
+// Drops nodes that no output of the graph needs, and values that nothing refers to; ids change. Inputs of the graph
+// stay.
 TSR_API bool remove_dead_code(Graph& graph);
 
 }  // namespace tessera

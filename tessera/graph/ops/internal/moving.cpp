@@ -5,19 +5,22 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <stdexcept>
 
 namespace tessera::moving {
 namespace {
 
 // A run of `count` elements of N bytes.
 template <std::size_t N>
-void copy_run(const std::byte* from, std::int64_t from_stride, std::byte* to, std::int64_t to_stride, std::int64_t count) {
+void copy_run(const std::byte* from, std::int64_t from_stride, std::byte* to, std::int64_t to_stride,
+              std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i)
-    std::memcpy(to + i * to_stride * static_cast<std::int64_t>(N), from + i * from_stride * static_cast<std::int64_t>(N), N);
+    std::memcpy(to + i * to_stride * static_cast<std::int64_t>(N),
+                from + i * from_stride * static_cast<std::int64_t>(N), N);
 }
 
-void copy_run(const std::byte* from, std::int64_t from_stride, std::byte* to, std::int64_t to_stride, std::int64_t count,
-              std::int64_t bytes_each) {
+void copy_run(const std::byte* from, std::int64_t from_stride, std::byte* to, std::int64_t to_stride,
+              std::int64_t count, std::int64_t bytes_each) {
   if (from_stride == 1 && to_stride == 1) {
     std::memcpy(to, from, static_cast<std::size_t>(count * bytes_each));
     return;
@@ -39,8 +42,10 @@ TensorType output_type(ElementType type, Dims dims, std::string_view op) {
     if (d != TensorType::kUnknown) known.push_back(d);
   TensorType out(type, std::move(dims));
   if (out.dims->size() > static_cast<std::size_t>(Shape::kMaxRank))
-    fail(Code::invalid_argument, "{}: the output would be of rank {}, at most {} is supported", op, out.dims->size(), Shape::kMaxRank);
-  const std::int64_t volume = with_context(fmt::format("in the output of {}", op), [&] { return Shape(known).volume(); });
+    fail(Code::invalid_argument, "{}: the output would be of rank {}, at most {} is supported", op, out.dims->size(),
+         Shape::kMaxRank);
+  const std::int64_t volume =
+      with_context(fmt::format("in the output of {}", op), [&] { return Shape(known).volume(); });
   if (volume > kMaxBytes / element_bytes(type))
     fail(Code::out_of_memory, "{}: the output {} would take more than {} GiB", op, out.to_string(), kMaxBytes >> 30);
   return out;
@@ -49,7 +54,8 @@ TensorType output_type(ElementType type, Dims dims, std::string_view op) {
 std::int64_t add_extents(std::int64_t a, std::int64_t b, std::string_view op) {
   if (a == TensorType::kUnknown || b == TensorType::kUnknown) return TensorType::kUnknown;
   std::int64_t sum = 0;
-  if (__builtin_add_overflow(a, b, &sum)) fail(Code::invalid_argument, "{}: {} + {} elements are more than 63 bits can count", op, a, b);
+  if (__builtin_add_overflow(a, b, &sum))
+    fail(Code::invalid_argument, "{}: {} + {} elements are more than 63 bits can count", op, a, b);
   return sum;
 }
 
@@ -75,7 +81,8 @@ void expect_integers(const Knowns& inputs, std::size_t i, std::string_view what)
     return std::is_integral_v<T> && !std::is_same_v<T, bool>;
   });
   if (!integer) fail(Code::invalid_argument, "{}: {} must be whole numbers, not {}", inputs.op(), what, t.to_string());
-  if (t.dims && t.rank() > 1) fail(Code::invalid_argument, "{}: {} must be a list, not {}", inputs.op(), what, t.to_string());
+  if (t.dims && t.rank() > 1)
+    fail(Code::invalid_argument, "{}: {} must be a list, not {}", inputs.op(), what, t.to_string());
 }
 
 std::optional<Dims> constant_integers(const Knowns& inputs, std::size_t i, std::string_view what) {
@@ -96,7 +103,8 @@ std::vector<int> normalized_axes(const Dims& axes, int rank, std::string_view op
   std::vector<int> out;
   for (std::int64_t axis : axes) {
     const int at = normalized_axis(axis, rank, op);
-    if (std::find(out.begin(), out.end(), at) != out.end()) fail(Code::invalid_argument, "{}: axis {} is given twice", op, axis);
+    if (std::find(out.begin(), out.end(), at) != out.end())
+      fail(Code::invalid_argument, "{}: axis {} is given twice", op, axis);
     out.push_back(at);
   }
   return out;
@@ -131,7 +139,8 @@ void copy_strided(std::span<const std::byte> source, const View& from, std::span
   for (std::size_t d = 0; d < extents.size(); ++d) {
     if (extents[d] == 0) return;
     if (extents[d] == 1) continue;
-    if (!merged.empty() && from_strides.back() == from.strides[d] * extents[d] && to_strides.back() == to.strides[d] * extents[d]) {
+    if (!merged.empty() && from_strides.back() == from.strides[d] * extents[d] &&
+        to_strides.back() == to.strides[d] * extents[d]) {
       merged.back() *= extents[d];
       from_strides.back() = from.strides[d];
       to_strides.back() = to.strides[d];
@@ -148,8 +157,8 @@ void copy_strided(std::span<const std::byte> source, const View& from, std::span
   Dims position(merged.size(), 0);
   std::int64_t read = from.offset, write = to.offset;
   for (;;) {
-    copy_run(source.data() + read * bytes_each, from_strides[inner], target.data() + write * bytes_each, to_strides[inner],
-             merged[inner], bytes_each);
+    copy_run(source.data() + read * bytes_each, from_strides[inner], target.data() + write * bytes_each,
+             to_strides[inner], merged[inner], bytes_each);
     std::size_t d = inner;
     for (; d > 0; --d) {
       const std::size_t at = d - 1;

@@ -1,7 +1,7 @@
 #pragma once
 
-// What operators that move elements share: lists of whole numbers given as inputs, outputs of a bounded size, and a copy
-// between two strided views that looks at bytes and not at types.
+// What operators that move elements share: lists of whole numbers given as inputs, outputs of a bounded size, and a
+// copy between two strided views that looks at bytes and not at types.
 
 #include "tessera/core/array.h"
 #include "tessera/graph/operands.h"
@@ -30,7 +30,8 @@ std::int64_t multiply_extents(std::int64_t a, std::int64_t b, std::string_view o
 // What two operands say of one extent; an Error if they disagree.
 std::int64_t agreed_extent(std::int64_t a, std::int64_t b, int axis, std::string_view op);
 
-// Refuses an input that is not a list (or, as many exporters write it, a single number) of int32, int64 or another integer type.
+// Refuses an input that is not a list (or, as many exporters write it, a single number) of int32, int64 or another
+// integer type.
 void expect_integers(const Knowns& inputs, std::size_t i, std::string_view what);
 // The numbers of a constant input; none if it is left out or not constant.
 std::optional<Dims> constant_integers(const Knowns& inputs, std::size_t i, std::string_view what);
@@ -46,8 +47,10 @@ template <class X>
 std::vector<TensorType> infer_from(const X& op, const Arrays& inputs) {
   std::vector<Known> knowns;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs.has(i)) knowns.push_back({TensorType(inputs[i].type(), inputs[i].shape()), &inputs[i], true});
-    else knowns.push_back({.type = {}, .constant = nullptr, .present = false});
+    if (inputs.has(i))
+      knowns.push_back({TensorType(inputs[i].type(), inputs[i].shape()), &inputs[i], true});
+    else
+      knowns.push_back({.type = {}, .constant = nullptr, .present = false});
   }
   return infer(op, Knowns(inputs.op(), knowns));
 }
