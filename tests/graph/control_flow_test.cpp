@@ -212,7 +212,8 @@ TEST(Loop, IterationAndConditionAreListsOfOneWhereTheBodySaysSo) {
   const ValueId i = g->add_input("i", TensorType(ElementType::int64, Shape{1}));
   const ValueId condition = g->add_input("condition", TensorType(ElementType::boolean, Shape{1}));
   g->outputs = {condition, i};
-  EXPECT_EQ(run(Loop{g, 0, 0}, {int64_array({1}, {3}), array_of<bool>({1}, {true})})[0], int64_array({3, 1}, {0, 1, 2}));
+  EXPECT_EQ(run(Loop{g, 0, 0}, {int64_array({1}, {3}), array_of<bool>({1}, {true})})[0],
+            int64_array({3, 1}, {0, 1, 2}));
 }
 
 class LoopLimit : public testing::Test {

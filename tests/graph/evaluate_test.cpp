@@ -116,7 +116,8 @@ TEST(Evaluate, RefusesWrongInputsByTheirNames) {
   EXPECT_THAT(refusal(g, {good, floats({1}, {1})}), HasSubstr("input 'scale' must be float32[2], not [1] float32"));
   EXPECT_THAT(refusal(g, {floats({1, 2}, {1, 2}), good}),
               HasSubstr("input 'image' must be float32[2], not [1, 2] float32"));
-  EXPECT_THAT(refusal(g, {int64_array({2}, {1, 2}), good}), HasSubstr("input 'image' must be float32[2], not [2] int64"));
+  EXPECT_THAT(refusal(g, {int64_array({2}, {1, 2}), good}),
+              HasSubstr("input 'image' must be float32[2], not [2] int64"));
 }
 
 TEST(Evaluate, AFaultNamesTheNodeItCameFrom) {

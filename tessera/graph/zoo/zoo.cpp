@@ -1,0 +1,46 @@
+#include "tessera/graph/zoo/zoo.h"
+
+#include "tessera/core/error.h"
+#include "tessera/core/text.h"
+#include "tessera/graph/zoo/models.h"
+
+#include <fmt/ranges.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+constexpr std::array kModels{
+    ZooModel{"mobilenet_v2", "MobileNetV2 1.0, 1000 classes: depthwise convolutions, inverted residuals", 3, 224, 224,
+             make_mobilenet_v2},
+    ZooModel{"resnet18", "ResNet-18, 1000 classes: basic blocks", 3, 224, 224, make_resnet18},
+    ZooModel{"resnet50", "ResNet-50 v1.5, 1000 classes: bottlenecks with the stride in the 3x3", 3, 224, 224,
+             make_resnet50},
+    ZooModel{"shallow_unet", "shallow U-Net, 1 class: 16 to 64 channels, nearest upsampling", 4, 1056, 160,
+             make_shallow_unet},
+    ZooModel{"unet", "U-Net, 2 classes: 32 to 512 channels, transposed convolutions", 3, 256, 256, make_unet},
+    ZooModel{"vanilla_unet", "U-Net of brain segmentation, 1 class: 32 to 512 channels, sigmoid", 3, 480, 640,
+             make_vanilla_unet},
+    ZooModel{"vgg16", "VGG-16, 1000 classes: 3x3 convolutions and three large dense layers, no batch norm", 3, 224, 224,
+             make_vgg16},
+};
+
+}  // namespace
+
+std::span<const ZooModel> zoo() { return kModels; }
+
+Graph make_zoo_model(std::string_view name, std::int64_t batch) {
+  check(batch >= 1, Code::invalid_argument, "a batch of {} cannot be run, at least 1 is needed", batch);
+  std::vector<std::string> names;
+  for (const ZooModel& model : kModels) {
+    if (model.name == name) return model.make(model, batch);
+    names.emplace_back(model.name);
+  }
+  fail(Code::not_found, Hint{fmt::format("the zoo has {}", fmt::join(names, ", "))},
+       "there is no network '{}' in the zoo{}", name, did_you_mean(name, names));
+}
+
+}  // namespace tessera
