@@ -231,7 +231,7 @@ Values GraphImport::call(const pb::NodeProto& node, const Values& inputs, bool d
   const auto opset = opsets_.find(domain);
   count_operator(node, op != nullptr);
   if (op == nullptr)
-    fail(Code::unsupported, "{} has no operator {} that is known here", shown(domain), node.op_type());
+    fail(Code::unsupported, "{} has no operator '{}' that is known here", shown(domain), node.op_type());
   if (opset == opsets_.end() || opset->second < 1)
     fail(Code::parse, "the model does not say which opset of {} it uses", shown(domain));
   if (opset->second < op->first_opset)
