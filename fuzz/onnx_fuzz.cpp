@@ -14,8 +14,10 @@ int place_of(const tessera::ImportReport& report) {
     bool quoted = false;
     const bool known = problem.reason.find("has no operator") == std::string::npos;
     for (const char c : (known ? problem.op_type : "") + problem.reason.substr(0, 200)) {
-      if (c == '\'') quoted = !quoted;
-      else if (!quoted && (c < '0' || c > '9')) text += c;
+      if (c == '\'')
+        quoted = !quoted;
+      else if (!quoted && (c < '0' || c > '9'))
+        text += c;
     }
     if (text.size() > 300) break;
   }

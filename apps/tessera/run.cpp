@@ -55,8 +55,10 @@ Array random_array(const TensorType& type, std::mt19937_64& random) {
   visit_element_type(type.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     for (T& value : out.as<T>()) {
-      if constexpr (is_floating_v<T>) value = T(normal(random));
-      else value = static_cast<T>(random() & 1);
+      if constexpr (is_floating_v<T>)
+        value = T(normal(random));
+      else
+        value = static_cast<T>(random() & 1);
     }
   });
   return out;
@@ -64,7 +66,9 @@ Array random_array(const TensorType& type, std::mt19937_64& random) {
 
 std::string file_name(const std::string& name) {
   std::string out = name;
-  std::replace_if(out.begin(), out.end(), [](unsigned char c) { return !std::isalnum(c) && c != '_' && c != '-' && c != '.'; }, '_');
+  std::replace_if(
+      out.begin(), out.end(), [](unsigned char c) { return !std::isalnum(c) && c != '_' && c != '-' && c != '.'; },
+      '_');
   return out + ".npy";
 }
 
@@ -92,8 +96,13 @@ void run_model(const RunOptions& options, const Context& context) {
   const std::vector<Array> outputs = evaluate(graph, inputs);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
-  Table table({{.name = "output"}, {.name = "type"}, {.name = "shape"}, {.name = "min", .align = Align::right},
-               {.name = "mean", .align = Align::right}, {.name = "max", .align = Align::right}, {.name = "file"}});
+  Table table({{.name = "output"},
+               {.name = "type"},
+               {.name = "shape"},
+               {.name = "min", .align = Align::right},
+               {.name = "mean", .align = Align::right},
+               {.name = "max", .align = Align::right},
+               {.name = "file"}});
   if (!options.output.empty()) fs::create_directories(options.output);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const std::string& name = graph.value(graph.outputs[i]).name;
@@ -105,11 +114,14 @@ void run_model(const RunOptions& options, const Context& context) {
     const std::vector<double> values = outputs[i].to_double();
     double sum = 0;
     for (const double value : values) sum += value;
-    const auto figure = [&](double value) { return values.empty() ? Cell() : Cell(value, fmt::format("{:.6g}", value)); };
+    const auto figure = [&](double value) {
+      return values.empty() ? Cell() : Cell(value, fmt::format("{:.6g}", value));
+    };
     table.add_row({name, tessera::name(outputs[i].type()), outputs[i].shape().to_string(),
                    figure(values.empty() ? 0 : *std::min_element(values.begin(), values.end())),
                    figure(sum / static_cast<double>(std::max<std::size_t>(values.size(), 1))),
-                   figure(values.empty() ? 0 : *std::max_element(values.begin(), values.end())), file.empty() ? Cell() : Cell(file)});
+                   figure(values.empty() ? 0 : *std::max_element(values.begin(), values.end())),
+                   file.empty() ? Cell() : Cell(file)});
   }
   context.print(table);
   if (!context.quiet && context.format == Format::table)
@@ -127,8 +139,14 @@ void add_run(CLI::App& app, const Context& context) {
       ->take_all()
       ->type_name("INPUT");
   run->add_option("--output", options->output, "Write one .npy for each output, under its name")->type_name("DIR");
-  run->add_option("--shape", options->shapes, "The shape of an input: NAME:1x3x224x224")->expected(1)->take_all()->type_name("SHAPE");
-  run->add_option("--dim", options->dimensions, "The value of a named extent: batch=8")->expected(1)->take_all()->type_name("NAME=N");
+  run->add_option("--shape", options->shapes, "The shape of an input: NAME:1x3x224x224")
+      ->expected(1)
+      ->take_all()
+      ->type_name("SHAPE");
+  run->add_option("--dim", options->dimensions, "The value of a named extent: batch=8")
+      ->expected(1)
+      ->take_all()
+      ->type_name("NAME=N");
   run->add_option("--seed", options->seed, "Of the random inputs")->default_str("0")->type_name("N");
   run->callback([options, &context] { run_model(*options, context); });
 }
