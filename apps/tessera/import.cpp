@@ -21,7 +21,9 @@ struct CheckOptions {
   std::vector<std::string> shapes, dimensions;
 };
 
-std::string full_name(const std::string& domain, const std::string& op) { return domain.empty() ? op : domain + "." + op; }
+std::string full_name(const std::string& domain, const std::string& op) {
+  return domain.empty() ? op : domain + "." + op;
+}
 
 Cell optional_cell(const std::string& text) { return text.empty() ? Cell() : Cell(text); }
 
@@ -35,20 +37,24 @@ Table problem_table(const ImportReport& report) {
                {.name = "reason"},
                {.name = "what would help", .key = "fix"}});
   for (const ImportProblem& p : report.problems)
-    table.add_row({optional_cell(p.node), optional_cell(p.op_type), optional_cell(p.domain), p.opset == 0 ? Cell() : Cell(p.opset),
-                   optional_cell(p.attribute), name(p.code), p.reason, optional_cell(p.fix)});
+    table.add_row({optional_cell(p.node), optional_cell(p.op_type), optional_cell(p.domain),
+                   p.opset == 0 ? Cell() : Cell(p.opset), optional_cell(p.attribute), name(p.code), p.reason,
+                   optional_cell(p.fix)});
   return table;
 }
 
 Table operator_table(const ImportReport& report) {
-  Table table({{.name = "operator", .key = "op_type"}, {.name = "nodes", .align = Align::right}, {.name = "known", .key = "supported"}});
+  Table table({{.name = "operator", .key = "op_type"},
+               {.name = "nodes", .align = Align::right},
+               {.name = "known", .key = "supported"}});
   for (const auto& op : report.operators)
     table.add_row({full_name(op.domain, op.op_type), op.count, Cell(op.supported, op.supported ? "yes" : "no")});
   return table;
 }
 
 std::string report_json(const ImportReport& report) {
-  nlohmann::json out = {{"schema", 1}, {"ir_version", report.ir_version}, {"producer", report.producer}, {"notes", report.notes}};
+  nlohmann::json out = {
+      {"schema", 1}, {"ir_version", report.ir_version}, {"producer", report.producer}, {"notes", report.notes}};
   out["opsets"] = nlohmann::json::object();
   for (const auto& [domain, version] : report.opsets) out["opsets"][domain.empty() ? "ai.onnx" : domain] = version;
   out["problems"] = nlohmann::json::parse(render_json(problem_table(report)))["rows"];
@@ -74,27 +80,36 @@ void check_model(const CheckOptions& options, const Context& context) {
     for (const auto& [domain, version] : report.opsets)
       opsets += fmt::format("{}{} {}", opsets.empty() ? "" : ", ", domain.empty() ? "ai.onnx" : domain, version);
     if (!context.quiet)
-      context.print(fmt::format("\n{}: {} nodes of {} operators, opset {}, made by {}; {}\n", options.model, nodes,
-                                report.operators.size(), opsets.empty() ? "unknown" : opsets,
-                                report.producer.empty() ? "an unnamed tool" : report.producer,
-                                report.problems.empty() ? "no problems" : fmt::format("{} problems", report.problems.size())));
+      context.print(fmt::format(
+          "\n{}: {} nodes of {} operators, opset {}, made by {}; {}\n", options.model, nodes, report.operators.size(),
+          opsets.empty() ? "unknown" : opsets, report.producer.empty() ? "an unnamed tool" : report.producer,
+          report.problems.empty() ? "no problems" : fmt::format("{} problems", report.problems.size())));
     for (const std::string& note : report.notes)
       if (!context.quiet) context.print("note: " + note + "\n");
   }
   if (!report.problems.empty())
-    fail(report.problems.front().code == Code::internal ? Code::internal : Code::unsupported, "{} cannot be imported: {} problem{}",
-         options.model, report.problems.size(), report.problems.size() == 1 ? "" : "s");
+    fail(report.problems.front().code == Code::internal ? Code::internal : Code::unsupported,
+         "{} cannot be imported: {} problem{}", options.model, report.problems.size(),
+         report.problems.size() == 1 ? "" : "s");
 }
 
 }  // namespace
 
 void add_import(CLI::App& app, const Context& context) {
-  CLI::App* import = app.add_subcommand("import", "Check an ONNX model: every problem at once, and the operators it uses");
+  CLI::App* import =
+      app.add_subcommand("import", "Check an ONNX model: every problem at once, and the operators it uses");
   auto options = std::make_shared<CheckOptions>();
   import->add_option("model", options->model, "An .onnx file")->required()->type_name("MODEL");
-  import->add_flag("--check", options->check, "List problems and operators; exit status 1 if there is a problem")->required();
-  import->add_option("--shape", options->shapes, "The shape of an input: NAME:1x3x224x224")->expected(1)->take_all()->type_name("SHAPE");
-  import->add_option("--dim", options->dimensions, "The value of a named extent: batch=8")->expected(1)->take_all()->type_name("NAME=N");
+  import->add_flag("--check", options->check, "List problems and operators; exit status 1 if there is a problem")
+      ->required();
+  import->add_option("--shape", options->shapes, "The shape of an input: NAME:1x3x224x224")
+      ->expected(1)
+      ->take_all()
+      ->type_name("SHAPE");
+  import->add_option("--dim", options->dimensions, "The value of a named extent: batch=8")
+      ->expected(1)
+      ->take_all()
+      ->type_name("NAME=N");
   import->callback([options, &context] { check_model(*options, context); });
 }
 

@@ -60,8 +60,8 @@ bool close(double got, double wanted, Tolerance t) {
 }
 
 void compare(const Array& got, const Array& wanted, const std::string& output) {
-  check(got.type() == wanted.type() && got.shape() == wanted.shape(), Code::invalid_argument, "output '{}' is {} instead of {}", output,
-        got.to_string(), wanted.to_string());
+  check(got.type() == wanted.type() && got.shape() == wanted.shape(), Code::invalid_argument,
+        "output '{}' is {} instead of {}", output, got.to_string(), wanted.to_string());
   const Tolerance tolerance = tolerance_of(got.type());
   if (tolerance.relative == 0) {
     if (std::equal(got.bytes().begin(), got.bytes().end(), wanted.bytes().begin())) return;
@@ -71,15 +71,17 @@ void compare(const Array& got, const Array& wanted, const std::string& output) {
   for (std::size_t i = 0; i < a.size(); ++i)
     if (!close(a[i], b[i], tolerance) && wrong++ == 0) first = i;
   if (wrong == 0 && tolerance.relative == 0) wrong = 1;  // beyond what a double can tell
-  check(wrong == 0, Code::invalid_argument, "output '{}': {} of {} elements differ, the first at {}: {} instead of {}", output, wrong,
-        a.size(), first, a.empty() ? 0 : a[first], b.empty() ? 0 : b[first]);
+  check(wrong == 0, Code::invalid_argument, "output '{}': {} of {} elements differ, the first at {}: {} instead of {}",
+        output, wrong, a.size(), first, a.empty() ? 0 : a[first], b.empty() ? 0 : b[first]);
 }
 
 void check_sizes(const Graph& graph) {
   for (const Value& value : graph.values) {
     if (!value.type.is_static()) continue;
-    const double bytes = static_cast<double>(value.type.shape().volume()) * static_cast<double>(element_bytes(value.type.type));
-    check(bytes <= kMaxValueBytes, Code::unsupported, "'{}' ({}) takes more than 1 GiB", value.name, value.type.to_string());
+    const double bytes =
+        static_cast<double>(value.type.shape().volume()) * static_cast<double>(element_bytes(value.type.type));
+    check(bytes <= kMaxValueBytes, Code::unsupported, "'{}' ({}) takes more than 1 GiB", value.name,
+          value.type.to_string());
   }
 }
 
@@ -96,7 +98,8 @@ int run_data_sets(const Graph& graph, const fs::path& folder) {
     if (!fs::is_directory(set) || !set.filename().string().starts_with("test_data_set_")) continue;
     with_context(fmt::format("in {}", set.filename().string()), [&] {
       std::vector<Array> inputs;
-      for (std::size_t i = 0; i < graph.inputs.size(); ++i) inputs.push_back(load_onnx_tensor(set / fmt::format("input_{}.pb", i)));
+      for (std::size_t i = 0; i < graph.inputs.size(); ++i)
+        inputs.push_back(load_onnx_tensor(set / fmt::format("input_{}.pb", i)));
       const std::vector<Array> outputs = evaluate(graph, inputs);
       for (std::size_t i = 0; i < outputs.size(); ++i)
         compare(outputs[i], load_onnx_tensor(set / fmt::format("output_{}.pb", i)), graph.value(graph.outputs[i]).name);
@@ -110,7 +113,8 @@ int run_data_sets(const Graph& graph, const fs::path& folder) {
 std::string subject(const ImportReport& report) {
   std::vector<std::string> names;
   for (const auto& op : report.operators)
-    if (op.op_type != "Constant" || report.operators.size() == 1) names.push_back(op.domain.empty() ? op.op_type : op.domain + "." + op.op_type);
+    if (op.op_type != "Constant" || report.operators.size() == 1)
+      names.push_back(op.domain.empty() ? op.op_type : op.domain + "." + op.op_type);
   if (names.size() == 1) return names[0];
   for (const ImportProblem& problem : report.problems)
     if (!problem.op_type.empty()) return problem.op_type;
@@ -127,7 +131,8 @@ Result run_test(const fs::path& folder) {
     const ImportReport report = check_onnx(folder / "model.onnx");
     result.op = subject(report);
     if (!report.problems.empty()) {
-      const auto fault = std::find_if(report.problems.begin(), report.problems.end(), [](const auto& p) { return p.code != Code::unsupported; });
+      const auto fault = std::find_if(report.problems.begin(), report.problems.end(),
+                                      [](const auto& p) { return p.code != Code::unsupported; });
       const bool ours = fault == report.problems.end();
       set(ours ? Status::unsupported : Status::failed, (ours ? report.problems.front() : *fault).reason);
       return result;
@@ -191,7 +196,8 @@ void run_tests(const std::vector<std::string>& folders, const Context& context) 
     check(fs::is_directory(folder), Code::not_found, "'{}' is not a directory", folder);
     find_tests(folder, tests);
   }
-  check(!tests.empty(), Code::not_found, Hint{"a test directory has a model.onnx and test_data_set_0/input_0.pb, output_0.pb, ..."},
+  check(!tests.empty(), Code::not_found,
+        Hint{"a test directory has a model.onnx and test_data_set_0/input_0.pb, output_0.pb, ..."},
         "there is no test under {}", folders.front());
   std::vector<Result> results;
   Counts counts;
@@ -211,7 +217,8 @@ void run_tests(const std::vector<std::string>& folders, const Context& context) 
       context.print("\n");
       context.print(all_tests(results, true));
     }
-    context.print(fmt::format("\n{} passed, {} failed, {} unsupported\n", counts.passed, counts.failed, counts.unsupported));
+    context.print(
+        fmt::format("\n{} passed, {} failed, {} unsupported\n", counts.passed, counts.failed, counts.unsupported));
   }
   check(counts.failed == 0, Code::invalid_argument, "{} of {} tests failed", counts.failed, results.size());
 }
@@ -219,11 +226,14 @@ void run_tests(const std::vector<std::string>& folders, const Context& context) 
 }  // namespace
 
 void add_test_onnx(CLI::App& app, const Context& context) {
-  CLI::App* test = app.add_subcommand("test-onnx", "Run standard ONNX test directories through the reference (exact, slow)");
+  CLI::App* test =
+      app.add_subcommand("test-onnx", "Run standard ONNX test directories through the reference (exact, slow)");
   auto folders = std::make_shared<std::vector<std::string>>();
   test->add_option("folders", *folders,
-                   "Directories with a model.onnx and test_data_set_N/{input,output}_K.pb, or directories of those. Whole numbers must "
-                   "be equal; float32 and float64 within 1e-3 relative and 1e-5 absolute, float16 within 2e-3 and 1e-4, bfloat16 within "
+                   "Directories with a model.onnx and test_data_set_N/{input,output}_K.pb, or directories of those. "
+                   "Whole numbers must "
+                   "be equal; float32 and float64 within 1e-3 relative and 1e-5 absolute, float16 within 2e-3 and "
+                   "1e-4, bfloat16 within "
                    "1.6e-2 and 1e-3. Exit status 1 if a test fails")
       ->required()
       ->type_name("DIR");

@@ -11,14 +11,38 @@ using Kind = Unary::Kind;
 
 const std::map<std::string_view, Kind>& plain_kinds() {
   static const std::map<std::string_view, Kind> kinds = {
-      {"Abs", Kind::abs},           {"Acos", Kind::acos},     {"Acosh", Kind::acosh},       {"Asin", Kind::asin},
-      {"Asinh", Kind::asinh},       {"Atan", Kind::atan},     {"Atanh", Kind::atanh},       {"BitwiseNot", Kind::bitwise_not},
-      {"Ceil", Kind::ceil},         {"Cos", Kind::cos},       {"Cosh", Kind::cosh},         {"Erf", Kind::erf},
-      {"Exp", Kind::exp},           {"Floor", Kind::floor},   {"HardSwish", Kind::hard_swish}, {"Identity", Kind::identity},
-      {"IsNaN", Kind::is_nan},      {"Log", Kind::log},       {"Mish", Kind::mish},         {"Neg", Kind::neg},
-      {"Not", Kind::logical_not},   {"Reciprocal", Kind::reciprocal}, {"Relu", Kind::relu}, {"Round", Kind::round},
-      {"Sigmoid", Kind::sigmoid},   {"Sign", Kind::sign},     {"Sin", Kind::sin},           {"Sinh", Kind::sinh},
-      {"Softplus", Kind::softplus}, {"Softsign", Kind::softsign}, {"Sqrt", Kind::sqrt},     {"Tan", Kind::tan},
+      {"Abs", Kind::abs},
+      {"Acos", Kind::acos},
+      {"Acosh", Kind::acosh},
+      {"Asin", Kind::asin},
+      {"Asinh", Kind::asinh},
+      {"Atan", Kind::atan},
+      {"Atanh", Kind::atanh},
+      {"BitwiseNot", Kind::bitwise_not},
+      {"Ceil", Kind::ceil},
+      {"Cos", Kind::cos},
+      {"Cosh", Kind::cosh},
+      {"Erf", Kind::erf},
+      {"Exp", Kind::exp},
+      {"Floor", Kind::floor},
+      {"HardSwish", Kind::hard_swish},
+      {"Identity", Kind::identity},
+      {"IsNaN", Kind::is_nan},
+      {"Log", Kind::log},
+      {"Mish", Kind::mish},
+      {"Neg", Kind::neg},
+      {"Not", Kind::logical_not},
+      {"Reciprocal", Kind::reciprocal},
+      {"Relu", Kind::relu},
+      {"Round", Kind::round},
+      {"Sigmoid", Kind::sigmoid},
+      {"Sign", Kind::sign},
+      {"Sin", Kind::sin},
+      {"Sinh", Kind::sinh},
+      {"Softplus", Kind::softplus},
+      {"Softsign", Kind::softsign},
+      {"Sqrt", Kind::sqrt},
+      {"Tan", Kind::tan},
       {"Tanh", Kind::tanh},
   };
   return kinds;
@@ -32,7 +56,8 @@ Unary with_parameters(NodeReader& node) {
     return {node.choice<Kind>("approximate", "none", {{"none", Kind::gelu}, {"tanh", Kind::gelu_tanh}}), 0, 0};
   if (name == "HardSigmoid") return {Kind::hard_sigmoid, node.real("alpha", 0.2f), node.real("beta", 0.5f)};
   if (name == "IsInf")
-    return {Kind::is_inf, node.flag("detect_negative", true) ? 1.0f : 0.0f, node.flag("detect_positive", true) ? 1.0f : 0.0f};
+    return {Kind::is_inf, node.flag("detect_negative", true) ? 1.0f : 0.0f,
+            node.flag("detect_positive", true) ? 1.0f : 0.0f};
   if (name == "LeakyRelu") return {Kind::leaky_relu, node.real("alpha", 0.01f), 0};
   if (name == "Selu") {
     // Before opset 6 the constants were given with fewer digits.
@@ -66,8 +91,10 @@ Values import_swish(NodeReader& node, NodeBuilder& build) {
 
 Values import_softmax(NodeReader& node, NodeBuilder& build) {
   const bool flatten = node.opset() < 13;
-  return {build.add(Softmax{.axis = node.integer("axis", flatten ? 1 : -1), .log = node.op_type() == "LogSoftmax", .flatten = flatten},
-                    node.inputs(1, 1))};
+  return {build.add(
+      Softmax{
+          .axis = node.integer("axis", flatten ? 1 : -1), .log = node.op_type() == "LogSoftmax", .flatten = flatten},
+      node.inputs(1, 1))};
 }
 
 Values import_dropout(NodeReader& node, NodeBuilder& build) {
@@ -77,9 +104,11 @@ Values import_dropout(NodeReader& node, NodeBuilder& build) {
     const Array* training = node.constant(2);
     const bool inference = training != nullptr && training->type() == ElementType::boolean && training->count() == 1 &&
                            !training->as<bool>()[0];
-    check(inference, Code::unsupported, Hint{"export the model for inference"}, "training_mode must be a constant false");
+    check(inference, Code::unsupported, Hint{"export the model for inference"},
+          "training_mode must be a constant false");
   }
-  Values outputs = build.add(Dropout{.outputs = node.wants_output(1) ? 2 : 1}, {node.input(0)}, node.wants_output(1) ? 2 : 1);
+  Values outputs =
+      build.add(Dropout{.outputs = node.wants_output(1) ? 2 : 1}, {node.input(0)}, node.wants_output(1) ? 2 : 1);
   if (node.wants_output(1) && node.opset() < 10) outputs[1] = build.add(Cast{.to = node.type(0).type}, {outputs[1]});
   return outputs;
 }

@@ -15,7 +15,8 @@ TensorType carried_type(const pb::ValueInfoProto& declared, const TensorType& fi
   }
   type = build.declared(declared);
   if (type.dims && first.dims) {
-    if (type.dims->size() != first.dims->size()) type.dims.reset();
+    if (type.dims->size() != first.dims->size())
+      type.dims.reset();
     else
       for (std::size_t i = 0; i < type.dims->size(); ++i)
         if ((*type.dims)[i] != (*first.dims)[i]) (*type.dims)[i] = TensorType::kUnknown;
@@ -31,8 +32,8 @@ Values import_if(NodeReader& node, NodeBuilder& build) {
   node.inputs(1, 1);
   for (const auto* branch : {&then_graph, &else_graph}) {
     check(branch->input_size() == 0, Code::parse, "branch '{}' takes inputs", branch->name());
-    check(branch->output_size() == node.output_count(), Code::parse, "branch '{}' has {} outputs, the node {}", branch->name(),
-          branch->output_size(), node.output_count());
+    check(branch->output_size() == node.output_count(), Code::parse, "branch '{}' has {} outputs, the node {}",
+          branch->name(), branch->output_size(), node.output_count());
   }
   const std::vector<std::string> captures = build.captures({&then_graph, &else_graph});
   If op;
@@ -48,12 +49,14 @@ Values import_loop(NodeReader& node, NodeBuilder& build) {
   const pb::GraphProto& body = node.graph("body");
   const int carried = static_cast<int>(node.node().input_size()) - 2;
   check(carried >= 0, Code::parse, "{} inputs are given, at least 2 are needed", node.node().input_size());
-  check(body.input_size() == carried + 2, Code::parse, "the body takes {} inputs instead of {}", body.input_size(), carried + 2);
-  check(body.output_size() >= carried + 1, Code::parse, "the body has {} outputs, at least {} are needed", body.output_size(),
-        carried + 1);
-  check(node.output_count() == body.output_size() - 1, Code::parse, "the node has {} outputs, its body gives {}", node.output_count(),
-        body.output_size() - 1);
-  std::vector<TensorType> types = {TensorType(ElementType::int64, Shape{}), TensorType(ElementType::boolean, std::nullopt)};
+  check(body.input_size() == carried + 2, Code::parse, "the body takes {} inputs instead of {}", body.input_size(),
+        carried + 2);
+  check(body.output_size() >= carried + 1, Code::parse, "the body has {} outputs, at least {} are needed",
+        body.output_size(), carried + 1);
+  check(node.output_count() == body.output_size() - 1, Code::parse, "the node has {} outputs, its body gives {}",
+        node.output_count(), body.output_size() - 1);
+  std::vector<TensorType> types = {TensorType(ElementType::int64, Shape{}),
+                                   TensorType(ElementType::boolean, std::nullopt)};
   for (int i = 0; i < carried; ++i) {
     const std::size_t at = static_cast<std::size_t>(i) + 2;
     types.push_back(carried_type(body.input(i + 2), node.type(at), build));

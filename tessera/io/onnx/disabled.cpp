@@ -17,7 +17,9 @@ std::string ImportProblem::to_string() const { return reason; }
 Graph import_onnx(const std::filesystem::path&, const ImportOptions&) { refuse(); }
 Graph import_onnx_bytes(std::span<const std::byte>, const std::filesystem::path&, const ImportOptions&) { refuse(); }
 ImportReport check_onnx(const std::filesystem::path&, const ImportOptions&) { refuse(); }
-ImportReport check_onnx_bytes(std::span<const std::byte>, const std::filesystem::path&, const ImportOptions&) { refuse(); }
+ImportReport check_onnx_bytes(std::span<const std::byte>, const std::filesystem::path&, const ImportOptions&) {
+  refuse();
+}
 Array parse_onnx_tensor(std::span<const std::byte>) { refuse(); }
 Array load_onnx_tensor(const std::filesystem::path&) { refuse(); }
 bool has_onnx() { return false; }

@@ -12,12 +12,23 @@ namespace {
 using Kind = Binary::Kind;
 
 Kind kind_of(NodeReader& node) {
-  static const std::map<std::string_view, Kind> kinds = {
-      {"Add", Kind::add},         {"And", Kind::logical_and}, {"BitwiseAnd", Kind::bit_and}, {"BitwiseOr", Kind::bit_or},
-      {"BitwiseXor", Kind::bit_xor}, {"Div", Kind::div},      {"Equal", Kind::equal},        {"Greater", Kind::greater},
-      {"GreaterOrEqual", Kind::greater_equal}, {"Less", Kind::less}, {"LessOrEqual", Kind::less_equal}, {"Mul", Kind::mul},
-      {"Or", Kind::logical_or},   {"PRelu", Kind::prelu},     {"Pow", Kind::pow},            {"Sub", Kind::sub},
-      {"Xor", Kind::logical_xor}};
+  static const std::map<std::string_view, Kind> kinds = {{"Add", Kind::add},
+                                                         {"And", Kind::logical_and},
+                                                         {"BitwiseAnd", Kind::bit_and},
+                                                         {"BitwiseOr", Kind::bit_or},
+                                                         {"BitwiseXor", Kind::bit_xor},
+                                                         {"Div", Kind::div},
+                                                         {"Equal", Kind::equal},
+                                                         {"Greater", Kind::greater},
+                                                         {"GreaterOrEqual", Kind::greater_equal},
+                                                         {"Less", Kind::less},
+                                                         {"LessOrEqual", Kind::less_equal},
+                                                         {"Mul", Kind::mul},
+                                                         {"Or", Kind::logical_or},
+                                                         {"PRelu", Kind::prelu},
+                                                         {"Pow", Kind::pow},
+                                                         {"Sub", Kind::sub},
+                                                         {"Xor", Kind::logical_xor}};
   if (node.op_type() == "BitShift")
     return node.choice<Kind>("direction", "", {{"LEFT", Kind::shift_left}, {"RIGHT", Kind::shift_right}});
   if (node.op_type() == "Mod") return node.flag("fmod", false) ? Kind::fmod : Kind::mod;
@@ -32,7 +43,8 @@ ValueId aligned_second(NodeReader& node, NodeBuilder& build) {
   if (!broadcast || !axis) return node.input(1);
   const int rank = node.rank(0), second = node.rank(1);
   const int first = normalized_axis(*axis, rank, node.op_type());
-  check(first + second <= rank, Code::parse, "axis {} leaves no room for an operand of rank {} in one of rank {}", *axis, second, rank);
+  check(first + second <= rank, Code::parse, "axis {} leaves no room for an operand of rank {} in one of rank {}",
+        *axis, second, rank);
   std::vector<std::int64_t> trailing;
   for (int i = second; i < rank - first; ++i) trailing.push_back(i);
   if (trailing.empty()) return node.input(1);
@@ -75,8 +87,9 @@ Values import_clip(NodeReader& node, NodeBuilder& build) {
 
 Values import_cast(NodeReader& node, NodeBuilder& build) {
   node.ignore({"round_mode"});  // for 8-bit scales only
-  return {build.add(Cast{.to = checked_element_type(node.integer("to"), "the wanted type"), .saturate = node.flag("saturate", true)},
-                    node.inputs(1, 1))};
+  return {build.add(
+      Cast{.to = checked_element_type(node.integer("to"), "the wanted type"), .saturate = node.flag("saturate", true)},
+      node.inputs(1, 1))};
 }
 
 Values import_cast_like(NodeReader& node, NodeBuilder& build) {

@@ -7,7 +7,8 @@ namespace {
 
 ScatterND::Reduction reduction_of(NodeReader& node) {
   using R = ScatterND::Reduction;
-  return node.choice<R>("reduction", "none", {{"none", R::none}, {"add", R::add}, {"mul", R::mul}, {"max", R::max}, {"min", R::min}});
+  return node.choice<R>("reduction", "none",
+                        {{"none", R::none}, {"add", R::add}, {"mul", R::mul}, {"max", R::max}, {"min", R::min}});
 }
 
 }  // namespace
@@ -29,7 +30,8 @@ Values import_scatter_nd(NodeReader& node, NodeBuilder& build) {
 }
 
 Values import_scatter_elements(NodeReader& node, NodeBuilder& build) {
-  return {build.add(ScatterElements{.axis = node.integer("axis", 0), .reduction = reduction_of(node)}, node.inputs(3, 3))};
+  return {
+      build.add(ScatterElements{.axis = node.integer("axis", 0), .reduction = reduction_of(node)}, node.inputs(3, 3))};
 }
 
 // The positions at which the condition holds, gathered.

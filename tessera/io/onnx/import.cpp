@@ -14,13 +14,15 @@
 namespace tessera {
 namespace {
 
-constexpr int kMaxMessageDepth = 4 * onnx::kMaxDepth;  // a graph in a graph is four messages deep: nodes and attributes lie between
+constexpr int kMaxMessageDepth =
+    4 * onnx::kMaxDepth;  // a graph in a graph is four messages deep: nodes and attributes lie between
 
 void parse_model(std::span<const std::byte> bytes, onnx::pb::ModelProto& model) {
   check(bytes.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()), Code::parse,
-        Hint{"save the model with its weights in files of their own (external data)"}, "a model file has less than 2 GiB, not {} B",
-        bytes.size());
-  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
+        Hint{"save the model with its weights in files of their own (external data)"},
+        "a model file has less than 2 GiB, not {} B", bytes.size());
+  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()),
+                                                static_cast<int>(bytes.size()));
   stream.SetRecursionLimit(kMaxMessageDepth);
   const bool parsed = model.ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage();
   check(parsed, Code::parse, "these {} B are not an ONNX model, or not all of one", bytes.size());
@@ -30,7 +32,8 @@ void parse_model(std::span<const std::byte> bytes, onnx::pb::ModelProto& model) 
 void check_options(const onnx::pb::ModelProto& model, const ImportOptions& options) {
   for (const auto& [name, dims] : options.shapes) {
     const auto& inputs = model.graph().input();
-    const bool known = std::any_of(inputs.begin(), inputs.end(), [&](const auto& input) { return input.name() == name; });
+    const bool known =
+        std::any_of(inputs.begin(), inputs.end(), [&](const auto& input) { return input.name() == name; });
     std::string names;
     for (const auto& input : inputs) names += (names.empty() ? "" : ", ") + input.name();
     check(known, Code::invalid_argument, "the model has no input '{}' to give a shape, only {}", name, names);
@@ -49,17 +52,25 @@ Graph import_model(std::span<const std::byte> bytes, const std::filesystem::path
     report.producer = model.producer_name() + (model.producer_version().empty() ? "" : " " + model.producer_version());
     report.opsets = onnx::read_opsets(model.opset_import());
     if (const auto opset = report.opsets.find(""); opset != report.opsets.end() && opset->second > onnx::kNewestOpset)
-      report.notes.push_back(fmt::format("opset {} is newer than {}, whose meaning is assumed", opset->second, onnx::kNewestOpset));
+      report.notes.push_back(
+          fmt::format("opset {} is newer than {}, whose meaning is assumed", opset->second, onnx::kNewestOpset));
 
     onnx::ModelImport import{folder, options, report, {}, 0};
     for (const auto& function : model.functions())
-      import.functions.emplace(std::tuple(function.domain() == "ai.onnx" ? "" : function.domain(), function.name(), function.overload()),
-                               &function);
+      import.functions.emplace(
+          std::tuple(function.domain() == "ai.onnx" ? "" : function.domain(), function.name(), function.overload()),
+          &function);
     onnx::GraphImport(import, graph, report.opsets, 1).import_graph(model.graph(), nullptr);
     if (report.problems.empty()) verify(graph);
   } catch (const Error& error) {
-    report.problems.push_back({.code = error.code(), .node = {}, .op_type = {}, .domain = {}, .opset = 0, .attribute = {},
-                               .reason = error.message(), .fix = error.hint()});
+    report.problems.push_back({.code = error.code(),
+                               .node = {},
+                               .op_type = {},
+                               .domain = {},
+                               .opset = 0,
+                               .attribute = {},
+                               .reason = error.message(),
+                               .fix = error.hint()});
   } catch (const std::bad_alloc&) {
     fail(Code::out_of_memory, "the model does not fit into memory");
   } catch (const std::length_error&) {
@@ -70,13 +81,16 @@ Graph import_model(std::span<const std::byte> bytes, const std::filesystem::path
   return graph;
 }
 
-Graph import_or_throw(std::span<const std::byte> bytes, const std::filesystem::path& folder, const ImportOptions& options) {
+Graph import_or_throw(std::span<const std::byte> bytes, const std::filesystem::path& folder,
+                      const ImportOptions& options) {
   ImportReport report;
   Graph graph = import_model(bytes, folder, options, report);
   if (report.problems.empty()) return graph;
-  if (report.problems.size() == 1) throw Error(report.problems[0].code, report.problems[0].to_string(), report.problems[0].fix);
+  if (report.problems.size() == 1)
+    throw Error(report.problems[0].code, report.problems[0].to_string(), report.problems[0].fix);
   // A fault of the model outweighs something that we lack.
-  const auto fault = std::find_if(report.problems.begin(), report.problems.end(), [](const auto& p) { return p.code != Code::unsupported; });
+  const auto fault = std::find_if(report.problems.begin(), report.problems.end(),
+                                  [](const auto& p) { return p.code != Code::unsupported; });
   std::string text = fmt::format("the model has {} problems:", report.problems.size());
   for (const ImportProblem& problem : report.problems) {
     text += "\n  " + problem.to_string();
@@ -105,7 +119,8 @@ Graph import_onnx(const std::filesystem::path& model, const ImportOptions& optio
   });
 }
 
-Graph import_onnx_bytes(std::span<const std::byte> model, const std::filesystem::path& folder, const ImportOptions& options) {
+Graph import_onnx_bytes(std::span<const std::byte> model, const std::filesystem::path& folder,
+                        const ImportOptions& options) {
   return import_or_throw(model, folder, options);
 }
 
@@ -114,7 +129,8 @@ ImportReport check_onnx(const std::filesystem::path& model, const ImportOptions&
   return check_onnx_bytes(file.bytes(), folder_of(model), options);
 }
 
-ImportReport check_onnx_bytes(std::span<const std::byte> model, const std::filesystem::path& folder, const ImportOptions& options) {
+ImportReport check_onnx_bytes(std::span<const std::byte> model, const std::filesystem::path& folder,
+                              const ImportOptions& options) {
   ImportReport report;
   import_model(model, folder, options, report);
   return report;

@@ -19,8 +19,9 @@
 namespace tessera {
 
 struct ImportOptions {
-  std::map<std::string, std::vector<std::int64_t>> shapes;   // of inputs, by name; must agree with extents that are fixed
-  std::map<std::string, std::int64_t> dimensions;            // values for named extents ("batch")
+  std::map<std::string, std::vector<std::int64_t>>
+      shapes;                                      // of inputs, by name; must agree with extents that are fixed
+  std::map<std::string, std::int64_t> dimensions;  // values for named extents ("batch")
 };
 
 struct ImportProblem {
@@ -44,7 +45,7 @@ struct ImportReport {
   };
 
   std::vector<ImportProblem> problems;
-  std::vector<std::string> notes;  // assumptions that were made
+  std::vector<std::string> notes;   // assumptions that were made
   std::vector<Operator> operators;  // what the model uses, functions and bodies included, by name
   std::map<std::string, std::int64_t> opsets;
   std::int64_t ir_version = 0;

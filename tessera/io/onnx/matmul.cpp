@@ -4,7 +4,9 @@ namespace tessera::onnx {
 
 Values import_matmul(NodeReader& node, NodeBuilder& build) { return {build.add(MatMul{}, node.inputs(2, 2))}; }
 
-Values import_matmul_integer(NodeReader& node, NodeBuilder& build) { return {build.add(MatMulInteger{}, node.inputs(2, 4))}; }
+Values import_matmul_integer(NodeReader& node, NodeBuilder& build) {
+  return {build.add(MatMulInteger{}, node.inputs(2, 4))};
+}
 
 Values import_gemm(NodeReader& node, NodeBuilder& build) {
   if (node.opset() < 7) node.ignore({"broadcast"});
@@ -20,6 +22,8 @@ Values import_einsum(NodeReader& node, NodeBuilder& build) {
   return {build.add(Einsum{.equation = node.text("equation", "")}, node.inputs())};
 }
 
-Values import_qlinear_matmul(NodeReader& node, NodeBuilder& build) { return {build.add(QLinearMatMul{}, node.inputs(8, 8))}; }
+Values import_qlinear_matmul(NodeReader& node, NodeBuilder& build) {
+  return {build.add(QLinearMatMul{}, node.inputs(8, 8))};
+}
 
 }  // namespace tessera::onnx

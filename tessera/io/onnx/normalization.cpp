@@ -11,10 +11,12 @@ Values import_batch_norm(NodeReader& node, NodeBuilder& build) {
   if (node.opset() < 9)
     check(node.integer("spatial", 1) != 0, Code::unsupported, "statistics per element (spatial = 0) are not known");
   if (node.opset() < 7)
-    check(node.flag("is_test", false), Code::unsupported, Hint{"export the model for inference"}, "the node is in training mode (is_test = 0)");
+    check(node.flag("is_test", false), Code::unsupported, Hint{"export the model for inference"},
+          "the node is in training mode (is_test = 0)");
   if (!op.training)
     for (int i = 1; i < node.output_count(); ++i)
-      check(!node.wants_output(i), Code::unsupported, Hint{"export the model for inference"}, "output {} exists in training only", i);
+      check(!node.wants_output(i), Code::unsupported, Hint{"export the model for inference"},
+            "output {} exists in training only", i);
   Values outputs = build.add(op, node.inputs(5, 5), op.training ? 3 : 1);
   outputs.resize(std::max(outputs.size(), static_cast<std::size_t>(node.output_count())), kNoValue);
   return outputs;
@@ -36,13 +38,15 @@ Values import_group_norm(NodeReader& node, NodeBuilder& build) {
 Values import_layer_norm(NodeReader& node, NodeBuilder& build) {
   node.ignore({"stash_type"});
   const int outputs = std::max(1, std::min(3, node.output_count()));
-  return build.add(LayerNorm{.axis = node.integer("axis", -1), .epsilon = node.real("epsilon", 1e-5f), .outputs = outputs},
-                   node.inputs(2, 3), outputs);
+  return build.add(
+      LayerNorm{.axis = node.integer("axis", -1), .epsilon = node.real("epsilon", 1e-5f), .outputs = outputs},
+      node.inputs(2, 3), outputs);
 }
 
 Values import_rms_norm(NodeReader& node, NodeBuilder& build) {
   node.ignore({"stash_type"});
-  return {build.add(RmsNorm{.axis = node.integer("axis", -1), .epsilon = node.real("epsilon", 1e-5f)}, node.inputs(2, 2))};
+  return {
+      build.add(RmsNorm{.axis = node.integer("axis", -1), .epsilon = node.real("epsilon", 1e-5f)}, node.inputs(2, 2))};
 }
 
 Values import_lp_norm(NodeReader& node, NodeBuilder& build) {

@@ -20,8 +20,9 @@ Values import_average_pool(NodeReader& node, NodeBuilder& build) {
 }
 
 Values import_lp_pool(NodeReader& node, NodeBuilder& build) {
-  return {build.add(LpPool{.window = read_window(node), .ceil_mode = node.flag("ceil_mode", false), .p = node.integer("p", 2)},
-                    node.inputs(1, 1))};
+  return {build.add(
+      LpPool{.window = read_window(node), .ceil_mode = node.flag("ceil_mode", false), .p = node.integer("p", 2)},
+      node.inputs(1, 1))};
 }
 
 Values import_global_pool(NodeReader& node, NodeBuilder& build) {

@@ -21,7 +21,9 @@ Values import_quantize_linear(NodeReader& node, NodeBuilder& build) {
 }
 
 Values import_dequantize_linear(NodeReader& node, NodeBuilder& build) {
-  return {build.add(DequantizeLinear{.axis = node.integer("axis", 1), .block = node.integer("block_size", 0), .type = wanted_type(node, "output_dtype")},
+  return {build.add(DequantizeLinear{.axis = node.integer("axis", 1),
+                                     .block = node.integer("block_size", 0),
+                                     .type = wanted_type(node, "output_dtype")},
                     node.inputs(2, 3))};
 }
 

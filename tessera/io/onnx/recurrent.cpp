@@ -8,10 +8,11 @@ Values import_recurrent(NodeReader& node, NodeBuilder& build) {
   const std::string& name = node.op_type();
   Recurrent op;
   op.kind = name == "LSTM" ? K::lstm : name == "GRU" ? K::gru : K::rnn;
-  op.direction = node.choice<D>("direction", "forward",
-                                {{"forward", D::forward}, {"reverse", D::reverse}, {"bidirectional", D::bidirectional}});
+  op.direction = node.choice<D>(
+      "direction", "forward", {{"forward", D::forward}, {"reverse", D::reverse}, {"bidirectional", D::bidirectional}});
   op.hidden = node.integer("hidden_size", 0);
-  if (op.hidden == 0 && node.has_input(2) && node.type(2).dims && node.rank(2) == 3) op.hidden = node.type(2).dims->back();
+  if (op.hidden == 0 && node.has_input(2) && node.type(2).dims && node.rank(2) == 3)
+    op.hidden = node.type(2).dims->back();
   check(op.hidden > 0, Code::parse, "hidden_size is {}", op.hidden);
   op.activations = node.texts("activations");
   op.activation_alpha = node.reals("activation_alpha");

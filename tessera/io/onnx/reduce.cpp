@@ -7,9 +7,11 @@ namespace tessera::onnx {
 Values import_reduce(NodeReader& node, NodeBuilder& build) {
   using Kind = Reduce::Kind;
   static const std::map<std::string_view, Kind> kinds = {
-      {"ReduceL1", Kind::l1},   {"ReduceL2", Kind::l2},     {"ReduceLogSum", Kind::log_sum}, {"ReduceLogSumExp", Kind::log_sum_exp},
-      {"ReduceMax", Kind::max}, {"ReduceMean", Kind::mean}, {"ReduceMin", Kind::min},        {"ReduceProd", Kind::prod},
-      {"ReduceSum", Kind::sum}, {"ReduceSumSquare", Kind::sum_square}};
+      {"ReduceL1", Kind::l1},          {"ReduceL2", Kind::l2},
+      {"ReduceLogSum", Kind::log_sum}, {"ReduceLogSumExp", Kind::log_sum_exp},
+      {"ReduceMax", Kind::max},        {"ReduceMean", Kind::mean},
+      {"ReduceMin", Kind::min},        {"ReduceProd", Kind::prod},
+      {"ReduceSum", Kind::sum},        {"ReduceSumSquare", Kind::sum_square}};
   Reduce op{.kind = kinds.at(node.op_type()), .axes = {}, .keep_dims = node.flag("keepdims", true)};
   const bool axes_are_input = node.opset() >= (node.op_type() == "ReduceSum" ? 13 : 18);
   if (!axes_are_input) {

@@ -11,7 +11,8 @@ ValueId unless_empty(const NodeReader& node, std::size_t i) {
 
 Resize::Mode mode_of(NodeReader& node) {
   using M = Resize::Mode;
-  return node.choice<M>("mode", "nearest", {{"nearest", M::nearest}, {"linear", M::linear}, {"bilinear", M::linear}, {"cubic", M::cubic}});
+  return node.choice<M>("mode", "nearest",
+                        {{"nearest", M::nearest}, {"linear", M::linear}, {"bilinear", M::linear}, {"cubic", M::cubic}});
 }
 
 // Upsample, and Resize in opset 10: an output position over the scale.

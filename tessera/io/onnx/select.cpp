@@ -18,7 +18,8 @@ Values import_top_k(NodeReader& node, NodeBuilder& build) {
 }
 
 Values import_cum_sum(NodeReader& node, NodeBuilder& build) {
-  return {build.add(CumSum{.exclusive = node.flag("exclusive", false), .reverse = node.flag("reverse", false)}, node.inputs(2, 2))};
+  return {build.add(CumSum{.exclusive = node.flag("exclusive", false), .reverse = node.flag("reverse", false)},
+                    node.inputs(2, 2))};
 }
 
 Values import_one_hot(NodeReader& node, NodeBuilder& build) {
@@ -31,7 +32,8 @@ Values import_trilu(NodeReader& node, NodeBuilder& build) {
 
 Values import_non_zero(NodeReader& node, NodeBuilder& build) { return {build.add(NonZero{}, node.inputs(1, 1))}; }
 
-// One at the first largest element along the axis, zero elsewhere. Before opset 13 everything from the axis on was one row.
+// One at the first largest element along the axis, zero elsewhere. Before opset 13 everything from the axis on was one
+// row.
 Values import_hardmax(NodeReader& node, NodeBuilder& build) {
   node.inputs(1, 1);
   const bool flatten = node.opset() < 13;

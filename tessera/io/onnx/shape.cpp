@@ -61,12 +61,14 @@ Values import_slice(NodeReader& node, NodeBuilder& build) {
 
 Values import_pad(NodeReader& node, NodeBuilder& build) {
   using M = Pad::Mode;
-  const Pad op{.mode = node.choice<M>("mode", "constant",
-                                      {{"constant", M::constant}, {"reflect", M::reflect}, {"edge", M::edge}, {"wrap", M::wrap}})};
+  const Pad op{.mode = node.choice<M>(
+                   "mode", "constant",
+                   {{"constant", M::constant}, {"reflect", M::reflect}, {"edge", M::edge}, {"wrap", M::wrap}})};
   if (node.opset() >= 11) return {build.add(op, node.inputs(2, 4))};
   node.inputs(1, 1);
   const ValueId pads = build.constant(node.integers("pads"));
-  return {build.add(op, {node.input(0), pads, build.scalar(node.type(0).type, static_cast<double>(node.real("value", 0.0f)))})};
+  return {build.add(
+      op, {node.input(0), pads, build.scalar(node.type(0).type, static_cast<double>(node.real("value", 0.0f)))})};
 }
 
 Values import_expand(NodeReader& node, NodeBuilder& build) { return {build.add(Expand{}, node.inputs(2, 2))}; }

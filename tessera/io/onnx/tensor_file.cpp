@@ -9,11 +9,11 @@
 namespace tessera {
 
 Array parse_onnx_tensor(std::span<const std::byte> bytes) {
-  check(bytes.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()), Code::parse, "a tensor message has less than 2 GiB, not {} B",
-        bytes.size());
+  check(bytes.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()), Code::parse,
+        "a tensor message has less than 2 GiB, not {} B", bytes.size());
   onnx::pb::TensorProto tensor;
-  check(tensor.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())), Code::parse, "these {} B are not a tensor in ONNX's form",
-        bytes.size());
+  check(tensor.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())), Code::parse,
+        "these {} B are not a tensor in ONNX's form", bytes.size());
   return onnx::tensor_array(tensor, {});
 }
 

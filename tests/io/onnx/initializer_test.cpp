@@ -52,7 +52,8 @@ TEST(Initializer, TypedFieldsOfEveryTypeAreRead) {
 }
 
 TEST(Initializer, TypesThatNothingIsComputedInAreNamed) {
-  for (const auto& [type, word] : {std::pair(8, "string"), std::pair(22, "int4"), std::pair(17, "float8_e4m3fn"), std::pair(14, "complex64")}) {
+  for (const auto& [type, word] :
+       {std::pair(8, "string"), std::pair(22, "int4"), std::pair(17, "float8_e4m3fn"), std::pair(14, "complex64")}) {
     try {
       parse(tensor_of(type, {0}));
       FAIL() << type;
@@ -82,8 +83,10 @@ class ExternalData : public testing::Test {
     folder_ = fs::path(testing::TempDir()) / ("external-" + std::to_string(::getpid()));
     fs::create_directories(folder_ / "model");
     const float values[] = {1, 2, 3, 4};
-    std::ofstream(folder_ / "model" / "w.bin", std::ios::binary).write(reinterpret_cast<const char*>(values), sizeof(values));
-    std::ofstream(folder_ / "secret.bin", std::ios::binary).write(reinterpret_cast<const char*>(values), sizeof(values));
+    std::ofstream(folder_ / "model" / "w.bin", std::ios::binary)
+        .write(reinterpret_cast<const char*>(values), sizeof(values));
+    std::ofstream(folder_ / "secret.bin", std::ios::binary)
+        .write(reinterpret_cast<const char*>(values), sizeof(values));
   }
   void TearDown() override { fs::remove_all(folder_); }
 

@@ -33,8 +33,10 @@ class ModelBuilder {
     tensor.mutable_shape();
     for (const std::int64_t extent : dims) {
       auto& dim = *tensor.mutable_shape()->add_dim();
-      if (extent == -1) dim.set_dim_param("N");
-      else dim.set_dim_value(extent);
+      if (extent == -1)
+        dim.set_dim_param("N");
+      else
+        dim.set_dim_value(extent);
     }
   }
   void input(const std::string& name, const std::vector<std::int64_t>& dims, int type = pb::TensorProto::FLOAT) {
@@ -51,11 +53,13 @@ class ModelBuilder {
     for (const auto& name : outputs) node.add_output(name);
     return node;
   }
-  pb::NodeProto& node(const std::string& op, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs) {
+  pb::NodeProto& node(const std::string& op, const std::vector<std::string>& inputs,
+                      const std::vector<std::string>& outputs) {
     return node(graph(), op, inputs, outputs);
   }
 
-  static pb::AttributeProto& attribute(pb::NodeProto& node, const std::string& name, pb::AttributeProto::AttributeType type) {
+  static pb::AttributeProto& attribute(pb::NodeProto& node, const std::string& name,
+                                       pb::AttributeProto::AttributeType type) {
     pb::AttributeProto& attribute = *node.add_attribute();
     attribute.set_name(name);
     attribute.set_type(type);
@@ -75,7 +79,8 @@ class ModelBuilder {
     return *attribute(node, name, pb::AttributeProto::GRAPH).mutable_g();
   }
 
-  pb::TensorProto& initializer(const std::string& name, const std::vector<std::int64_t>& dims, int type = pb::TensorProto::FLOAT) {
+  pb::TensorProto& initializer(const std::string& name, const std::vector<std::int64_t>& dims,
+                               int type = pb::TensorProto::FLOAT) {
     pb::TensorProto& tensor = *graph().add_initializer();
     tensor.set_name(name);
     tensor.set_data_type(type);

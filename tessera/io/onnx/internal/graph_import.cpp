@@ -35,7 +35,8 @@ std::string GraphImport::label(const pb::NodeProto& node) const {
   return prefix_ + node.op_type();
 }
 
-void GraphImport::add_problem(const pb::NodeProto* node, Code code, std::string reason, std::string fix, std::string attribute) {
+void GraphImport::add_problem(const pb::NodeProto* node, Code code, std::string reason, std::string fix,
+                              std::string attribute) {
   ImportProblem problem;
   problem.code = code;
   problem.reason = std::move(reason);
@@ -58,7 +59,8 @@ void GraphImport::add_problem(const pb::NodeProto* node, const Error& error, std
 void GraphImport::define(const std::string& name, ValueId id) {
   if (name.empty()) return;
   if (!values_.emplace(name, id).second)
-    add_problem(nullptr, Code::parse, fmt::format("'{}' is made more than once", name), "every name may be made by one node only");
+    add_problem(nullptr, Code::parse, fmt::format("'{}' is made more than once", name),
+                "every name may be made by one node only");
 }
 
 void GraphImport::add_inputs(const pb::GraphProto& proto, const std::vector<TensorType>* types) {
@@ -66,11 +68,12 @@ void GraphImport::add_inputs(const pb::GraphProto& proto, const std::vector<Tens
   for (const auto& tensor : proto.initializer()) initialised.insert(tensor.name());
   for (int i = 0; i < proto.input_size(); ++i) {
     const auto& input = proto.input(i);
-    if (initialised.contains(input.name()) && types == nullptr) continue;  // a weight; it may be overridden elsewhere, not here
+    if (initialised.contains(input.name()) && types == nullptr)
+      continue;  // a weight; it may be overridden elsewhere, not here
     try {
       check(!input.name().empty(), Code::parse, "input {} has no name", i);
-      define(input.name(),
-             graph_.add_input(input.name(), types != nullptr ? (*types)[static_cast<std::size_t>(i)] : input_type(input, model_.options)));
+      define(input.name(), graph_.add_input(input.name(), types != nullptr ? (*types)[static_cast<std::size_t>(i)]
+                                                                           : input_type(input, model_.options)));
     } catch (const Error& error) {
       add_problem(nullptr, error);
       values_.insert_or_assign(input.name(), kBroken);
@@ -84,7 +87,8 @@ void GraphImport::add_initializers(const pb::GraphProto& proto) {
       check(!tensor.name().empty(), Code::parse, "an initialiser has no name");
       define(tensor.name(), graph_.add_constant(prefix_ + tensor.name(), tensor_array(tensor, model_.folder)));
     } catch (const Error& error) {
-      add_problem(nullptr, error.code(), fmt::format("initialiser '{}': {}", tensor.name(), error.message()), error.hint());
+      add_problem(nullptr, error.code(), fmt::format("initialiser '{}': {}", tensor.name(), error.message()),
+                  error.hint());
       values_.insert_or_assign(tensor.name(), kBroken);
     }
   }
@@ -119,8 +123,8 @@ void GraphImport::add_captures(const GraphImport& outer, const std::vector<std::
   }
 }
 
-void GraphImport::import_graph(const pb::GraphProto& proto, const std::vector<TensorType>* input_types, const GraphImport* outer,
-                               const std::vector<std::string>& captures) {
+void GraphImport::import_graph(const pb::GraphProto& proto, const std::vector<TensorType>* input_types,
+                               const GraphImport* outer, const std::vector<std::string>& captures) {
   graph_.name = proto.name();
   add_inputs(proto, input_types);
   add_initializers(proto);
@@ -128,12 +132,16 @@ void GraphImport::import_graph(const pb::GraphProto& proto, const std::vector<Te
   import_nodes(proto.node());
   for (const auto& output : proto.output()) {
     const auto id = find(output.name());
-    if (!id) add_problem(nullptr, Code::parse, fmt::format("output '{}' of graph '{}' is made by nothing", output.name(), proto.name()));
-    else if (*id != kBroken) graph_.outputs.push_back(*id);
+    if (!id)
+      add_problem(nullptr, Code::parse,
+                  fmt::format("output '{}' of graph '{}' is made by nothing", output.name(), proto.name()));
+    else if (*id != kBroken)
+      graph_.outputs.push_back(*id);
   }
 }
 
-std::shared_ptr<const Graph> GraphImport::import_body(const pb::GraphProto& proto, const std::vector<TensorType>& inputs,
+std::shared_ptr<const Graph> GraphImport::import_body(const pb::GraphProto& proto,
+                                                      const std::vector<TensorType>& inputs,
                                                       const std::vector<std::string>& captures) {
   check(depth_ < kMaxDepth, Code::unsupported, "graphs and functions are nested more than {} deep", kMaxDepth);
   auto body = std::make_shared<Graph>();
@@ -145,12 +153,13 @@ std::shared_ptr<const Graph> GraphImport::import_body(const pb::GraphProto& prot
   return body;
 }
 
-Values GraphImport::import_function(const pb::FunctionProto& function, const Values& inputs, Arguments arguments, std::string prefix) {
+Values GraphImport::import_function(const pb::FunctionProto& function, const Values& inputs, Arguments arguments,
+                                    std::string prefix) {
   prefix_ = std::move(prefix);
   arguments_ = std::move(arguments);
   in_function_ = true;
-  check(static_cast<int>(inputs.size()) <= function.input_size(), Code::parse, "function '{}' takes {} inputs, {} are given",
-        function.name(), function.input_size(), inputs.size());
+  check(static_cast<int>(inputs.size()) <= function.input_size(), Code::parse,
+        "function '{}' takes {} inputs, {} are given", function.name(), function.input_size(), inputs.size());
   for (int i = 0; i < function.input_size(); ++i)
     define(function.input(i), i < static_cast<int>(inputs.size()) ? inputs[static_cast<std::size_t>(i)] : kNoValue);
   import_nodes(function.node());
@@ -169,8 +178,9 @@ void GraphImport::import_nodes(const google::protobuf::RepeatedPtrField<pb::Node
     std::string names;
     for (std::size_t i = 0; i < std::min<std::size_t>(order.stuck.size(), 5); ++i)
       names += (i == 0 ? "'" : ", '") + label(nodes[order.stuck[i]]) + "'";
-    add_problem(nullptr, Code::parse, fmt::format("{} nodes wait for each other in a circle: {}{}", order.stuck.size(), names,
-                                                  order.stuck.size() > 5 ? ", ..." : ""));
+    add_problem(nullptr, Code::parse,
+                fmt::format("{} nodes wait for each other in a circle: {}{}", order.stuck.size(), names,
+                            order.stuck.size() > 5 ? ", ..." : ""));
     for (const int i : order.stuck)
       for (const std::string& output : nodes[i].output()) values_.emplace(output, kBroken);
   }
@@ -192,7 +202,8 @@ Values GraphImport::resolve_inputs(const pb::NodeProto& node, bool& broken) {
     inputs.push_back(id.value_or(kBroken));
     broken = broken || inputs.back() == kBroken;
   }
-  const bool has_body = std::any_of(node.attribute().begin(), node.attribute().end(), [](const auto& a) { return a.has_g(); });
+  const bool has_body =
+      std::any_of(node.attribute().begin(), node.attribute().end(), [](const auto& a) { return a.has_g(); });
   if (has_body)
     for (const std::string& name : names_read(node)) broken = broken || find(name) == kBroken;
   return inputs;
@@ -204,22 +215,25 @@ void GraphImport::count_operator(const pb::NodeProto& node, bool supported) {
   const auto found = std::find_if(operators.begin(), operators.end(), [&](const ImportReport::Operator& o) {
     return o.op_type == node.op_type() && o.domain == domain;
   });
-  if (found == operators.end()) operators.push_back({domain, node.op_type(), 1, supported});
-  else ++found->count, found->supported = found->supported && supported;
+  if (found == operators.end())
+    operators.push_back({domain, node.op_type(), 1, supported});
+  else
+    ++found->count, found->supported = found->supported && supported;
 }
 
 Values GraphImport::call(const pb::NodeProto& node, const Values& inputs, bool dry) {
   const std::string domain = domain_of(node.domain());
   const auto local = model_.functions.find({domain, node.op_type(), node.overload()});
   if (local != model_.functions.end()) {
-    check(depth_ < kMaxDepth, Code::unsupported, "graphs and functions are nested more than {} deep: does '{}' call itself?", kMaxDepth,
-          node.op_type());
+    check(depth_ < kMaxDepth, Code::unsupported,
+          "graphs and functions are nested more than {} deep: does '{}' call itself?", kMaxDepth, node.op_type());
     const pb::FunctionProto& function = *local->second;
     count_operator(node, true);
     Arguments arguments;
     for (const auto& otherwise : function.attribute_proto()) arguments[otherwise.name()] = &otherwise;
     for (const auto& attribute : node.attribute()) {
-      if (attribute.ref_attr_name().empty()) arguments[attribute.name()] = &attribute;
+      if (attribute.ref_attr_name().empty())
+        arguments[attribute.name()] = &attribute;
       else if (const auto given = arguments_.find(attribute.ref_attr_name()); given != arguments_.end())
         arguments[attribute.name()] = given->second;
     }
@@ -231,7 +245,7 @@ Values GraphImport::call(const pb::NodeProto& node, const Values& inputs, bool d
   const auto opset = opsets_.find(domain);
   count_operator(node, op != nullptr);
   if (op == nullptr)
-    fail(Code::unsupported, "{} has no operator {} that is known here", shown(domain), node.op_type());
+    fail(Code::unsupported, "{} has no operator '{}' that is known here", shown(domain), node.op_type());
   if (opset == opsets_.end() || opset->second < 1)
     fail(Code::parse, "the model does not say which opset of {} it uses", shown(domain));
   if (opset->second < op->first_opset)
@@ -249,11 +263,12 @@ Values GraphImport::call(const pb::NodeProto& node, const Values& inputs, bool d
     return {};
   }
   for (const std::string& name : reader.unread())
-    add_problem(&node, Code::unsupported, fmt::format("attribute '{}' is not known for {} in opset {}", name, node.op_type(), opset->second),
-                {}, name);
+    add_problem(&node, Code::unsupported,
+                fmt::format("attribute '{}' is not known for {} in opset {}", name, node.op_type(), opset->second), {},
+                name);
   if (!reader.unread().empty()) return {};
-  check(dry || static_cast<int>(outputs.size()) >= node.output_size(), Code::parse, "{} outputs are asked for, there are {}",
-        node.output_size(), outputs.size());
+  check(dry || static_cast<int>(outputs.size()) >= node.output_size(), Code::parse,
+        "{} outputs are asked for, there are {}", node.output_size(), outputs.size());
   return outputs;
 }
 
@@ -313,10 +328,14 @@ ValueId NodeBuilder::scalar(ElementType type, double value) {
     } else if constexpr (std::is_integral_v<T>) {
       // The limits of 64-bit types are not doubles; what rounds to them is not exceeded either.
       const auto least = std::numeric_limits<T>::min(), most = std::numeric_limits<T>::max();
-      const T whole = !(value > static_cast<double>(least)) ? least : value >= static_cast<double>(most) ? most : static_cast<T>(value);
+      const T whole = !(value > static_cast<double>(least)) ? least
+                      : value >= static_cast<double>(most)  ? most
+                                                            : static_cast<T>(value);
       return constant(Array::scalar<T>(whole));
-    } else if constexpr (std::is_floating_point_v<T>) return constant(Array::scalar<T>(static_cast<T>(value)));
-    else return constant(Array::scalar<T>(T(static_cast<float>(value))));
+    } else if constexpr (std::is_floating_point_v<T>)
+      return constant(Array::scalar<T>(static_cast<T>(value)));
+    else
+      return constant(Array::scalar<T>(T(static_cast<float>(value))));
   });
 }
 
@@ -345,11 +364,14 @@ std::shared_ptr<const Graph> NodeBuilder::body(const pb::GraphProto& proto, cons
                                                const std::vector<std::string>& captures) {
   const std::size_t before = import_.model().report.problems.size();
   std::shared_ptr<const Graph> graph = import_.import_body(proto, inputs, captures);
-  const bool whole = import_.model().report.problems.size() == before && static_cast<int>(graph->outputs.size()) == proto.output_size();
+  const bool whole = import_.model().report.problems.size() == before &&
+                     static_cast<int>(graph->outputs.size()) == proto.output_size();
   dry_ = dry_ || !whole;
   return graph;
 }
 
-TensorType NodeBuilder::declared(const pb::ValueInfoProto& value) const { return value_type(value, import_.model().options); }
+TensorType NodeBuilder::declared(const pb::ValueInfoProto& value) const {
+  return value_type(value, import_.model().options);
+}
 
 }  // namespace tessera::onnx

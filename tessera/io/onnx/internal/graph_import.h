@@ -23,21 +23,23 @@ struct ModelImport {
   std::filesystem::path folder;
   const ImportOptions& options;
   ImportReport& report;
-  std::map<std::tuple<std::string, std::string, std::string>, const pb::FunctionProto*> functions;  // domain, name, overload
+  std::map<std::tuple<std::string, std::string, std::string>, const pb::FunctionProto*>
+      functions;  // domain, name, overload
   std::int64_t nodes = 0;
 };
 
 // Turns one graph, one body of a node or one call of a function into nodes of `graph`.
 class GraphImport {
  public:
-  GraphImport(ModelImport& model, Graph& graph, Opsets opsets, int depth) :
-      model_(model), graph_(graph), opsets_(std::move(opsets)), depth_(depth) {}
+  GraphImport(ModelImport& model, Graph& graph, Opsets opsets, int depth)
+      : model_(model), graph_(graph), opsets_(std::move(opsets)), depth_(depth) {}
 
-  // Adds initialisers, nodes and outputs. Inputs without an initialiser become inputs of the graph, of the types given or
-  // else of those that they declare.
+  // Adds initialisers, nodes and outputs. Inputs without an initialiser become inputs of the graph, of the types given
+  // or else of those that they declare.
   void import_graph(const pb::GraphProto& proto, const std::vector<TensorType>* input_types,
                     const GraphImport* outer = nullptr, const std::vector<std::string>& captures = {});
-  Values import_function(const pb::FunctionProto& function, const Values& inputs, Arguments arguments, std::string prefix);
+  Values import_function(const pb::FunctionProto& function, const Values& inputs, Arguments arguments,
+                         std::string prefix);
 
   const ModelImport& model() const { return model_; }
   std::optional<ValueId> find(const std::string& name) const;
@@ -47,7 +49,8 @@ class GraphImport {
  private:
   void add_inputs(const pb::GraphProto& proto, const std::vector<TensorType>* types);
   void add_initializers(const pb::GraphProto& proto);
-  void add_captures(const GraphImport& outer, const std::vector<std::string>& captures, const std::vector<std::string>& free);
+  void add_captures(const GraphImport& outer, const std::vector<std::string>& captures,
+                    const std::vector<std::string>& free);
   void import_nodes(const google::protobuf::RepeatedPtrField<pb::NodeProto>& nodes);
   void import_node(const pb::NodeProto& node);
   Values call(const pb::NodeProto& node, const Values& inputs, bool dry);
@@ -55,7 +58,8 @@ class GraphImport {
   void bind_outputs(const pb::NodeProto& node, const Values& outputs, std::size_t first_new);
   void define(const std::string& name, ValueId id);
   std::string label(const pb::NodeProto& node) const;
-  void add_problem(const pb::NodeProto* node, Code code, std::string reason, std::string fix = {}, std::string attribute = {});
+  void add_problem(const pb::NodeProto* node, Code code, std::string reason, std::string fix = {},
+                   std::string attribute = {});
   void add_problem(const pb::NodeProto* node, const Error& error, std::string attribute = {});
   void count_operator(const pb::NodeProto& node, bool supported);
 

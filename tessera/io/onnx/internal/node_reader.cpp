@@ -19,12 +19,14 @@ pb::AttributeProto::AttributeType kind_of(const pb::AttributeProto& a) {
 
 }  // namespace
 
-NodeReader::NodeReader(const pb::NodeProto& node, std::int64_t opset, const Graph& graph, Values inputs, const Arguments* arguments)
+NodeReader::NodeReader(const pb::NodeProto& node, std::int64_t opset, const Graph& graph, Values inputs,
+                       const Arguments* arguments)
     : node_(node), opset_(opset), graph_(graph), inputs_(std::move(inputs)), arguments_(arguments) {
   for (const auto& attribute : node.attribute()) {
     const pb::AttributeProto* value = &attribute;
     if (!attribute.ref_attr_name().empty()) {
-      const auto given = arguments_ == nullptr ? Arguments::const_iterator{} : arguments_->find(attribute.ref_attr_name());
+      const auto given =
+          arguments_ == nullptr ? Arguments::const_iterator{} : arguments_->find(attribute.ref_attr_name());
       if (arguments_ == nullptr || given == arguments_->end()) continue;  // left out by the caller: left out here
       value = given->second;
     }
@@ -42,7 +44,8 @@ const pb::AttributeProto* NodeReader::find(const std::string& name) const {
   return found == attributes_.end() ? nullptr : found->second;
 }
 
-const pb::AttributeProto* NodeReader::find(const std::string& name, pb::AttributeProto::AttributeType type, const char* kind) {
+const pb::AttributeProto* NodeReader::find(const std::string& name, pb::AttributeProto::AttributeType type,
+                                           const char* kind) {
   read_.insert(name);
   const pb::AttributeProto* a = find(name);
   if (a == nullptr) return nullptr;
@@ -54,7 +57,9 @@ const pb::AttributeProto* NodeReader::find(const std::string& name, pb::Attribut
   return a;
 }
 
-std::int64_t NodeReader::integer(const std::string& name, std::int64_t otherwise) { return maybe_integer(name).value_or(otherwise); }
+std::int64_t NodeReader::integer(const std::string& name, std::int64_t otherwise) {
+  return maybe_integer(name).value_or(otherwise);
+}
 
 std::int64_t NodeReader::integer(const std::string& name) {
   const auto value = maybe_integer(name);

@@ -33,7 +33,8 @@ struct AttributeFault {
 
 class NodeReader {
  public:
-  NodeReader(const pb::NodeProto& node, std::int64_t opset, const Graph& graph, Values inputs, const Arguments* arguments);
+  NodeReader(const pb::NodeProto& node, std::int64_t opset, const Graph& graph, Values inputs,
+             const Arguments* arguments);
 
   const std::string& op_type() const { return node_.op_type(); }
   std::int64_t opset() const { return opset_; }
@@ -54,7 +55,8 @@ class NodeReader {
   const pb::GraphProto& graph(const std::string& name);
   // One of a few words.
   template <class T>
-  T choice(const std::string& name, const std::string& otherwise, std::initializer_list<std::pair<const char*, T>> words) {
+  T choice(const std::string& name, const std::string& otherwise,
+           std::initializer_list<std::pair<const char*, T>> words) {
     const std::string word = text(name, otherwise);
     std::string known;
     for (const auto& [key, value] : words) {
@@ -109,8 +111,8 @@ class NodeBuilder {
   ValueId add(Op op, Values inputs) { return add(std::move(op), std::move(inputs), 1).front(); }
   Values add(Op op, Values inputs, int outputs);
   ValueId constant(Array array);
-  ValueId constant(std::vector<std::int64_t> values);     // int64, rank 1
-  ValueId scalar(ElementType type, double value);         // rank 0
+  ValueId constant(std::vector<std::int64_t> values);  // int64, rank 1
+  ValueId scalar(ElementType type, double value);      // rank 0
   TensorType type(ValueId id) const;
   bool dry() const { return dry_; }  // an input is broken: nothing is added, only faults are looked for
 

@@ -14,15 +14,16 @@ namespace fs = std::filesystem;
 
 std::int64_t checked_bytes(const Shape& shape, ElementType type) {
   const std::int64_t volume = shape.volume();  // fits 63 bits
-  check(volume <= (std::int64_t{1} << 48), Code::invalid_argument, "a tensor of {} elements is beyond anything that fits a file",
-        volume);
+  check(volume <= (std::int64_t{1} << 48), Code::invalid_argument,
+        "a tensor of {} elements is beyond anything that fits a file", volume);
   return volume * element_bytes(type);
 }
 
 template <class To, class From>
 Array from_fields(ElementType type, Shape shape, const From& fields, const char* field) {
   if (static_cast<std::int64_t>(fields.size()) != shape.volume())
-    fail(Code::parse, "extents {} ask for {} elements, {} has {}", shape.to_string(), shape.volume(), field, fields.size());
+    fail(Code::parse, "extents {} ask for {} elements, {} has {}", shape.to_string(), shape.volume(), field,
+         fields.size());
   Array out(type, std::move(shape));
   To* to = reinterpret_cast<To*>(out.bytes().data());
   for (const auto value : fields) *to++ = static_cast<To>(value);
@@ -39,7 +40,8 @@ std::uint64_t parse_number(const std::string& text, std::string_view what) {
 
 // The file that holds external data, if it lies inside the model's folder: links are followed first.
 fs::path external_file(const std::string& location, const fs::path& folder) {
-  check(!folder.empty(), Code::invalid_argument, "the data is in another file ('{}'), and a model in memory has no folder", location);
+  check(!folder.empty(), Code::invalid_argument,
+        "the data is in another file ('{}'), and a model in memory has no folder", location);
   const fs::path relative(location);
   const bool climbs = std::any_of(relative.begin(), relative.end(), [](const fs::path& part) { return part == ".."; });
   check(!location.empty() && location.find('\0') == std::string::npos && relative.is_relative() && !climbs,
@@ -51,7 +53,8 @@ fs::path external_file(const std::string& location, const fs::path& folder) {
   check(!error, Code::not_found, "the external data '{}' is missing: {}", location, error.message());
   check(std::mismatch(root.begin(), root.end(), file.begin(), file.end()).first == root.end(), Code::invalid_argument,
         "external data must lie in the folder of the model, and '{}' is a link that leads out of it", location);
-  check(fs::is_regular_file(file, error), Code::invalid_argument, "the external data '{}' is not a regular file", location);
+  check(fs::is_regular_file(file, error), Code::invalid_argument, "the external data '{}' is not a regular file",
+        location);
   return file;
 }
 
@@ -60,18 +63,21 @@ Array from_external(const pb::TensorProto& tensor, ElementType type, Shape shape
   std::uint64_t offset = 0;
   std::optional<std::uint64_t> length;
   for (const auto& entry : tensor.external_data()) {
-    if (entry.key() == "location") location = entry.value();
-    else if (entry.key() == "offset") offset = parse_number(entry.value(), "offset");
-    else if (entry.key() == "length") length = parse_number(entry.value(), "length");
+    if (entry.key() == "location")
+      location = entry.value();
+    else if (entry.key() == "offset")
+      offset = parse_number(entry.value(), "offset");
+    else if (entry.key() == "length")
+      length = parse_number(entry.value(), "length");
   }
   const fs::path file = external_file(location, folder);
   const auto wanted = static_cast<std::uint64_t>(checked_bytes(shape, type));
-  check(!length || *length == wanted, Code::parse, "{} {} takes {} B, the external data says {} B", shape.to_string(), name(type),
-        wanted, length.value_or(0));
+  check(!length || *length == wanted, Code::parse, "{} {} takes {} B, the external data says {} B", shape.to_string(),
+        name(type), wanted, length.value_or(0));
   std::error_code error;
   const std::uint64_t size = fs::file_size(file, error);
-  check(!error && offset <= size && wanted <= size - offset, Code::parse, "'{}' has {} B, which is not enough for {} B from {} on",
-        location, size, wanted, offset);
+  check(!error && offset <= size && wanted <= size - offset, Code::parse,
+        "'{}' has {} B, which is not enough for {} B from {} on", location, size, wanted, offset);
   std::vector<std::byte> bytes(wanted);
   std::ifstream stream(file, std::ios::binary);
   stream.seekg(static_cast<std::streamoff>(offset));
@@ -82,8 +88,8 @@ Array from_external(const pb::TensorProto& tensor, ElementType type, Shape shape
 
 Array from_raw(const std::string& raw, ElementType type, Shape shape) {
   const std::int64_t wanted = checked_bytes(shape, type);
-  check(static_cast<std::int64_t>(raw.size()) == wanted, Code::parse, "extents {} of {} ask for {} B, raw_data has {} B",
-        shape.to_string(), name(type), wanted, raw.size());
+  check(static_cast<std::int64_t>(raw.size()) == wanted, Code::parse,
+        "extents {} of {} ask for {} B, raw_data has {} B", shape.to_string(), name(type), wanted, raw.size());
   const auto* first = reinterpret_cast<const std::byte*>(raw.data());
   return Array(type, std::move(shape), std::vector<std::byte>(first, first + raw.size()));
 }
@@ -92,7 +98,8 @@ Array from_typed(const pb::TensorProto& t, ElementType type, Shape shape) {
   switch (type) {
     case ElementType::boolean: {
       Array out = from_fields<std::int8_t>(type, std::move(shape), t.int32_data(), "int32_data");
-      for (int i = 0; i < t.int32_data_size(); ++i) out.bytes()[static_cast<std::size_t>(i)] = std::byte{t.int32_data(i) != 0};
+      for (int i = 0; i < t.int32_data_size(); ++i)
+        out.bytes()[static_cast<std::size_t>(i)] = std::byte{t.int32_data(i) != 0};
       return out;
     }
     case ElementType::int8: return from_fields<std::int8_t>(type, std::move(shape), t.int32_data(), "int32_data");
@@ -158,8 +165,8 @@ ElementType checked_element_type(std::int64_t data_type, const std::string& what
   const auto type = element_type(data_type);
   if (!type)
     fail(data_type >= 1 && data_type <= 26 ? Code::unsupported : Code::parse,
-         "{} is {}: only bool, integers of 8 to 64 bits, float16, bfloat16, float32 and float64 are computed with", what,
-         data_type_name(data_type));
+         "{} is {}: only bool, integers of 8 to 64 bits, float16, bfloat16, float32 and float64 are computed with",
+         what, data_type_name(data_type));
   return *type;
 }
 
@@ -169,9 +176,10 @@ Array tensor_array(const pb::TensorProto& tensor, const fs::path& folder) {
   for (const std::int64_t extent : tensor.dims())
     check(extent >= 0, Code::parse, "an extent of the tensor is {}", extent);
   Shape shape(std::vector<std::int64_t>(tensor.dims().begin(), tensor.dims().end()));
-  Array out = tensor.data_location() == pb::TensorProto::EXTERNAL ? from_external(tensor, type, std::move(shape), folder)
-              : tensor.has_raw_data()                             ? from_raw(tensor.raw_data(), type, std::move(shape))
-                                                                  : from_typed(tensor, type, std::move(shape));
+  Array out = tensor.data_location() == pb::TensorProto::EXTERNAL
+                  ? from_external(tensor, type, std::move(shape), folder)
+              : tensor.has_raw_data() ? from_raw(tensor.raw_data(), type, std::move(shape))
+                                      : from_typed(tensor, type, std::move(shape));
   if (type == ElementType::boolean)
     for (std::byte& b : out.bytes()) b = std::byte{b != std::byte{0}};
   return out;

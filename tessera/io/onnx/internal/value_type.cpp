@@ -58,8 +58,8 @@ TensorType input_type(const pb::ValueInfoProto& value, const ImportOptions& opti
   bool fits = !type.dims || type.dims->size() == wanted.size();
   for (std::size_t i = 0; fits && type.dims && i < wanted.size(); ++i)
     fits = (*type.dims)[i] == TensorType::kUnknown || (*type.dims)[i] == wanted[i];
-  check(fits, Code::invalid_argument, "input '{}' is {} in the model, which {} does not fit", value.name(), type.to_string(),
-        TensorType(type.type, wanted).to_string());
+  check(fits, Code::invalid_argument, "input '{}' is {} in the model, which {} does not fit", value.name(),
+        type.to_string(), TensorType(type.type, wanted).to_string());
   type.dims = wanted;
   return type;
 }
