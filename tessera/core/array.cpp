@@ -11,8 +11,8 @@ Array::Array(ElementType type, Shape shape) : type_(type), shape_(std::move(shap
 Array::Array(ElementType type, Shape shape, std::vector<std::byte> bytes)
     : type_(type), shape_(std::move(shape)), bytes_(std::move(bytes)) {
   if (static_cast<std::int64_t>(bytes_.size()) != count() * element_bytes(type_))
-    fail(Code::invalid_argument, "{} {} takes {} B, {} B were given", shape_.to_string(), name(type_), count() * element_bytes(type_),
-         bytes_.size());
+    fail(Code::invalid_argument, "{} {} takes {} B, {} B were given", shape_.to_string(), name(type_),
+         count() * element_bytes(type_), bytes_.size());
 }
 
 std::vector<std::int64_t> Array::to_int64() const {
@@ -39,8 +39,10 @@ std::vector<double> Array::to_double() const {
     std::vector<double> out;
     out.reserve(static_cast<std::size_t>(count()));
     for (const T value : as<T>()) {
-      if constexpr (std::is_integral_v<T> || std::is_floating_point_v<T>) out.push_back(static_cast<double>(value));
-      else out.push_back(static_cast<float>(value));
+      if constexpr (std::is_integral_v<T> || std::is_floating_point_v<T>)
+        out.push_back(static_cast<double>(value));
+      else
+        out.push_back(static_cast<float>(value));
     }
     return out;
   });
@@ -50,8 +52,8 @@ Array Array::reshaped(Shape shape) const& { return Array(*this).reshaped(std::mo
 
 Array Array::reshaped(Shape shape) && {
   if (shape.volume() != count())
-    fail(Code::invalid_argument, "{} cannot be seen as {}: {} elements against {}", to_string(), shape.to_string(), count(),
-         shape.volume());
+    fail(Code::invalid_argument, "{} cannot be seen as {}: {} elements against {}", to_string(), shape.to_string(),
+         count(), shape.volume());
   shape_ = std::move(shape);
   return std::move(*this);
 }

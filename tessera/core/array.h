@@ -19,7 +19,7 @@ namespace tessera {
 class TSR_API Array {
  public:
   Array() : Array(ElementType::float32, Shape{0}) {}
-  Array(ElementType type, Shape shape);  // zeros
+  Array(ElementType type, Shape shape);                                // zeros
   Array(ElementType type, Shape shape, std::vector<std::byte> bytes);  // refuses a size that does not fit
 
   template <class T>

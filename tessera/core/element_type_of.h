@@ -32,18 +32,30 @@ struct TypeTag {
 
 template <class T>
 constexpr ElementType element_type_of() {
-  if constexpr (std::is_same_v<T, bool>) return ElementType::boolean;
-  else if constexpr (std::is_same_v<T, std::uint8_t>) return ElementType::uint8;
-  else if constexpr (std::is_same_v<T, std::int8_t>) return ElementType::int8;
-  else if constexpr (std::is_same_v<T, std::int16_t>) return ElementType::int16;
-  else if constexpr (std::is_same_v<T, std::uint16_t>) return ElementType::uint16;
-  else if constexpr (std::is_same_v<T, Float16>) return ElementType::float16;
-  else if constexpr (std::is_same_v<T, BFloat16>) return ElementType::bfloat16;
-  else if constexpr (std::is_same_v<T, std::int32_t>) return ElementType::int32;
-  else if constexpr (std::is_same_v<T, std::uint32_t>) return ElementType::uint32;
-  else if constexpr (std::is_same_v<T, float>) return ElementType::float32;
-  else if constexpr (std::is_same_v<T, double>) return ElementType::float64;
-  else if constexpr (std::is_same_v<T, std::int64_t>) return ElementType::int64;
+  if constexpr (std::is_same_v<T, bool>)
+    return ElementType::boolean;
+  else if constexpr (std::is_same_v<T, std::uint8_t>)
+    return ElementType::uint8;
+  else if constexpr (std::is_same_v<T, std::int8_t>)
+    return ElementType::int8;
+  else if constexpr (std::is_same_v<T, std::int16_t>)
+    return ElementType::int16;
+  else if constexpr (std::is_same_v<T, std::uint16_t>)
+    return ElementType::uint16;
+  else if constexpr (std::is_same_v<T, Float16>)
+    return ElementType::float16;
+  else if constexpr (std::is_same_v<T, BFloat16>)
+    return ElementType::bfloat16;
+  else if constexpr (std::is_same_v<T, std::int32_t>)
+    return ElementType::int32;
+  else if constexpr (std::is_same_v<T, std::uint32_t>)
+    return ElementType::uint32;
+  else if constexpr (std::is_same_v<T, float>)
+    return ElementType::float32;
+  else if constexpr (std::is_same_v<T, double>)
+    return ElementType::float64;
+  else if constexpr (std::is_same_v<T, std::int64_t>)
+    return ElementType::int64;
   else {
     static_assert(std::is_same_v<T, std::uint64_t>, "no element type has this C++ type");
     return ElementType::uint64;

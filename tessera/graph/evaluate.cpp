@@ -18,15 +18,16 @@ void check_input(const Graph& graph, std::size_t i, const Array& given) {
     }
   }
   if (!fits)
-    fail(Code::invalid_argument, "input '{}' must be {}, not {}", wanted.name, wanted.type.to_string(), given.to_string());
+    fail(Code::invalid_argument, "input '{}' must be {}, not {}", wanted.name, wanted.type.to_string(),
+         given.to_string());
 }
 
 }  // namespace
 
 std::vector<Array> evaluate(const Graph& graph, const std::vector<Array>& inputs,
                             const std::function<void(const Node&, const std::vector<const Array*>&)>& observer) {
-  check(inputs.size() == graph.inputs.size(), Code::invalid_argument, "the graph takes {} inputs, {} were given", graph.inputs.size(),
-        inputs.size());
+  check(inputs.size() == graph.inputs.size(), Code::invalid_argument, "the graph takes {} inputs, {} were given",
+        graph.inputs.size(), inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) check_input(graph, i, inputs[i]);
 
   std::vector<int> uses(graph.values.size());
@@ -45,8 +46,8 @@ std::vector<Array> evaluate(const Graph& graph, const std::vector<Array>& inputs
     for (ValueId id : node.inputs) operands.push_back(id == kNoValue ? nullptr : at[static_cast<std::size_t>(id)]);
     std::vector<Array> results = with_context(fmt::format("while running node '{}' ({})", node.name, name(node.op)),
                                               [&] { return reference(node.op, operands); });
-    check(results.size() >= node.outputs.size(), Code::internal, "node '{}' ({}) gave {} outputs instead of {}", node.name,
-          name(node.op), results.size(), node.outputs.size());
+    check(results.size() >= node.outputs.size(), Code::internal, "node '{}' ({}) gave {} outputs instead of {}",
+          node.name, name(node.op), results.size(), node.outputs.size());
     std::vector<const Array*> seen;
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] == kNoValue) {

@@ -1,6 +1,7 @@
 #pragma once
 
-// Running a graph by the references of its operators. Constant folding, bodies of loops and the ref backend all come here.
+// Running a graph by the references of its operators. Constant folding, bodies of loops and the ref backend all come
+// here.
 
 #include "tessera/core/array.h"
 #include "tessera/core/export.h"
@@ -11,9 +12,10 @@
 
 namespace tessera {
 
-// The outputs for these inputs, in the graph's order. `observer`, if given, sees each node and its outputs (null where nobody
-// asked for one). Values are freed after their last use. A fault names the node it came from.
-TSR_API std::vector<Array> evaluate(const Graph& graph, const std::vector<Array>& inputs,
-                                    const std::function<void(const Node&, const std::vector<const Array*>&)>& observer = {});
+// The outputs for these inputs, in the graph's order. `observer`, if given, sees each node and its outputs (null where
+// nobody asked for one). Values are freed after their last use. A fault names the node it came from.
+TSR_API std::vector<Array> evaluate(
+    const Graph& graph, const std::vector<Array>& inputs,
+    const std::function<void(const Node&, const std::vector<const Array*>&)>& observer = {});
 
 }  // namespace tessera

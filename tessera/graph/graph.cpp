@@ -12,8 +12,10 @@ namespace {
 std::vector<Known> knowns_of(const Graph& graph, const Node& node) {
   std::vector<Known> knowns;
   for (ValueId id : node.inputs) {
-    if (id == kNoValue) knowns.push_back({.type = {}, .constant = nullptr, .present = false});
-    else knowns.push_back({graph.value(id).type, graph.value(id).constant.get(), true});
+    if (id == kNoValue)
+      knowns.push_back({.type = {}, .constant = nullptr, .present = false});
+    else
+      knowns.push_back({graph.value(id).type, graph.value(id).constant.get(), true});
   }
   return knowns;
 }
@@ -23,7 +25,8 @@ std::vector<TensorType> infer_node(const Graph& graph, const Node& node) {
                       [&] { return infer(node.op, knowns_of(graph, node)); });
 }
 
-std::size_t position(const Graph& graph, const std::vector<ValueId>& ids, const std::string& name, std::string_view kind) {
+std::size_t position(const Graph& graph, const std::vector<ValueId>& ids, const std::string& name,
+                     std::string_view kind) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (graph.value(ids[i]).name == name) return i;
@@ -54,14 +57,19 @@ std::vector<ValueId> Graph::add_node(std::string node_name, Op op, std::vector<V
   Node node{std::move(node_name), std::move(op), std::move(node_inputs), {}};
   const std::vector<TensorType> types = infer_node(*this, node);
   for (int i = 0; i < output_count; ++i)
-    node.outputs.push_back(add_value(i == 0 ? node.name : fmt::format("{}:{}", node.name, i),
-                                     i < static_cast<int>(types.size()) ? types[static_cast<std::size_t>(i)] : TensorType{}));
+    node.outputs.push_back(
+        add_value(i == 0 ? node.name : fmt::format("{}:{}", node.name, i),
+                  i < static_cast<int>(types.size()) ? types[static_cast<std::size_t>(i)] : TensorType{}));
   nodes.push_back(std::move(node));
   return nodes.back().outputs;
 }
 
-std::size_t Graph::input_position(const std::string& value_name) const { return position(*this, inputs, value_name, "input"); }
-std::size_t Graph::output_position(const std::string& value_name) const { return position(*this, outputs, value_name, "output"); }
+std::size_t Graph::input_position(const std::string& value_name) const {
+  return position(*this, inputs, value_name, "input");
+}
+std::size_t Graph::output_position(const std::string& value_name) const {
+  return position(*this, outputs, value_name, "output");
+}
 
 void verify(const Graph& graph) {
   const auto in_range = [&](ValueId id) { return id >= 0 && id < static_cast<ValueId>(graph.values.size()); };
@@ -70,28 +78,34 @@ void verify(const Graph& graph) {
     const Value& v = graph.values[i];
     made[i] = v.constant != nullptr;
     if (v.constant && v.type != TensorType(v.constant->type(), v.constant->shape()))
-      fail(Code::internal, "constant '{}' is {}, but its type says {}", v.name, v.constant->to_string(), v.type.to_string());
+      fail(Code::internal, "constant '{}' is {}, but its type says {}", v.name, v.constant->to_string(),
+           v.type.to_string());
   }
   for (ValueId id : graph.inputs) {
-    if (!in_range(id) || made[static_cast<std::size_t>(id)]) fail(Code::internal, "graph input {} is out of range or given twice", id);
+    if (!in_range(id) || made[static_cast<std::size_t>(id)])
+      fail(Code::internal, "graph input {} is out of range or given twice", id);
     made[static_cast<std::size_t>(id)] = true;
   }
   for (const Node& node : graph.nodes) {
     for (ValueId id : node.inputs) {
       if (id == kNoValue) continue;
-      if (!in_range(id)) fail(Code::internal, "node '{}' reads value {}, there are {}", node.name, id, graph.values.size());
+      if (!in_range(id))
+        fail(Code::internal, "node '{}' reads value {}, there are {}", node.name, id, graph.values.size());
       if (!made[static_cast<std::size_t>(id)])
         fail(Code::internal, "node '{}' reads '{}' before anything makes it", node.name, graph.value(id).name);
     }
     for (ValueId id : node.outputs) {
       if (id == kNoValue) continue;
-      if (!in_range(id)) fail(Code::internal, "node '{}' makes value {}, there are {}", node.name, id, graph.values.size());
-      if (made[static_cast<std::size_t>(id)]) fail(Code::internal, "'{}' is made twice, the second time by node '{}'", graph.value(id).name, node.name);
+      if (!in_range(id))
+        fail(Code::internal, "node '{}' makes value {}, there are {}", node.name, id, graph.values.size());
+      if (made[static_cast<std::size_t>(id)])
+        fail(Code::internal, "'{}' is made twice, the second time by node '{}'", graph.value(id).name, node.name);
       made[static_cast<std::size_t>(id)] = true;
     }
   }
   for (ValueId id : graph.outputs)
-    if (!in_range(id) || !made[static_cast<std::size_t>(id)]) fail(Code::internal, "graph output {} is made by nothing", id);
+    if (!in_range(id) || !made[static_cast<std::size_t>(id)])
+      fail(Code::internal, "graph output {} is made by nothing", id);
 }
 
 void infer_types(Graph& graph) {
@@ -99,8 +113,8 @@ void infer_types(Graph& graph) {
     const std::vector<TensorType> types = infer_node(graph, node);
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] == kNoValue) continue;
-      check(i < types.size(), Code::invalid_argument, "node '{}' ({}) has {} outputs, {} were asked for", node.name, name(node.op),
-            types.size(), node.outputs.size());
+      check(i < types.size(), Code::invalid_argument, "node '{}' ({}) has {} outputs, {} were asked for", node.name,
+            name(node.op), types.size(), node.outputs.size());
       graph.value(node.outputs[i]).type = types[i];
     }
   }

@@ -54,12 +54,12 @@ struct TSR_API Graph {
   std::size_t output_position(const std::string& value_name) const;
 };
 
-// Refuses a graph that breaks the rules: ids out of range, values made twice or used before they are made, constants that
-// disagree with their type, outputs that nobody makes. Runs after every pass.
+// Refuses a graph that breaks the rules: ids out of range, values made twice or used before they are made, constants
+// that disagree with their type, outputs that nobody makes. Runs after every pass.
 TSR_API void verify(const Graph& graph);
 
-// Works out the types of all values from those of the inputs and the constants; what it finds replaces what was there. Inputs
-// may be given shapes first. A fault names its node.
+// Works out the types of all values from those of the inputs and the constants; what it finds replaces what was there.
+// Inputs may be given shapes first. A fault names its node.
 TSR_API void infer_types(Graph& graph);
 
 }  // namespace tessera

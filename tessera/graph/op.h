@@ -1,7 +1,7 @@
 #pragma once
 
-// The closed set of operators. A new one is a header in ops/, its three functions, and a line in each list here: the compiler
-// then names every visitor that has missed it.
+// The closed set of operators. A new one is a header in ops/, its three functions, and a line in each list here: the
+// compiler then names every visitor that has missed it.
 
 #include "tessera/core/export.h"
 #include "tessera/graph/operands.h"
@@ -44,75 +44,14 @@
 
 namespace tessera {
 
-using Op = std::variant<
-    BatchNorm,
-    Binary,
-    Cast,
-    Clip,
-    Concat,
-    If,
-    Loop,
-    Conv,
-    ConvTranspose,
-    NonMaxSuppression,
-    RoiAlign,
-    GridSample,
-    Dropout,
-    Expand,
-    TileRepeat,
-    Gather,
-    GatherElements,
-    GatherND,
-    GlobalPool,
-    MatMul,
-    Gemm,
-    Einsum,
-    InstanceNorm,
-    GroupNorm,
-    LayerNorm,
-    RmsNorm,
-    LpNorm,
-    Lrn,
-    MeanVarianceNorm,
-    Pad,
-    MaxPool,
-    AveragePool,
-    LpPool,
-    QuantizeLinear,
-    DequantizeLinear,
-    DynamicQuantizeLinear,
-    QLinearConv,
-    QLinearMatMul,
-    ConvInteger,
-    MatMulInteger,
-    Recurrent,
-    Reduce,
-    ArgReduce,
-    Reshape,
-    Flatten,
-    Squeeze,
-    Unsqueeze,
-    Resize,
-    ScatterND,
-    ScatterElements,
-    TopK,
-    CumSum,
-    OneHot,
-    Trilu,
-    NonZero,
-    ShapeOf,
-    SizeOf,
-    ConstantOfShape,
-    Range,
-    EyeLike,
-    Slice,
-    Softmax,
-    DepthToSpace,
-    SpaceToDepth,
-    Split,
-    Transpose,
-    Unary,
-    Where>;
+using Op = std::variant<BatchNorm, Binary, Cast, Clip, Concat, If, Loop, Conv, ConvTranspose, NonMaxSuppression,
+                        RoiAlign, GridSample, Dropout, Expand, TileRepeat, Gather, GatherElements, GatherND, GlobalPool,
+                        MatMul, Gemm, Einsum, InstanceNorm, GroupNorm, LayerNorm, RmsNorm, LpNorm, Lrn,
+                        MeanVarianceNorm, Pad, MaxPool, AveragePool, LpPool, QuantizeLinear, DequantizeLinear,
+                        DynamicQuantizeLinear, QLinearConv, QLinearMatMul, ConvInteger, MatMulInteger, Recurrent,
+                        Reduce, ArgReduce, Reshape, Flatten, Squeeze, Unsqueeze, Resize, ScatterND, ScatterElements,
+                        TopK, CumSum, OneHot, Trilu, NonZero, ShapeOf, SizeOf, ConstantOfShape, Range, EyeLike, Slice,
+                        Softmax, DepthToSpace, SpaceToDepth, Split, Transpose, Unary, Where>;
 
 TSR_API std::string_view name(const Op& op);
 TSR_API std::vector<TensorType> infer(const Op& op, std::span<const Known> inputs);

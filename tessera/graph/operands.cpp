@@ -14,20 +14,22 @@ const TensorType& Knowns::operator[](std::size_t i) const {
 void Knowns::expect_count(std::size_t least, std::size_t most) const {
   for (std::size_t i = 0; i < least; ++i)
     if (!has(i)) fail(Code::invalid_argument, "{}: input {} is missing, at least {} are needed", op_, i, least);
-  if (inputs_.size() > most) fail(Code::invalid_argument, "{}: {} inputs are given, at most {} are taken", op_, inputs_.size(), most);
+  if (inputs_.size() > most)
+    fail(Code::invalid_argument, "{}: {} inputs are given, at most {} are taken", op_, inputs_.size(), most);
 }
 
 void Knowns::expect_rank(std::size_t i, int least, int most) const {
   const TensorType& t = (*this)[i];
   if (!t.dims) return;
   if (t.rank() < least || t.rank() > most)
-    fail(Code::invalid_argument, "{}: input {} is {} of rank {}, a rank of {} to {} is needed", op_, i, t.to_string(), t.rank(), least, most);
+    fail(Code::invalid_argument, "{}: input {} is {} of rank {}, a rank of {} to {} is needed", op_, i, t.to_string(),
+         t.rank(), least, most);
 }
 
 void Knowns::expect_same_type(std::size_t i, std::size_t j) const {
   if ((*this)[i].type != (*this)[j].type)
-    fail(Code::invalid_argument, "{}: inputs {} and {} must have one element type, not {} and {}", op_, i, j, name((*this)[i].type),
-         name((*this)[j].type));
+    fail(Code::invalid_argument, "{}: inputs {} and {} must have one element type, not {} and {}", op_, i, j,
+         name((*this)[i].type), name((*this)[j].type));
 }
 
 const Array& Arrays::operator[](std::size_t i) const {
@@ -48,7 +50,8 @@ Work streaming_work(const Types& inputs, const Types& outputs, double flops_per_
 }
 
 int normalized_axis(std::int64_t axis, int rank, std::string_view op) {
-  if (axis < -rank || axis >= rank) fail(Code::invalid_argument, "{}: axis {} is not in [{}, {})", op, axis, -rank, rank);
+  if (axis < -rank || axis >= rank)
+    fail(Code::invalid_argument, "{}: axis {} is not in [{}, {})", op, axis, -rank, rank);
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
@@ -67,7 +70,8 @@ std::optional<std::vector<std::int64_t>> broadcast_dims(const TensorType& a, con
       out[i] = known == 1 ? TensorType::kUnknown : known;
     } else {
       if (x != y && x != 1 && y != 1)
-        fail(Code::invalid_argument, "{}: {} and {} cannot be broadcast together: {} against {}", op, a.to_string(), b.to_string(), x, y);
+        fail(Code::invalid_argument, "{}: {} and {} cannot be broadcast together: {} against {}", op, a.to_string(),
+             b.to_string(), x, y);
       out[i] = x == 1 ? y : x;
     }
   }

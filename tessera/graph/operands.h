@@ -1,7 +1,7 @@
 #pragma once
 
-// What every operator is handed, and what it answers. An operator is a value with attributes (ops/*.h) and three functions
-// beside it, found by its type:
+// What every operator is handed, and what it answers. An operator is a value with attributes (ops/*.h) and three
+// functions beside it, found by its type:
 //
 //   std::vector<TensorType> infer(const X&, const Knowns& inputs);                 // types of the outputs
 //   Work                    work(const X&, const Types& inputs, const Types& outputs);
@@ -79,7 +79,8 @@ TSR_API Work streaming_work(const Types& inputs, const Types& outputs, double fl
 TSR_API int normalized_axis(std::int64_t axis, int rank, std::string_view op);
 
 // NumPy's rule for the shape of two operands together; unknown extents stay unknown unless the other side decides.
-TSR_API std::optional<std::vector<std::int64_t>> broadcast_dims(const TensorType& a, const TensorType& b, std::string_view op);
+TSR_API std::optional<std::vector<std::int64_t>> broadcast_dims(const TensorType& a, const TensorType& b,
+                                                                std::string_view op);
 TSR_API Shape broadcast_shape(const Shape& a, const Shape& b, std::string_view op);
 
 }  // namespace tessera

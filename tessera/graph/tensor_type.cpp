@@ -6,9 +6,7 @@
 
 namespace tessera {
 
-bool TensorType::is_static() const {
-  return dims && std::find(dims->begin(), dims->end(), kUnknown) == dims->end();
-}
+bool TensorType::is_static() const { return dims && std::find(dims->begin(), dims->end(), kUnknown) == dims->end(); }
 
 Shape TensorType::shape() const {
   if (!is_static()) fail(Code::invalid_argument, "the shape of {} is not known yet", to_string());

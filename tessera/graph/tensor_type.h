@@ -10,8 +10,8 @@
 
 namespace tessera {
 
-// What is known of a value before it is computed. An extent that is not known yet is kUnknown; without dims even the rank is
-// not known.
+// What is known of a value before it is computed. An extent that is not known yet is kUnknown; without dims even the
+// rank is not known.
 struct TSR_API TensorType {
   static constexpr std::int64_t kUnknown = -1;
 

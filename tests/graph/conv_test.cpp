@@ -58,7 +58,8 @@ TEST(Conv, ANanStaysInTheOutputsThatSeeIt) {
 }
 
 TEST(Conv, AnEmptyBatchGivesAnEmptyBatch) {
-  EXPECT_EQ(run(Conv{}, {Array(ElementType::float32, {0, 1, 3}), floats({1, 1, 2}, {1, 1})})[0].shape(), (Shape{0, 1, 2}));
+  EXPECT_EQ(run(Conv{}, {Array(ElementType::float32, {0, 1, 3}), floats({1, 1, 2}, {1, 1})})[0].shape(),
+            (Shape{0, 1, 2}));
 }
 
 TEST(Conv, TellsWhatItCanOfPartlyKnownInputs) {
@@ -69,12 +70,16 @@ TEST(Conv, TellsWhatItCanOfPartlyKnownInputs) {
 
 TEST(Conv, OperandsThatDoNotFitAreRefused) {
   EXPECT_THAT(refusal(Conv{}, {type_of({1, 4, 8, 8}), type_of({16, 3, 3, 3})}), HasSubstr("4 channels"));
-  EXPECT_THAT(refusal(Conv{.window = {}, .groups = 3}, {type_of({1, 3, 8}), type_of({4, 1, 1})}), HasSubstr("3 groups"));
-  EXPECT_THAT(refusal(Conv{.window = {}, .groups = 0}, {type_of({1, 3, 8}), type_of({4, 3, 1})}), HasSubstr("0 groups"));
+  EXPECT_THAT(refusal(Conv{.window = {}, .groups = 3}, {type_of({1, 3, 8}), type_of({4, 1, 1})}),
+              HasSubstr("3 groups"));
+  EXPECT_THAT(refusal(Conv{.window = {}, .groups = 0}, {type_of({1, 3, 8}), type_of({4, 3, 1})}),
+              HasSubstr("0 groups"));
   EXPECT_THAT(refusal(Conv{}, {type_of({1, 3, 8}), type_of({4, 3, 1, 1})}), HasSubstr("rank"));
   EXPECT_THAT(refusal(Conv{}, {type_of({1, 3, 8}), type_of({4, 3, 1}), type_of({3})}), HasSubstr("bias"));
-  EXPECT_THAT(refusal(Conv{.window = {.kernel = {2}}, .groups = 1}, {type_of({1, 3, 8}), type_of({4, 3, 1})}), HasSubstr("kernel_shape"));
-  EXPECT_THAT(refusal(Conv{}, {type_of({1, 1, 8}, ElementType::int32), type_of({1, 1, 1}, ElementType::int32)}), HasSubstr("int32"));
+  EXPECT_THAT(refusal(Conv{.window = {.kernel = {2}}, .groups = 1}, {type_of({1, 3, 8}), type_of({4, 3, 1})}),
+              HasSubstr("kernel_shape"));
+  EXPECT_THAT(refusal(Conv{}, {type_of({1, 1, 8}, ElementType::int32), type_of({1, 1, 1}, ElementType::int32)}),
+              HasSubstr("int32"));
   EXPECT_THAT(refusal(Conv{}, {type_of({1, 1, 8})}), HasSubstr("missing"));
 }
 

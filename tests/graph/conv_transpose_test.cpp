@@ -38,7 +38,8 @@ TEST(ConvTranspose, AnOutputShapeDecidesThePads) {
   Window upper = window;
   upper.auto_pad = AutoPad::same_upper;
   EXPECT_EQ(run(ConvTranspose{.window = upper, .output_shape = {4}}, {x, w})[0], floats({1, 1, 4}, {1, 2, 13, 20}));
-  EXPECT_EQ(run(ConvTranspose{.window = window, .output_shape = {7}}, {x, w})[0], floats({1, 1, 7}, {1, 2, 13, 20, 30, 0, 0}));
+  EXPECT_EQ(run(ConvTranspose{.window = window, .output_shape = {7}}, {x, w})[0],
+            floats({1, 1, 7}, {1, 2, 13, 20, 30, 0, 0}));
 }
 
 TEST(ConvTranspose, SameMultipliesTheExtentByTheStride) {
@@ -57,7 +58,8 @@ TEST(ConvTranspose, GroupsAndBias) {
 
 TEST(ConvTranspose, TellsWhatItCanOfPartlyKnownInputs) {
   EXPECT_EQ(inferred(ConvTranspose{}, {type_of({kAny, 3, kAny, 4}), type_of({3, 8, 2, 2})}), "float32[?, 8, ?, 5]");
-  EXPECT_EQ(inferred(ConvTranspose{.window = {}, .output_shape = {7, 9}}, {type_of({1, 3, kAny, kAny}), type_of({3, 8, 2, 2})}),
+  EXPECT_EQ(inferred(ConvTranspose{.window = {}, .output_shape = {7, 9}},
+                     {type_of({1, 3, kAny, kAny}), type_of({3, 8, 2, 2})}),
             "float32[1, 8, 7, 9]");
   EXPECT_EQ(inferred(ConvTranspose{}, {any_rank(), any_rank()}), "float32[...]");
 }

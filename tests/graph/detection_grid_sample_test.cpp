@@ -28,9 +28,9 @@ TEST(GridSample, LinearBetweenPixels) {
 
 TEST(GridSample, NearestRoundsHalfToEven) {
   const GridSample op{.mode = Mode::nearest, .align_corners = true};
-  EXPECT_EQ(at(op, -0.5f), 1);    // 0.5
-  EXPECT_EQ(at(op, 0.5f), 100);   // 1.5
-  EXPECT_EQ(at(op, 1.75f), 0);    // outside
+  EXPECT_EQ(at(op, -0.5f), 1);   // 0.5
+  EXPECT_EQ(at(op, 0.5f), 100);  // 1.5
+  EXPECT_EQ(at(op, 1.75f), 0);   // outside
 }
 
 TEST(GridSample, PaddingModes) {

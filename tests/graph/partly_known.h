@@ -12,7 +12,9 @@ namespace tessera {
 
 constexpr std::int64_t kAny = TensorType::kUnknown;
 
-inline TensorType type_of(std::vector<std::int64_t> dims, ElementType type = ElementType::float32) { return {type, std::move(dims)}; }
+inline TensorType type_of(std::vector<std::int64_t> dims, ElementType type = ElementType::float32) {
+  return {type, std::move(dims)};
+}
 inline TensorType any_rank(ElementType type = ElementType::float32) { return {type, std::nullopt}; }
 
 // Types of outputs as text, as "float32[1, ?]".
@@ -21,7 +23,8 @@ std::string inferred(const X& op, const std::vector<TensorType>& inputs) {
   std::vector<Known> knowns;
   for (const TensorType& type : inputs) knowns.push_back({type, nullptr, true});
   std::string text;
-  for (const TensorType& type : infer(op, Knowns(X::kName, knowns))) text += (text.empty() ? "" : " ") + type.to_string();
+  for (const TensorType& type : infer(op, Knowns(X::kName, knowns)))
+    text += (text.empty() ? "" : " ") + type.to_string();
   return text;
 }
 

@@ -18,7 +18,8 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 TEST(MaxPool, PaddingNeverWins) {
   const MaxPool op{.window = {.kernel = {2}, .pads = {1, 1}}};
   EXPECT_EQ(run(op, {floats({1, 1, 2}, {-3, -5})})[0], floats({1, 1, 3}, {-3, -3, -5}));
-  EXPECT_EQ(run(op, {array_of<std::int8_t>({1, 1, 2}, {-3, -128})})[0], array_of<std::int8_t>({1, 1, 3}, {-3, -3, -128}));
+  EXPECT_EQ(run(op, {array_of<std::int8_t>({1, 1, 2}, {-3, -128})})[0],
+            array_of<std::int8_t>({1, 1, 3}, {-3, -3, -128}));
 }
 
 TEST(MaxPool, AWindowOverPaddingOnlyIsTheLeastValue) {
@@ -45,8 +46,10 @@ TEST(MaxPool, TheFirstOfEqualsIsNamedAndMinusInfinityHasAPlace) {
 
 TEST(MaxPool, CeilModeDilationsAndStrides) {
   const Array x = floats({1, 1, 6}, {1, 9, 2, 8, 3, 7});
-  EXPECT_EQ(run(MaxPool{.window = {.kernel = {2}, .strides = {2}, .dilations = {2}}}, {x})[0], floats({1, 1, 2}, {2, 3}));
-  EXPECT_EQ(run(MaxPool{.window = {.kernel = {3}, .strides = {2}}, .ceil_mode = true}, {x})[0], floats({1, 1, 3}, {9, 8, 7}));
+  EXPECT_EQ(run(MaxPool{.window = {.kernel = {2}, .strides = {2}, .dilations = {2}}}, {x})[0],
+            floats({1, 1, 2}, {2, 3}));
+  EXPECT_EQ(run(MaxPool{.window = {.kernel = {3}, .strides = {2}}, .ceil_mode = true}, {x})[0],
+            floats({1, 1, 3}, {9, 8, 7}));
 }
 
 TEST(MaxPool, ANanWinsOverNumbers) {
@@ -72,7 +75,8 @@ TEST(AveragePool, PaddingCountsOnlyIfAsked) {
 TEST(AveragePool, WhatLiesBeyondThePaddingNeverCounts) {
   // Windows start at -1 and 2 of four elements with one of padding on both sides; the last one would reach to 5.
   const Array x = floats({1, 1, 4}, {1, 2, 3, 4});
-  AveragePool op{.window = {.kernel = {4}, .strides = {3}, .pads = {1, 1}}, .ceil_mode = true, .count_include_pad = true};
+  AveragePool op{
+      .window = {.kernel = {4}, .strides = {3}, .pads = {1, 1}}, .ceil_mode = true, .count_include_pad = true};
   EXPECT_EQ(run(op, {x})[0], floats({1, 1, 2}, {1.5f, 7.0f / 3}));
   op.count_include_pad = false;
   EXPECT_EQ(run(op, {x})[0], floats({1, 1, 2}, {2, 3.5f}));
@@ -103,9 +107,11 @@ TEST(Pools, TellWhatTheyCanOfPartlyKnownInputs) {
 TEST(Pools, RefuseWhatMakesNoSense) {
   EXPECT_THAT(refusal(MaxPool{}, {type_of({1, 1, 8})}), HasSubstr("no kernel"));
   EXPECT_THAT(refusal(MaxPool{.window = {.kernel = {2}}}, {type_of({1, 8})}), HasSubstr("rank"));
-  EXPECT_THAT(refusal(MaxPool{.window = {.kernel = {2}}}, {type_of({1, 1, 8}, ElementType::boolean)}), HasSubstr("bool"));
+  EXPECT_THAT(refusal(MaxPool{.window = {.kernel = {2}}}, {type_of({1, 1, 8}, ElementType::boolean)}),
+              HasSubstr("bool"));
   EXPECT_THAT(refusal(AveragePool{.window = {.kernel = {9}}}, {type_of({1, 1, 8})}), HasSubstr("does not fit"));
-  EXPECT_THAT(refusal(AveragePool{.window = {.kernel = {2}}}, {type_of({1, 1, 8}, ElementType::int8)}), HasSubstr("int8"));
+  EXPECT_THAT(refusal(AveragePool{.window = {.kernel = {2}}}, {type_of({1, 1, 8}, ElementType::int8)}),
+              HasSubstr("int8"));
   EXPECT_THAT(refusal(LpPool{.window = {.kernel = {2}}, .p = 0}, {type_of({1, 1, 8})}), HasSubstr("p is 0"));
 }
 

@@ -15,7 +15,8 @@ using U8 = std::uint8_t;
 TEST(MatMulInteger, SubtractsZeroPoints) {
   const Array a = array_of<U8>({2, 2}, {1, 2, 3, 4}), b = array_of<I8>({2, 1}, {1, -1});
   EXPECT_EQ(run(MatMulInteger{}, {a, b})[0], array_of<I32>({2, 1}, {-1, -1}));
-  EXPECT_EQ(run(MatMulInteger{}, {a, b, array_of<U8>({}, {1}), array_of<I8>({}, {1})})[0], array_of<I32>({2, 1}, {-2, -6}));
+  EXPECT_EQ(run(MatMulInteger{}, {a, b, array_of<U8>({}, {1}), array_of<I8>({}, {1})})[0],
+            array_of<I32>({2, 1}, {-2, -6}));
 }
 
 TEST(MatMulInteger, ZeroPointsPerRowAndPerColumn) {
@@ -26,15 +27,22 @@ TEST(MatMulInteger, ZeroPointsPerRowAndPerColumn) {
 
 TEST(MatMulInteger, BroadcastsBatchesAndTakesVectors) {
   const Array a = array_of<U8>({2, 1, 1}, {2, 3}), b = array_of<U8>({1, 3, 1, 1}, {1, 10, 100});
-  EXPECT_EQ(run(MatMulInteger{}, {a, b.reshaped({3, 1, 1, 1})})[0], array_of<I32>({3, 2, 1, 1}, {2, 3, 20, 30, 200, 300}));
+  EXPECT_EQ(run(MatMulInteger{}, {a, b.reshaped({3, 1, 1, 1})})[0],
+            array_of<I32>({3, 2, 1, 1}, {2, 3, 20, 30, 200, 300}));
   EXPECT_EQ(run(MatMulInteger{}, {array_of<U8>({2}, {1, 2}), array_of<U8>({2}, {3, 4})})[0], array_of<I32>({}, {11}));
-  EXPECT_EQ(run(MatMulInteger{}, {array_of<U8>({2, 2}, {1, 2, 3, 4}), array_of<U8>({2}, {1, 1})})[0], array_of<I32>({2}, {3, 7}));
+  EXPECT_EQ(run(MatMulInteger{}, {array_of<U8>({2, 2}, {1, 2, 3, 4}), array_of<U8>({2}, {1, 1})})[0],
+            array_of<I32>({2}, {3, 7}));
 }
 
 TEST(QLinearMatMul, RequantizesTheProduct) {
-  const std::vector<std::optional<Array>> inputs{array_of<U8>({1, 2}, {11, 12}), floats({}, {0.5f}), array_of<U8>({}, {10}),
-                                                 array_of<I8>({2, 2}, {1, 2, 3, 60}), floats({2}, {1, 2}), array_of<I8>({}, {0}),
-                                                 floats({}, {1}), array_of<I8>({}, {-1})};
+  const std::vector<std::optional<Array>> inputs{array_of<U8>({1, 2}, {11, 12}),
+                                                 floats({}, {0.5f}),
+                                                 array_of<U8>({}, {10}),
+                                                 array_of<I8>({2, 2}, {1, 2, 3, 60}),
+                                                 floats({2}, {1, 2}),
+                                                 array_of<I8>({}, {0}),
+                                                 floats({}, {1}),
+                                                 array_of<I8>({}, {-1})};
   // Sums 7 and 122, times 0.5 and 1: 3.5 rounds to 4.
   EXPECT_EQ(run(QLinearMatMul{}, inputs)[0], array_of<I8>({1, 2}, {3, 121}));
 }

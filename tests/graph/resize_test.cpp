@@ -20,7 +20,9 @@ Array sizes(std::initializer_list<std::int64_t> values) {
 }
 Array scales(std::initializer_list<float> values) { return floats({static_cast<std::int64_t>(values.size())}, values); }
 
-Array by_scales(const Resize& op, const Array& x, std::initializer_list<float> s) { return run(op, {x, std::nullopt, scales(s)})[0]; }
+Array by_scales(const Resize& op, const Array& x, std::initializer_list<float> s) {
+  return run(op, {x, std::nullopt, scales(s)})[0];
+}
 Array by_sizes(const Resize& op, const Array& x, std::initializer_list<std::int64_t> s) {
   return run(op, {x, std::nullopt, std::nullopt, sizes(s)})[0];
 }
@@ -28,7 +30,8 @@ Array by_sizes(const Resize& op, const Array& x, std::initializer_list<std::int6
 TEST(Resize, NearestRepeatsElementsOfAnyType) {
   const Resize op{.coordinates = Coordinates::asymmetric, .nearest = Nearest::floor};
   EXPECT_EQ(by_scales(op, array_of<std::int64_t>({1, 2}, {1, std::int64_t{1} << 60}), {2, 2}),
-            array_of<std::int64_t>({2, 4}, {1, 1, std::int64_t{1} << 60, std::int64_t{1} << 60, 1, 1, std::int64_t{1} << 60, std::int64_t{1} << 60}));
+            array_of<std::int64_t>({2, 4}, {1, 1, std::int64_t{1} << 60, std::int64_t{1} << 60, 1, 1,
+                                            std::int64_t{1} << 60, std::int64_t{1} << 60}));
 }
 
 TEST(Resize, NearestModesDecideTies) {
@@ -43,15 +46,19 @@ TEST(Resize, NearestModesDecideTies) {
 TEST(Resize, LinearFollowsItsCoordinates) {
   const Array x = floats({2}, {0, 4});
   EXPECT_EQ(by_scales(Resize{.mode = Mode::linear}, x, {2}), floats({4}, {0, 1, 3, 4}));
-  EXPECT_EQ(by_scales(Resize{.mode = Mode::linear, .coordinates = Coordinates::asymmetric}, x, {2}), floats({4}, {0, 2, 4, 4}));
-  EXPECT_EQ(by_sizes(Resize{.mode = Mode::linear, .coordinates = Coordinates::align_corners}, x, {5}), floats({5}, {0, 1, 2, 3, 4}));
-  EXPECT_EQ(by_sizes(Resize{.mode = Mode::linear, .coordinates = Coordinates::pytorch_half_pixel}, x, {1}), floats({1}, {0}));
+  EXPECT_EQ(by_scales(Resize{.mode = Mode::linear, .coordinates = Coordinates::asymmetric}, x, {2}),
+            floats({4}, {0, 2, 4, 4}));
+  EXPECT_EQ(by_sizes(Resize{.mode = Mode::linear, .coordinates = Coordinates::align_corners}, x, {5}),
+            floats({5}, {0, 1, 2, 3, 4}));
+  EXPECT_EQ(by_sizes(Resize{.mode = Mode::linear, .coordinates = Coordinates::pytorch_half_pixel}, x, {1}),
+            floats({1}, {0}));
   EXPECT_EQ(by_sizes(Resize{.mode = Mode::linear}, x, {1}), floats({1}, {2}));
 }
 
 TEST(Resize, HalfPixelSymmetricCentresAScaleThatDoesNotFit) {
   // 3 * 0.9 is cut to 2 elements, 1 / 0.9 apart and centred on the middle of the input.
-  const Array y = by_scales(Resize{.mode = Mode::linear, .coordinates = Coordinates::half_pixel_symmetric}, floats({3}, {0, 1, 2}), {0.9f});
+  const Array y = by_scales(Resize{.mode = Mode::linear, .coordinates = Coordinates::half_pixel_symmetric},
+                            floats({3}, {0, 1, 2}), {0.9f});
   EXPECT_THAT(y.as<float>(), ElementsAre(FloatNear(1 - 0.5f / 0.9f, 1e-6f), FloatNear(1 + 0.5f / 0.9f, 1e-6f)));
 }
 
@@ -86,7 +93,8 @@ TEST(Resize, AntialiasWidensTheKernelWhenShrinking) {
   const Array x = floats({8}, {0, 0, 8, 0, 0, 0, 0, 0});
   const Array y = by_sizes(Resize{.mode = Mode::linear, .antialias = true}, x, {4});
   EXPECT_THAT(y.as<float>(), ElementsAre(1, 3, 0, 0));
-  EXPECT_EQ(by_sizes(Resize{.mode = Mode::linear, .antialias = true}, floats({2}, {0, 4}), {4}), floats({4}, {0, 1, 3, 4}));
+  EXPECT_EQ(by_sizes(Resize{.mode = Mode::linear, .antialias = true}, floats({2}, {0, 4}), {4}),
+            floats({4}, {0, 1, 3, 4}));
 }
 
 TEST(Resize, AspectPoliciesPickOneScale) {
@@ -123,7 +131,9 @@ TEST(Resize, RefusesWhatMakesNoSense) {
   EXPECT_THROW(by_sizes(Resize{}, Array(ElementType::float32, {0, 2}), {2, 2}), Error);
   EXPECT_THAT(refusal(Resize{}, {type_of({2, 2})}), HasSubstr("neither"));
   EXPECT_THAT(refusal(Resize{.antialias = true}, {type_of({2}), type_of({0}), type_of({1})}), HasSubstr("antialias"));
-  EXPECT_THAT(refusal(Resize{.coordinates = Coordinates::tf_crop_and_resize}, {type_of({2}), type_of({0}), type_of({1})}), HasSubstr("roi"));
+  EXPECT_THAT(
+      refusal(Resize{.coordinates = Coordinates::tf_crop_and_resize}, {type_of({2}), type_of({0}), type_of({1})}),
+      HasSubstr("roi"));
 }
 
 }  // namespace

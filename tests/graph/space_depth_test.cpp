@@ -16,7 +16,8 @@ using testing::HasSubstr;
 TEST(DepthToSpace, TakesTheDepthApartInEitherOrder) {
   const Array x = floats({1, 8, 1, 1}, {0, 1, 2, 3, 4, 5, 6, 7});
   EXPECT_EQ(run(DepthToSpace{.block = 2}, {x})[0], floats({1, 2, 2, 2}, {0, 2, 4, 6, 1, 3, 5, 7}));
-  EXPECT_EQ(run(DepthToSpace{.block = 2, .column_row_depth = true}, {x})[0], floats({1, 2, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(run(DepthToSpace{.block = 2, .column_row_depth = true}, {x})[0],
+            floats({1, 2, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
 TEST(SpaceToDepth, IsUndoneByDepthToSpace) {
@@ -38,7 +39,8 @@ TEST(SpaceToDepth, TellsAndRefuses) {
   EXPECT_THAT(refusal(SpaceToDepth{.block = 2}, {type_of({1, 3, 3, 4})}), HasSubstr("a height of 3"));
   EXPECT_THAT(refusal(DepthToSpace{.block = 2}, {type_of({1, 6, 3, 4})}), HasSubstr("a depth of 6"));
   EXPECT_THAT(refusal(DepthToSpace{.block = 0}, {type_of({1, 6, 3, 4})}), HasSubstr("block of 0"));
-  EXPECT_THAT(refusal(DepthToSpace{.block = std::numeric_limits<std::int64_t>::max()}, {type_of({1, 6, 3, 4})}), HasSubstr("block"));
+  EXPECT_THAT(refusal(DepthToSpace{.block = std::numeric_limits<std::int64_t>::max()}, {type_of({1, 6, 3, 4})}),
+              HasSubstr("block"));
   EXPECT_THAT(refusal(DepthToSpace{.block = 1}, {type_of({1, 6, 3})}), HasSubstr("rank"));
 }
 

@@ -46,14 +46,16 @@ TEST(Window, SameOfNothingIsNothing) {
 }
 
 TEST(Window, SameReachesWithItsDilation) {
-  const ResolvedWindow w = resolve({.kernel = {3}, .strides = {2}, .dilations = {2}, .auto_pad = AutoPad::same_upper}, {7}, false, "Op");
+  const ResolvedWindow w =
+      resolve({.kernel = {3}, .strides = {2}, .dilations = {2}, .auto_pad = AutoPad::same_upper}, {7}, false, "Op");
   EXPECT_EQ(w.output, (Extents{4}));
   EXPECT_EQ(w.begins, (Extents{2}));
   EXPECT_EQ(w.ends, (Extents{2}));
 }
 
 TEST(Window, AnUnknownExtentStaysUnknown) {
-  EXPECT_EQ(resolve({.kernel = {3, 3}}, {TensorType::kUnknown, 8}, false, "Op").output, (Extents{TensorType::kUnknown, 6}));
+  EXPECT_EQ(resolve({.kernel = {3, 3}}, {TensorType::kUnknown, 8}, false, "Op").output,
+            (Extents{TensorType::kUnknown, 6}));
 }
 
 TEST(Window, ListsThatMakeNoSenseAreRefused) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// y = scale * (x - mean) / sqrt(variance + epsilon) + bias per channel; inputs x scale bias mean variance. In training mode the
-// statistics are those of the batch, and the running mean and variance come out too.
+// y = scale * (x - mean) / sqrt(variance + epsilon) + bias per channel; inputs x scale bias mean variance. In training
+// mode the statistics are those of the batch, and the running mean and variance come out too.
 
 #include "tessera/core/export.h"
 #include "tessera/graph/operands.h"

@@ -17,8 +17,29 @@ struct Binary {
   static constexpr std::string_view kName = "Binary";
 
   enum class Kind : std::uint8_t {
-    add, sub, mul, div, pow, min, max, mod, fmod, logical_and, logical_or, logical_xor, bit_and, bit_or, bit_xor, shift_left,
-    shift_right, equal, less, less_equal, greater, greater_equal, prelu,
+    add,
+    sub,
+    mul,
+    div,
+    pow,
+    min,
+    max,
+    mod,
+    fmod,
+    logical_and,
+    logical_or,
+    logical_xor,
+    bit_and,
+    bit_or,
+    bit_xor,
+    shift_left,
+    shift_right,
+    equal,
+    less,
+    less_equal,
+    greater,
+    greater_equal,
+    prelu,
   };
   Kind kind = Kind::add;
 

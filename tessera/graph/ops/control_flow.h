@@ -1,7 +1,7 @@
 #pragma once
 
-// Graphs inside operators. What a body uses of the outer graph is an input of the operator like any other: `captures` of them
-// come after the operator's own inputs, and are the last inputs of the body.
+// Graphs inside operators. What a body uses of the outer graph is an input of the operator like any other: `captures`
+// of them come after the operator's own inputs, and are the last inputs of the body.
 
 #include "tessera/core/export.h"
 #include "tessera/graph/operands.h"
@@ -28,8 +28,9 @@ TSR_API std::vector<TensorType> infer(const If& op, const Knowns& inputs);
 TSR_API Work work(const If& op, const Types& inputs, const Types& outputs);
 TSR_API std::vector<Array> reference(const If& op, const Arrays& inputs);
 
-// Inputs: trip count (optional), condition (optional), the carried values, captures. The body takes iteration, condition, the
-// carried values and captures, and gives condition, the carried values, and one slice for each scan output.
+// Inputs: trip count (optional), condition (optional), the carried values, captures. The body takes iteration,
+// condition, the carried values and captures, and gives condition, the carried values, and one slice for each scan
+// output.
 struct Loop {
   static constexpr std::string_view kName = "Loop";
 

@@ -31,7 +31,8 @@ std::vector<Array> reference(const Conv& op, const Arrays& inputs) {
   Array y(x.type(), Shape(dims));
   visit_floating_type(x.type(), inputs.op(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const auto *xs = x.as<T>().data(), *ws = w.as<T>().data(), *bias = inputs.has(2) ? inputs[2].as<T>().data() : nullptr;
+    const auto *xs = x.as<T>().data(), *ws = w.as<T>().data(),
+               *bias = inputs.has(2) ? inputs[2].as<T>().data() : nullptr;
     T* ys = y.as<T>().data();
     internal::convolve<double>(
         x.shape(), w.shape(), window, op.groups, [&](std::int64_t i) { return static_cast<double>(xs[i]); },

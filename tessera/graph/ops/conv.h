@@ -1,6 +1,7 @@
 #pragma once
 
-// Convolution over N C D1 ... with weights M C/groups k1 ... and an optional bias of M: any number of spatial dimensions.
+// Convolution over N C D1 ... with weights M C/groups k1 ... and an optional bias of M: any number of spatial
+// dimensions.
 
 #include "tessera/core/export.h"
 #include "tessera/graph/operands.h"

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
 
-// The forward convolution whose transpose this is: it slides over our output (`spatial`) and has our input as its output.
+// The forward convolution whose transpose this is: it slides over our output (`spatial`) and has our input as its
+// output.
 struct Forward {
   ResolvedWindow window;
   std::vector<std::int64_t> spatial;  // kUnknown where our input's extent is
@@ -19,9 +20,11 @@ struct Forward {
 
 std::vector<std::int64_t> entries(const std::vector<std::int64_t>& given, std::size_t rank, std::string_view what) {
   if (given.empty()) return std::vector<std::int64_t>(rank, 0);
-  check(given.size() == rank, Code::invalid_argument, "ConvTranspose: {} has {} entries, {} are needed", what, given.size(), rank);
+  check(given.size() == rank, Code::invalid_argument, "ConvTranspose: {} has {} entries, {} are needed", what,
+        given.size(), rank);
   for (std::int64_t v : given)
-    check(v >= 0 && v <= kMostElements, Code::invalid_argument, "ConvTranspose: {} holds {}, 0 to {} are possible", what, v, kMostElements);
+    check(v >= 0 && v <= kMostElements, Code::invalid_argument, "ConvTranspose: {} holds {}, 0 to {} are possible",
+          what, v, kMostElements);
   return given;
 }
 
@@ -29,7 +32,8 @@ Forward forward_of(const ConvTranspose& op, const std::vector<std::int64_t>& x, 
   Window window = op.window;
   const std::vector<std::int64_t> kernel(w.begin() + 2, w.end());
   if (window.kernel.empty()) window.kernel = kernel;
-  check(window.kernel == kernel, Code::invalid_argument, "ConvTranspose: the kernel_shape does not agree with the weights");
+  check(window.kernel == kernel, Code::invalid_argument,
+        "ConvTranspose: the kernel_shape does not agree with the weights");
   const std::size_t rank = kernel.size();
   // Unknown extents: only the lists are checked and filled in.
   window.auto_pad = AutoPad::none;
@@ -46,8 +50,10 @@ Forward forward_of(const ConvTranspose& op, const std::vector<std::int64_t>& x, 
       continue;
     }
     check(in >= 1 && in <= kMostElements / f.window.strides[d], Code::invalid_argument,
-          "ConvTranspose: an input of {} elements along one dimension cannot be spread with a stride of {}", in, f.window.strides[d]);
-    const std::int64_t full = (in - 1) * f.window.strides[d] + extra[d] + (f.window.kernel[d] - 1) * f.window.dilations[d] + 1;
+          "ConvTranspose: an input of {} elements along one dimension cannot be spread with a stride of {}", in,
+          f.window.strides[d]);
+    const std::int64_t full =
+        (in - 1) * f.window.strides[d] + extra[d] + (f.window.kernel[d] - 1) * f.window.dilations[d] + 1;
     if (!op.output_shape.empty() || same) {
       const std::int64_t out = op.output_shape.empty() ? in * f.window.strides[d] : wanted[d];
       const std::int64_t total = std::max<std::int64_t>(full - out, 0);
@@ -56,8 +62,9 @@ Forward forward_of(const ConvTranspose& op, const std::vector<std::int64_t>& x, 
       f.spatial.push_back(out);
     } else {
       const std::int64_t out = full - f.window.begins[d] - f.window.ends[d];
-      check(out >= 0, Code::invalid_argument, "ConvTranspose: {} and {} of padding take more than the {} elements there are",
-            f.window.begins[d], f.window.ends[d], full);
+      check(out >= 0, Code::invalid_argument,
+            "ConvTranspose: {} and {} of padding take more than the {} elements there are", f.window.begins[d],
+            f.window.ends[d], full);
       f.spatial.push_back(out);
     }
   }
@@ -71,7 +78,8 @@ std::vector<TensorType> infer(const ConvTranspose& op, const Knowns& inputs) {
   inputs.expect_same_type(0, 1);
   const TensorType &x = inputs[0], &w = inputs[1];
   visit_floating_type(x.type, inputs.op(), [](auto) {});
-  check(op.groups >= 1, Code::invalid_argument, "ConvTranspose: {} groups make no sense, at least 1 is needed", op.groups);
+  check(op.groups >= 1, Code::invalid_argument, "ConvTranspose: {} groups make no sense, at least 1 is needed",
+        op.groups);
   inputs.expect_rank(0, 3, Shape::kMaxRank);
   inputs.expect_rank(1, 3, Shape::kMaxRank);
   if (inputs.has(2)) {
@@ -86,16 +94,19 @@ std::vector<TensorType> infer(const ConvTranspose& op, const Knowns& inputs) {
   const std::int64_t channels = (*w.dims)[0], per_group = (*w.dims)[1];
   check(channels == TensorType::kUnknown || channels % op.groups == 0, Code::invalid_argument,
         "ConvTranspose: {} input channels do not divide into {} groups", channels, op.groups);
-  check(channels == TensorType::kUnknown || (*x.dims)[1] == TensorType::kUnknown || channels == (*x.dims)[1], Code::invalid_argument,
-        "ConvTranspose: the input has {} channels but the weights expect {}", (*x.dims)[1], channels);
+  check(channels == TensorType::kUnknown || (*x.dims)[1] == TensorType::kUnknown || channels == (*x.dims)[1],
+        Code::invalid_argument, "ConvTranspose: the input has {} channels but the weights expect {}", (*x.dims)[1],
+        channels);
   if (per_group != TensorType::kUnknown) {
-    check(per_group <= kMostElements / op.groups, Code::invalid_argument, "ConvTranspose: {} output channels in each of {} groups are too many",
-          per_group, op.groups);
+    check(per_group <= kMostElements / op.groups, Code::invalid_argument,
+          "ConvTranspose: {} output channels in each of {} groups are too many", per_group, op.groups);
     dims[1] = per_group * op.groups;
     check(!inputs.has(2) || !inputs[2].is_static() || (*inputs[2].dims)[0] == dims[1], Code::invalid_argument,
-          "ConvTranspose: the bias is {}, {} output channels need that many", inputs.has(2) ? inputs[2].to_string() : "", dims[1]);
+          "ConvTranspose: the bias is {}, {} output channels need that many",
+          inputs.has(2) ? inputs[2].to_string() : "", dims[1]);
   }
-  if (std::find(w.dims->begin() + 2, w.dims->end(), TensorType::kUnknown) != w.dims->end()) return {TensorType(x.type, dims)};
+  if (std::find(w.dims->begin() + 2, w.dims->end(), TensorType::kUnknown) != w.dims->end())
+    return {TensorType(x.type, dims)};
   const Forward f = forward_of(op, *x.dims, *w.dims);
   std::copy(f.spatial.begin(), f.spatial.end(), dims.begin() + 2);
   return {TensorType(x.type, dims)};
@@ -117,10 +128,12 @@ std::vector<Array> reference(const ConvTranspose& op, const Arrays& inputs) {
   dims.insert(dims.end(), f.spatial.begin(), f.spatial.end());
   Array y(x.type(), Shape(dims));
   internal::WindowWalk walk(f.window, f.spatial);
-  const std::int64_t in_area = walk.outputs(), out_area = walk.inputs(), kernel_area = internal::product(f.window.kernel);
+  const std::int64_t in_area = walk.outputs(), out_area = walk.inputs(),
+                     kernel_area = internal::product(f.window.kernel);
   visit_floating_type(x.type(), "ConvTranspose", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const auto *xs = x.as<T>().data(), *ws = w.as<T>().data(), *bias = inputs.has(2) ? inputs[2].as<T>().data() : nullptr;
+    const auto *xs = x.as<T>().data(), *ws = w.as<T>().data(),
+               *bias = inputs.has(2) ? inputs[2].as<T>().data() : nullptr;
     std::vector<double> sums(static_cast<std::size_t>(y.count()));
     for (std::int64_t i = 0; i < in_area; ++i) {
       const auto& taps = walk.move_to(i);

@@ -12,7 +12,8 @@ namespace {
 
 // Refuses two extents that must agree, if both are known.
 void expect_equal(std::int64_t a, std::int64_t b, std::string_view what, std::string_view op) {
-  check(a == b || a == TensorType::kUnknown || b == TensorType::kUnknown, Code::invalid_argument, "{}: {}: {} against {}", op, what, a, b);
+  check(a == b || a == TensorType::kUnknown || b == TensorType::kUnknown, Code::invalid_argument,
+        "{}: {}: {} against {}", op, what, a, b);
 }
 
 struct Box {
@@ -40,7 +41,8 @@ float overlap(const Box& a, const Box& b) {
 std::vector<TensorType> infer(const NonMaxSuppression&, const Knowns& inputs) {
   inputs.expect_count(2, 5);
   for (std::size_t i : {0, 1, 3, 4})
-    check(!inputs.has(i) || inputs[i].type == ElementType::float32, Code::unsupported, "NonMaxSuppression: input {} is not float32", i);
+    check(!inputs.has(i) || inputs[i].type == ElementType::float32, Code::unsupported,
+          "NonMaxSuppression: input {} is not float32", i);
   check(!inputs.has(2) || inputs[2].type == ElementType::int64, Code::invalid_argument,
         "NonMaxSuppression: max_output_boxes_per_class is not int64");
   inputs.expect_rank(0, 3, 3);
@@ -56,10 +58,12 @@ std::vector<TensorType> infer(const NonMaxSuppression&, const Knowns& inputs) {
   return {TensorType(ElementType::int64, std::vector<std::int64_t>{TensorType::kUnknown, 3})};
 }
 
-Work work(const NonMaxSuppression&, const Types& inputs, const Types& outputs) { return streaming_work(inputs, outputs); }
+Work work(const NonMaxSuppression&, const Types& inputs, const Types& outputs) {
+  return streaming_work(inputs, outputs);
+}
 
-// Per batch and class, boxes by falling score (equal scores by index) are kept unless they overlap one kept before by more
-// than the threshold. A score that is NaN keeps nothing.
+// Per batch and class, boxes by falling score (equal scores by index) are kept unless they overlap one kept before by
+// more than the threshold. A score that is NaN keeps nothing.
 std::vector<Array> reference(const NonMaxSuppression& op, const Arrays& inputs) {
   const Array &boxes = inputs[0], &scores = inputs[1];
   const auto given = [&](std::size_t i) { return inputs.has(i) && inputs[i].count() > 0; };
@@ -78,7 +82,8 @@ std::vector<Array> reference(const NonMaxSuppression& op, const Arrays& inputs) 
       for (std::int64_t i : order) {
         if (static_cast<std::int64_t>(kept.size()) >= most) break;
         const Box box = box_at(boxes.as<float>().data() + (batch * count + i) * 4, op.center_point_box);
-        if (std::any_of(kept.begin(), kept.end(), [&](const Box& k) { return overlap(box, k) > iou_threshold; })) continue;
+        if (std::any_of(kept.begin(), kept.end(), [&](const Box& k) { return overlap(box, k) > iou_threshold; }))
+          continue;
         kept.push_back(box);
         selected.insert(selected.end(), {batch, c, i});
       }
@@ -114,7 +119,8 @@ Sample sample_at(double y, double x, std::int64_t height, std::int64_t width) {
 std::int64_t samples_per_bin(double bin, std::int64_t ratio) {
   if (ratio > 0) return ratio;
   const double wanted = std::ceil(bin);
-  check(wanted <= static_cast<double>(kMostSamples), Code::invalid_argument, "RoiAlign: a bin of {} pixels takes too many samples", bin);
+  check(wanted <= static_cast<double>(kMostSamples), Code::invalid_argument,
+        "RoiAlign: a bin of {} pixels takes too many samples", bin);
   return wanted > 0 ? static_cast<std::int64_t>(wanted) : 0;
 }
 
@@ -124,15 +130,16 @@ std::vector<TensorType> infer(const RoiAlign& op, const Knowns& inputs) {
   inputs.expect_count(3, 3);
   visit_floating_type(inputs[0].type, inputs.op(), [](auto) {});
   inputs.expect_same_type(0, 1);
-  check(inputs[2].type == ElementType::int64, Code::invalid_argument, "RoiAlign: batch_indices are {}, int64 is needed", name(inputs[2].type));
+  check(inputs[2].type == ElementType::int64, Code::invalid_argument, "RoiAlign: batch_indices are {}, int64 is needed",
+        name(inputs[2].type));
   inputs.expect_rank(0, 4, 4);
   inputs.expect_rank(1, 2, 2);
   inputs.expect_rank(2, 1, 1);
   for (std::int64_t extent : {op.output_height, op.output_width})
-    check(extent >= 1 && extent <= kMostRoiExtent, Code::invalid_argument, "RoiAlign: an output extent of {} is not in [1, {}]", extent,
-          kMostRoiExtent);
-  check(op.sampling_ratio >= 0 && op.sampling_ratio <= 4096, Code::invalid_argument, "RoiAlign: a sampling ratio of {} is not in [0, 4096]",
-        op.sampling_ratio);
+    check(extent >= 1 && extent <= kMostRoiExtent, Code::invalid_argument,
+          "RoiAlign: an output extent of {} is not in [1, {}]", extent, kMostRoiExtent);
+  check(op.sampling_ratio >= 0 && op.sampling_ratio <= 4096, Code::invalid_argument,
+        "RoiAlign: a sampling ratio of {} is not in [0, 4096]", op.sampling_ratio);
   std::int64_t rois = TensorType::kUnknown;
   if (inputs[1].dims) {
     rois = (*inputs[1].dims)[0];
@@ -165,8 +172,8 @@ std::vector<Array> reference(const RoiAlign& op, const Arrays& inputs) {
     std::vector<Sample> samples;
     for (std::int64_t r = 0; r < rois; ++r) {
       const std::int64_t batch = batches[static_cast<std::size_t>(r)];
-      check(batch >= 0 && batch < x.shape()[0], Code::invalid_argument, "RoiAlign: region {} is of batch {}, there are {}", r, batch,
-            x.shape()[0]);
+      check(batch >= 0 && batch < x.shape()[0], Code::invalid_argument,
+            "RoiAlign: region {} is of batch {}, there are {}", r, batch, x.shape()[0]);
       const double* region = regions.data() + r * 4;
       const double left = region[0] * scale - offset, top = region[1] * scale - offset;
       double roi_width = region[2] * scale - offset - left, roi_height = region[3] * scale - offset - top;
@@ -174,18 +181,23 @@ std::vector<Array> reference(const RoiAlign& op, const Arrays& inputs) {
         roi_width = std::max(roi_width, 1.0);
         roi_height = std::max(roi_height, 1.0);
       }
-      const double bin_height = roi_height / static_cast<double>(op.output_height), bin_width = roi_width / static_cast<double>(op.output_width);
-      const std::int64_t down = samples_per_bin(bin_height, op.sampling_ratio), across = samples_per_bin(bin_width, op.sampling_ratio);
-      check(down == 0 || across <= kMostSamples / down, Code::invalid_argument, "RoiAlign: {} x {} samples for one output are too many", down,
-            across);
+      const double bin_height = roi_height / static_cast<double>(op.output_height),
+                   bin_width = roi_width / static_cast<double>(op.output_width);
+      const std::int64_t down = samples_per_bin(bin_height, op.sampling_ratio),
+                         across = samples_per_bin(bin_width, op.sampling_ratio);
+      check(down == 0 || across <= kMostSamples / down, Code::invalid_argument,
+            "RoiAlign: {} x {} samples for one output are too many", down, across);
       for (std::int64_t bin = 0; bin < op.output_height * op.output_width; ++bin) {
         samples.clear();
         for (std::int64_t i = 0; i < down; ++i)
           for (std::int64_t j = 0; j < across; ++j)
-            samples.push_back(sample_at(
-                top + (static_cast<double>(bin / op.output_width) + (static_cast<double>(i) + 0.5) / static_cast<double>(down)) * bin_height,
-                left + (static_cast<double>(bin % op.output_width) + (static_cast<double>(j) + 0.5) / static_cast<double>(across)) * bin_width,
-                height, width));
+            samples.push_back(sample_at(top + (static_cast<double>(bin / op.output_width) +
+                                               (static_cast<double>(i) + 0.5) / static_cast<double>(down)) *
+                                                  bin_height,
+                                        left + (static_cast<double>(bin % op.output_width) +
+                                                (static_cast<double>(j) + 0.5) / static_cast<double>(across)) *
+                                                   bin_width,
+                                        height, width));
         for (std::int64_t c = 0; c < channels; ++c) {
           const T* plane = xs + (batch * channels + c) * height * width;
           double sum = 0, best = 0;

@@ -30,7 +30,10 @@ struct Taps {
 class Sampler {
  public:
   Sampler(const GridSample& op, std::int64_t extent)
-      : op_(op), extent_(extent), low_(op.align_corners ? 0.0 : -0.5), high_(static_cast<double>(extent) - (op.align_corners ? 1.0 : 0.5)) {}
+      : op_(op),
+        extent_(extent),
+        low_(op.align_corners ? 0.0 : -0.5),
+        high_(static_cast<double>(extent) - (op.align_corners ? 1.0 : 0.5)) {}
 
   // Real is what the grid computes in: float for everything up to float, so that ties fall as they do elsewhere.
   template <class Real>
@@ -58,8 +61,10 @@ class Sampler {
     switch (op_.padding) {
       // Far enough outside is all the same: nothing is seen from there. A NaN is nowhere.
       case GridSample::Padding::zeros: return std::isnan(x) ? -8.0 : std::clamp(x, -8.0, last + 8.0);
-      case GridSample::Padding::border: return std::isnan(x) ? 0.0 : x < low_ || x > high_ ? std::clamp(x, 0.0, last) : x;
-      case GridSample::Padding::reflection: return !std::isfinite(x) ? 0.0 : x < low_ || x > high_ ? reflected(x, low_, high_) : x;
+      case GridSample::Padding::border:
+        return std::isnan(x) ? 0.0 : x < low_ || x > high_ ? std::clamp(x, 0.0, last) : x;
+      case GridSample::Padding::reflection:
+        return !std::isfinite(x) ? 0.0 : x < low_ || x > high_ ? reflected(x, low_, high_) : x;
     }
     fail(Code::internal, "GridSample: no such padding");
   }
@@ -85,12 +90,14 @@ class Sampler {
 
 // The weighted sum over every combination of taps, from dimension d on.
 template <class T>
-double blend(const T* plane, const std::vector<Taps>& taps, const std::vector<std::int64_t>& extents, std::size_t d, std::int64_t at) {
+double blend(const T* plane, const std::vector<Taps>& taps, const std::vector<std::int64_t>& extents, std::size_t d,
+             std::int64_t at) {
   if (d == taps.size()) return static_cast<double>(plane[at]);
   double sum = 0;
   for (int i = 0; i < taps[d].count; ++i) {
     const auto k = static_cast<std::size_t>(i);
-    if (taps[d].at[k] >= 0) sum += taps[d].weight[k] * blend(plane, taps, extents, d + 1, at * extents[d] + taps[d].at[k]);
+    if (taps[d].at[k] >= 0)
+      sum += taps[d].weight[k] * blend(plane, taps, extents, d + 1, at * extents[d] + taps[d].at[k]);
   }
   return sum;
 }
@@ -127,12 +134,12 @@ std::vector<TensorType> infer(const GridSample&, const Knowns& inputs) {
     std::copy(grid.dims->begin() + 1, grid.dims->end() - 1, dims.begin() + 2);
   }
   if (x.dims) {
-    check((*x.dims)[0] == dims[0] || (*x.dims)[0] == TensorType::kUnknown || dims[0] == TensorType::kUnknown, Code::invalid_argument,
-          "GridSample: a batch of {} with grids for {}", (*x.dims)[0], dims[0]);
+    check((*x.dims)[0] == dims[0] || (*x.dims)[0] == TensorType::kUnknown || dims[0] == TensorType::kUnknown,
+          Code::invalid_argument, "GridSample: a batch of {} with grids for {}", (*x.dims)[0], dims[0]);
     if (dims[0] == TensorType::kUnknown) dims[0] = (*x.dims)[0];
     dims[1] = (*x.dims)[1];
-    check(std::count(x.dims->begin() + 2, x.dims->end(), 0) == 0, Code::invalid_argument, "GridSample: {} has nothing to sample",
-          x.to_string());
+    check(std::count(x.dims->begin() + 2, x.dims->end(), 0) == 0, Code::invalid_argument,
+          "GridSample: {} has nothing to sample", x.to_string());
   }
   return {TensorType(x.type, dims)};
 }
@@ -167,14 +174,18 @@ std::vector<Array> reference(const GridSample& op, const Arrays& inputs) {
         const double* place = places.data() + (n * out_area + o) * static_cast<std::int64_t>(taps.size());
         for (std::size_t d = 0; d < taps.size(); ++d) {
           const double at = place[taps.size() - 1 - d];
-          taps[d] = grid.type() == ElementType::float64 ? samplers[d].taps(at) : samplers[d].taps(static_cast<float>(at));
+          taps[d] =
+              grid.type() == ElementType::float64 ? samplers[d].taps(at) : samplers[d].taps(static_cast<float>(at));
         }
         for (std::int64_t c = 0; c < dims[1]; ++c) {
           const T* plane = xs + (n * dims[1] + c) * in_area;
           T& out = ys[(n * dims[1] + c) * out_area + o];
-          if (op.mode != GridSample::Mode::nearest) out = internal::saturated<T>(blend(plane, taps, extents, 0, 0));
-          else if (const T* only = pick(plane, taps, extents)) out = *only;
-          else out = T{};
+          if (op.mode != GridSample::Mode::nearest)
+            out = internal::saturated<T>(blend(plane, taps, extents, 0, 0));
+          else if (const T* only = pick(plane, taps, extents))
+            out = *only;
+          else
+            out = T{};
         }
       }
   });

@@ -14,7 +14,8 @@ std::vector<TensorType> infer(const GlobalPool& op, const Knowns& inputs) {
   inputs.expect_rank(0, 2, Shape::kMaxRank);
   const TensorType& x = inputs[0];
   visit_floating_type(x.type, inputs.op(), [](auto) {});
-  check(op.kind != GlobalPool::Kind::lp || op.p >= 1, Code::invalid_argument, "GlobalPool: p is {}, at least 1 is needed", op.p);
+  check(op.kind != GlobalPool::Kind::lp || op.p >= 1, Code::invalid_argument,
+        "GlobalPool: p is {}, at least 1 is needed", op.p);
   if (!x.dims) return {TensorType(x.type, std::nullopt)};
   std::vector<std::int64_t> dims(x.dims->size(), 1);
   std::copy_n(x.dims->begin(), 2, dims.begin());

@@ -43,14 +43,18 @@ Shape pooled_shape(const Window& window, bool ceil_mode, const Array& x, const A
 
 template <class T>
 T least_value() {
-  if constexpr (is_floating_v<T>) return static_cast<T>(-std::numeric_limits<float>::infinity());
-  else return std::numeric_limits<T>::lowest();
+  if constexpr (is_floating_v<T>)
+    return static_cast<T>(-std::numeric_limits<float>::infinity());
+  else
+    return std::numeric_limits<T>::lowest();
 }
 
 template <class T>
 bool is_nan(T value) {
-  if constexpr (is_floating_v<T>) return std::isnan(static_cast<double>(value));
-  else return false;
+  if constexpr (is_floating_v<T>)
+    return std::isnan(static_cast<double>(value));
+  else
+    return false;
 }
 
 // A row-major spatial position as a column-major one.
@@ -81,7 +85,8 @@ Work work(const MaxPool& op, const Types& inputs, const Types& outputs) {
   return total;
 }
 
-// Padding never wins: a window over nothing else gives the least value of the type, with index -1. A NaN wins over any number.
+// Padding never wins: a window over nothing else gives the least value of the type, with index -1. A NaN wins over any
+// number.
 std::vector<Array> reference(const MaxPool& op, const Arrays& inputs) {
   const Array& x = inputs[0];
   const Shape shape = pooled_shape(op.window, op.ceil_mode, x, inputs);
@@ -106,7 +111,8 @@ std::vector<Array> reference(const MaxPool& op, const Arrays& inputs) {
         }
         ys[plane * walk.outputs() + o] = best;
         if (!op.with_indices) continue;
-        if (where >= 0) where = plane * walk.inputs() + (op.column_major_indices ? column_major(where, x.shape()) : where);
+        if (where >= 0)
+          where = plane * walk.inputs() + (op.column_major_indices ? column_major(where, x.shape()) : where);
         positions[plane * walk.outputs() + o] = where;
       }
     });
@@ -122,7 +128,9 @@ std::vector<TensorType> infer(const AveragePool& op, const Knowns& inputs) {
   return out;
 }
 
-Work work(const AveragePool& op, const Types& inputs, const Types& outputs) { return pool_work(op.window, inputs, outputs); }
+Work work(const AveragePool& op, const Types& inputs, const Types& outputs) {
+  return pool_work(op.window, inputs, outputs);
+}
 
 // A window over nothing but padding has the average 0.
 std::vector<Array> reference(const AveragePool& op, const Arrays& inputs) {
@@ -134,7 +142,8 @@ std::vector<Array> reference(const AveragePool& op, const Arrays& inputs) {
     const T* xs = x.as<T>().data();
     T* ys = y.as<T>().data();
     for_each_window(op.window, op.ceil_mode, x, inputs, [&](std::int64_t o, const auto& taps, const auto& walk) {
-      const std::int64_t count = op.count_include_pad ? walk.taps_in_padded_input() : static_cast<std::int64_t>(taps.size());
+      const std::int64_t count =
+          op.count_include_pad ? walk.taps_in_padded_input() : static_cast<std::int64_t>(taps.size());
       for (std::int64_t plane = 0; plane < shape[0] * shape[1]; ++plane) {
         double sum = 0;
         for (const internal::WindowTap& tap : taps) sum += static_cast<double>(xs[plane * walk.inputs() + tap.at]);

@@ -11,10 +11,10 @@ namespace tessera {
 namespace {
 
 void expect_quantized(ElementType type, bool or_int32, std::string_view op) {
-  const bool ok = type == ElementType::int8 || type == ElementType::uint8 || type == ElementType::int16 || type == ElementType::uint16 ||
-                  (or_int32 && type == ElementType::int32);
-  check(ok, Code::unsupported, "{}: {} is no type to quantise to here; int8, uint8, int16, uint16{} are", op, name(type),
-        or_int32 ? " and int32" : "");
+  const bool ok = type == ElementType::int8 || type == ElementType::uint8 || type == ElementType::int16 ||
+                  type == ElementType::uint16 || (or_int32 && type == ElementType::int32);
+  check(ok, Code::unsupported, "{}: {} is no type to quantise to here; int8, uint8, int16, uint16{} are", op,
+        name(type), or_int32 ? " and int32" : "");
 }
 
 // Which scale belongs to which element: one for all, one per position of an axis, or one per block along it.
@@ -26,15 +26,16 @@ class Scales {
     for (int d = a + 1; d < x.rank(); ++d) inner_ *= x[d];
     extent_ = std::max<std::int64_t>(x[a], 1);
     if (block == 0) {
-      check(scale == Shape{x[a]}, Code::invalid_argument, "{}: scales of shape {} do not fit axis {} of {}", op, scale.to_string(), a,
-            x.to_string());
+      check(scale == Shape{x[a]}, Code::invalid_argument, "{}: scales of shape {} do not fit axis {} of {}", op,
+            scale.to_string(), a, x.to_string());
       count_ = extent_;
       return;
     }
     std::vector<std::int64_t> wanted = x.dims();
     wanted[static_cast<std::size_t>(a)] = x[a] / block + (x[a] % block != 0);
-    check(scale == Shape(wanted), Code::invalid_argument, "{}: scales of shape {} do not fit blocks of {} along axis {} of {}", op,
-          scale.to_string(), block, a, x.to_string());
+    check(scale == Shape(wanted), Code::invalid_argument,
+          "{}: scales of shape {} do not fit blocks of {} along axis {} of {}", op, scale.to_string(), block, a,
+          x.to_string());
     block_ = block;
     count_ = std::max<std::int64_t>(wanted[static_cast<std::size_t>(a)], 1);
     blocked_ = true;
@@ -59,8 +60,9 @@ void check_scales(const Knowns& inputs, std::int64_t axis, std::int64_t block) {
   const TensorType &x = inputs[0], &scale = inputs[1];
   if (x.is_static() && scale.is_static()) Scales(x.shape(), scale.shape(), axis, block, inputs.op());
   if (inputs.has(2) && scale.is_static() && inputs[2].is_static())
-    check(inputs[2].shape() == scale.shape() || (scale.shape().volume() == 1 && inputs[2].shape().volume() == 1), Code::invalid_argument,
-          "{}: the zero point is {}, the scale {}", inputs.op(), inputs[2].to_string(), scale.to_string());
+    check(inputs[2].shape() == scale.shape() || (scale.shape().volume() == 1 && inputs[2].shape().volume() == 1),
+          Code::invalid_argument, "{}: the zero point is {}, the scale {}", inputs.op(), inputs[2].to_string(),
+          scale.to_string());
 }
 
 std::vector<double> zero_points(const Arrays& inputs, std::size_t i, std::int64_t count) {
@@ -75,18 +77,21 @@ std::vector<TensorType> infer(const QuantizeLinear& op, const Knowns& inputs) {
   if (x.type != ElementType::int32) visit_floating_type(x.type, inputs.op(), [](auto) {});
   if (op.precision) visit_floating_type(*op.precision, inputs.op(), [](auto) {});
   const ElementType type = inputs.has(2) ? inputs[2].type : op.type.value_or(ElementType::uint8);
-  check(!op.type || *op.type == type, Code::invalid_argument, "QuantizeLinear: the output is to be {} but the zero point is {}",
-        name(op.type.value_or(type)), name(type));
+  check(!op.type || *op.type == type, Code::invalid_argument,
+        "QuantizeLinear: the output is to be {} but the zero point is {}", name(op.type.value_or(type)), name(type));
   expect_quantized(type, false, inputs.op());
   return {TensorType(type, x.dims)};
 }
 
-Work work(const QuantizeLinear&, const Types& inputs, const Types& outputs) { return streaming_work(inputs, outputs, 2); }
+Work work(const QuantizeLinear&, const Types& inputs, const Types& outputs) {
+  return streaming_work(inputs, outputs, 2);
+}
 
 std::vector<Array> reference(const QuantizeLinear& op, const Arrays& inputs) {
   const Array &x = inputs[0], &scale = inputs[1];
   const Scales index(x.shape(), scale.shape(), op.axis, op.block, inputs.op());
-  const std::vector<double> xs = x.to_double(), scales = scale.to_double(), zeros = zero_points(inputs, 2, scale.count());
+  const std::vector<double> xs = x.to_double(), scales = scale.to_double(),
+                            zeros = zero_points(inputs, 2, scale.count());
   Array y(inputs.has(2) ? inputs[2].type() : op.type.value_or(ElementType::uint8), x.shape());
   visit_floating_type(op.precision.value_or(scale.type()), inputs.op(), [&](auto precision) {
     using Quotient = typename decltype(precision)::type;
@@ -113,12 +118,15 @@ std::vector<TensorType> infer(const DequantizeLinear& op, const Knowns& inputs) 
   return {TensorType(type, inputs[0].dims)};
 }
 
-Work work(const DequantizeLinear&, const Types& inputs, const Types& outputs) { return streaming_work(inputs, outputs, 2); }
+Work work(const DequantizeLinear&, const Types& inputs, const Types& outputs) {
+  return streaming_work(inputs, outputs, 2);
+}
 
 std::vector<Array> reference(const DequantizeLinear& op, const Arrays& inputs) {
   const Array &x = inputs[0], &scale = inputs[1];
   const Scales index(x.shape(), scale.shape(), op.axis, op.block, inputs.op());
-  const std::vector<double> xs = x.to_double(), scales = scale.to_double(), zeros = zero_points(inputs, 2, scale.count());
+  const std::vector<double> xs = x.to_double(), scales = scale.to_double(),
+                            zeros = zero_points(inputs, 2, scale.count());
   Array y(op.type.value_or(scale.type()), x.shape());
   visit_floating_type(y.type(), inputs.op(), [&](auto tag) {
     using T = typename decltype(tag)::type;

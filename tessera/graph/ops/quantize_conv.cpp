@@ -13,13 +13,13 @@ namespace {
 
 void expect_bytes(const Knowns& inputs, std::size_t i) {
   const ElementType type = inputs[i].type;
-  check(type == ElementType::int8 || type == ElementType::uint8, Code::unsupported, "{}: input {} is {}, int8 or uint8 is needed",
-        inputs.op(), i, name(type));
+  check(type == ElementType::int8 || type == ElementType::uint8, Code::unsupported,
+        "{}: input {} is {}, int8 or uint8 is needed", inputs.op(), i, name(type));
 }
 
 void expect_one(const Knowns& inputs, std::size_t i) {
-  check(!inputs[i].is_static() || inputs[i].shape().volume() == 1, Code::invalid_argument, "{}: input {} is {}, one value is needed",
-        inputs.op(), i, inputs[i].to_string());
+  check(!inputs[i].is_static() || inputs[i].shape().volume() == 1, Code::invalid_argument,
+        "{}: input {} is {}, one value is needed", inputs.op(), i, inputs[i].to_string());
 }
 
 // One value, or one per output channel of the weights.
@@ -28,7 +28,9 @@ void expect_one_or_per_output(const Knowns& inputs, std::size_t i, const TensorT
   if (inputs[i].is_static() && inputs[i].shape().volume() != 1) internal::expect_per_output(inputs, i, w, what);
 }
 
-void expect_float_or_half(const Knowns& inputs, std::size_t i) { visit_floating_type(inputs[i].type, inputs.op(), [](auto) {}); }
+void expect_float_or_half(const Knowns& inputs, std::size_t i) {
+  visit_floating_type(inputs[i].type, inputs.op(), [](auto) {});
+}
 
 std::int64_t per_channel(const std::vector<std::int64_t>& values, std::int64_t m) {
   return values.empty() ? 0 : values[values.size() == 1 ? 0 : static_cast<std::size_t>(m)];
@@ -57,7 +59,8 @@ Shape output_shape(const Array& x, const Array& w, const ResolvedWindow& window)
 
 Work conv_work(const TensorType& w, const Types& inputs, const Types& outputs) {
   if (!w.is_static()) return streaming_work(inputs, outputs);
-  return streaming_work(inputs, outputs, 2.0 * static_cast<double>(w.shape().volume() / std::max<std::int64_t>(w.shape()[0], 1)));
+  return streaming_work(inputs, outputs,
+                        2.0 * static_cast<double>(w.shape().volume() / std::max<std::int64_t>(w.shape()[0], 1)));
 }
 
 }  // namespace
@@ -72,34 +75,40 @@ std::vector<TensorType> infer(const QLinearConv& op, const Knowns& inputs) {
   expect_one_or_per_output(inputs, 4, inputs[3], "scale of the weights");
   expect_one_or_per_output(inputs, 5, inputs[3], "zero point of the weights");
   if (inputs.has(8)) {
-    check(inputs[8].type == ElementType::int32, Code::invalid_argument, "QLinearConv: the bias is {}, int32 is needed", name(inputs[8].type));
+    check(inputs[8].type == ElementType::int32, Code::invalid_argument, "QLinearConv: the bias is {}, int32 is needed",
+          name(inputs[8].type));
     internal::expect_per_output(inputs, 8, inputs[3], "bias");
   }
   return {TensorType(inputs[7].type, internal::conv_dims(op.window, op.groups, inputs, 0, 3))};
 }
 
-Work work(const QLinearConv&, const Types& inputs, const Types& outputs) { return conv_work(inputs[3], inputs, outputs); }
+Work work(const QLinearConv&, const Types& inputs, const Types& outputs) {
+  return conv_work(inputs[3], inputs, outputs);
+}
 
 std::vector<Array> reference(const QLinearConv& op, const Arrays& inputs) {
   const Array &x = inputs[0], &w = inputs[3];
   const ResolvedWindow window = internal::window_over(op.window, x.shape().dims(), w.shape().dims(), inputs.op());
   Array y(inputs[7].type(), output_shape(x, w, window));
   const std::vector<double> w_scales = inputs[4].to_double();
-  const double x_scale = inputs[1].to_double()[0], y_scale = inputs[6].to_double()[0], y_zero = inputs[7].to_double()[0];
+  const double x_scale = inputs[1].to_double()[0], y_scale = inputs[6].to_double()[0],
+               y_zero = inputs[7].to_double()[0];
   const std::vector<std::int64_t> bias = inputs.has(8) ? inputs[8].to_int64() : std::vector<std::int64_t>{};
   std::vector<double> multipliers;  // per output channel, in float as the scales are
   for (std::int64_t m = 0; m < w.shape()[0]; ++m) {
     const double w_scale = w_scales[w_scales.size() == 1 ? 0 : static_cast<std::size_t>(m)];
-    multipliers.push_back(static_cast<double>(static_cast<float>(x_scale) * static_cast<float>(w_scale) / static_cast<float>(y_scale)));
+    multipliers.push_back(
+        static_cast<double>(static_cast<float>(x_scale) * static_cast<float>(w_scale) / static_cast<float>(y_scale)));
   }
   visit_element_type(y.type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* ys = y.as<T>().data();
-    convolve_integers(x, w, window, op.groups, zeros_of(inputs, 2), zeros_of(inputs, 5),
-                      [&](std::int64_t m, std::int64_t i, std::int64_t sum) {
-                        const auto total = static_cast<std::int32_t>(sum + (bias.empty() ? 0 : bias[static_cast<std::size_t>(m)]));
-                        ys[i] = internal::saturated<T>(std::nearbyint(total * multipliers[static_cast<std::size_t>(m)]) + y_zero);
-                      });
+    convolve_integers(
+        x, w, window, op.groups, zeros_of(inputs, 2), zeros_of(inputs, 5),
+        [&](std::int64_t m, std::int64_t i, std::int64_t sum) {
+          const auto total = static_cast<std::int32_t>(sum + (bias.empty() ? 0 : bias[static_cast<std::size_t>(m)]));
+          ys[i] = internal::saturated<T>(std::nearbyint(total * multipliers[static_cast<std::size_t>(m)]) + y_zero);
+        });
   });
   return {std::move(y)};
 }
@@ -118,7 +127,9 @@ std::vector<TensorType> infer(const ConvInteger& op, const Knowns& inputs) {
   return {TensorType(ElementType::int32, internal::conv_dims(op.window, op.groups, inputs, 0, 1))};
 }
 
-Work work(const ConvInteger&, const Types& inputs, const Types& outputs) { return conv_work(inputs[1], inputs, outputs); }
+Work work(const ConvInteger&, const Types& inputs, const Types& outputs) {
+  return conv_work(inputs[1], inputs, outputs);
+}
 
 std::vector<Array> reference(const ConvInteger& op, const Arrays& inputs) {
   const Array &x = inputs[0], &w = inputs[1];

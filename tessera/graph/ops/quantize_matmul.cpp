@@ -24,7 +24,8 @@ std::optional<Dims> product_dims(const TensorType& a, const TensorType& b, std::
   const std::int64_t ka = da.back(), kb = db[db.size() - 2];
   check(ka == kb || ka == TensorType::kUnknown || kb == TensorType::kUnknown, Code::invalid_argument,
         "{}: {} and {} cannot be multiplied: {} columns against {} rows", op, a.to_string(), b.to_string(), ka, kb);
-  Dims out = *broadcast_dims(TensorType(a.type, Dims(da.begin(), da.end() - 2)), TensorType(b.type, Dims(db.begin(), db.end() - 2)), op);
+  Dims out = *broadcast_dims(TensorType(a.type, Dims(da.begin(), da.end() - 2)),
+                             TensorType(b.type, Dims(db.begin(), db.end() - 2)), op);
   if (a.dims->size() > 1) out.push_back(da[da.size() - 2]);
   if (b.dims->size() > 1) out.push_back(db.back());
   return out;
@@ -40,16 +41,17 @@ void expect_parameter(const Knowns& inputs, std::size_t i, const TensorType& of,
   if (!inputs.has(i) || !inputs[i].is_static() || !of.is_static()) return;
   const std::int64_t count = inputs[i].shape().volume(), volume = of.shape().volume();
   const Dims dims = as_matrix(*of.dims, rows);
-  const std::int64_t lines = rows ? dims[dims.size() - 2] : dims.back(), across = rows ? dims.back() : dims[dims.size() - 2];
+  const std::int64_t lines = rows ? dims[dims.size() - 2] : dims.back(),
+                     across = rows ? dims.back() : dims[dims.size() - 2];
   check(count == 1 || count == lines || (across > 0 && count == volume / across), Code::invalid_argument,
-        "{}: input {} is {}, which does not fit the {} {} of {}", inputs.op(), i, inputs[i].to_string(), lines, rows ? "rows" : "columns",
-        of.to_string());
+        "{}: input {} is {}, which does not fit the {} {} of {}", inputs.op(), i, inputs[i].to_string(), lines,
+        rows ? "rows" : "columns", of.to_string());
 }
 
 void expect_bytes(const Knowns& inputs, std::size_t i) {
   const ElementType type = inputs[i].type;
-  check(type == ElementType::int8 || type == ElementType::uint8, Code::unsupported, "{}: input {} is {}, int8 or uint8 is needed",
-        inputs.op(), i, name(type));
+  check(type == ElementType::int8 || type == ElementType::uint8, Code::unsupported,
+        "{}: input {} is {}, int8 or uint8 is needed", inputs.op(), i, name(type));
 }
 
 // Where an element of the product came from.
@@ -60,14 +62,15 @@ struct Place {
 
 // write(place, position, sum of (a - a zero) * (b - b zero)) for every element of the product.
 template <class Write>
-void multiply(const Arrays& inputs, const Array& a, const Array& b, std::size_t a_zero_input, std::size_t b_zero_input, const Shape& y,
-              Write write) {
+void multiply(const Arrays& inputs, const Array& a, const Array& b, std::size_t a_zero_input, std::size_t b_zero_input,
+              const Shape& y, Write write) {
   const Dims da = as_matrix(a.shape().dims(), true), db = as_matrix(b.shape().dims(), false);
   const std::int64_t rows = da[da.size() - 2], inner = da.back(), columns = db.back();
   const std::vector<std::int64_t> as = a.to_int64(), bs = b.to_int64();
   const auto zeros = [&](std::size_t i) { return inputs.has(i) ? inputs[i].to_int64() : std::vector<std::int64_t>{0}; };
   const std::vector<std::int64_t> a_zeros = zeros(a_zero_input), b_zeros = zeros(b_zero_input);
-  const Shape batches = broadcast_shape(Shape(Dims(da.begin(), da.end() - 2)), Shape(Dims(db.begin(), db.end() - 2)), inputs.op());
+  const Shape batches =
+      broadcast_shape(Shape(Dims(da.begin(), da.end() - 2)), Shape(Dims(db.begin(), db.end() - 2)), inputs.op());
   // The matrix of an operand that a batch of the product uses.
   const auto batch_of = [&](const Dims& dims, std::int64_t batch) {
     std::int64_t at = 0, stride = 1;
@@ -86,7 +89,8 @@ void multiply(const Arrays& inputs, const Array& a, const Array& b, std::size_t 
     for (place.row = 0; place.row < rows; ++place.row)
       for (place.column = 0; place.column < columns; ++place.column, ++at) {
         const auto az = a_zeros[parameter(static_cast<std::int64_t>(a_zeros.size()), rows, place.a_batch, place.row)];
-        const auto bz = b_zeros[parameter(static_cast<std::int64_t>(b_zeros.size()), columns, place.b_batch, place.column)];
+        const auto bz =
+            b_zeros[parameter(static_cast<std::int64_t>(b_zeros.size()), columns, place.b_batch, place.column)];
         std::int64_t sum = 0;
         for (std::int64_t k = 0; k < inner; ++k)
           sum += (as[static_cast<std::size_t>((place.a_batch * rows + place.row) * inner + k)] - az) *
@@ -97,7 +101,8 @@ void multiply(const Arrays& inputs, const Array& a, const Array& b, std::size_t 
 }
 
 Work matmul_work(const TensorType& a, const Types& inputs, const Types& outputs) {
-  return streaming_work(inputs, outputs, a.is_static() && a.rank() > 0 ? 2.0 * static_cast<double>(a.shape()[-1]) : 0.0);
+  return streaming_work(inputs, outputs,
+                        a.is_static() && a.rank() > 0 ? 2.0 * static_cast<double>(a.shape()[-1]) : 0.0);
 }
 
 }  // namespace
@@ -113,20 +118,24 @@ std::vector<TensorType> infer(const QLinearMatMul&, const Knowns& inputs) {
   for (std::size_t i : {1, 2}) expect_parameter(inputs, i, inputs[0], true);
   for (std::size_t i : {4, 5}) expect_parameter(inputs, i, inputs[3], false);
   for (std::size_t i : {6, 7})
-    if (y.dims && !y.dims->empty() && inputs[3].rank() > 1) expect_parameter(inputs, i, y, true);
+    if (y.dims && !y.dims->empty() && inputs[3].rank() > 1)
+      expect_parameter(inputs, i, y, true);
     else if (y.dims && inputs[i].is_static())
-      check(inputs[i].shape().volume() == 1, Code::invalid_argument, "QLinearMatMul: input {} is {}, one value is needed", i,
-            inputs[i].to_string());
+      check(inputs[i].shape().volume() == 1, Code::invalid_argument,
+            "QLinearMatMul: input {} is {}, one value is needed", i, inputs[i].to_string());
   return {y};
 }
 
-Work work(const QLinearMatMul&, const Types& inputs, const Types& outputs) { return matmul_work(inputs[0], inputs, outputs); }
+Work work(const QLinearMatMul&, const Types& inputs, const Types& outputs) {
+  return matmul_work(inputs[0], inputs, outputs);
+}
 
 std::vector<Array> reference(const QLinearMatMul&, const Arrays& inputs) {
   const Array &a = inputs[0], &b = inputs[3];
   const Shape shape(*product_dims(TensorType(a.type(), a.shape()), TensorType(b.type(), b.shape()), inputs.op()));
   Array y(inputs[7].type(), shape);
-  const std::vector<double> a_scales = inputs[1].to_double(), b_scales = inputs[4].to_double(), y_scales = inputs[6].to_double();
+  const std::vector<double> a_scales = inputs[1].to_double(), b_scales = inputs[4].to_double(),
+                            y_scales = inputs[6].to_double();
   const std::vector<double> y_zeros = inputs[7].to_double();
   const auto pick = [](const std::vector<double>& values, std::int64_t lines, std::int64_t batch, std::int64_t line) {
     return values[parameter(static_cast<std::int64_t>(values.size()), lines, batch, line)];
@@ -157,14 +166,17 @@ std::vector<TensorType> infer(const MatMulInteger&, const Knowns& inputs) {
   return {TensorType(ElementType::int32, product_dims(inputs[0], inputs[1], inputs.op()))};
 }
 
-Work work(const MatMulInteger&, const Types& inputs, const Types& outputs) { return matmul_work(inputs[0], inputs, outputs); }
+Work work(const MatMulInteger&, const Types& inputs, const Types& outputs) {
+  return matmul_work(inputs[0], inputs, outputs);
+}
 
 std::vector<Array> reference(const MatMulInteger&, const Arrays& inputs) {
   const Array &a = inputs[0], &b = inputs[1];
   const Shape shape(*product_dims(TensorType(a.type(), a.shape()), TensorType(b.type(), b.shape()), inputs.op()));
   Array y(ElementType::int32, shape);
   const auto ys = y.as<std::int32_t>();
-  multiply(inputs, a, b, 2, 3, shape, [&](const Place&, std::size_t i, std::int64_t sum) { ys[i] = static_cast<std::int32_t>(sum); });
+  multiply(inputs, a, b, 2, 3, shape,
+           [&](const Place&, std::size_t i, std::int64_t sum) { ys[i] = static_cast<std::int32_t>(sum); });
   return {std::move(y)};
 }
 

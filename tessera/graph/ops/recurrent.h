@@ -1,7 +1,7 @@
 #pragma once
 
-// Recurrent layers over S B I (or B S I with batch_first): inputs X W R, optional B sequence_lens initial_h (initial_c P). Outputs
-// Y and Y_h (and Y_c).
+// Recurrent layers over S B I (or B S I with batch_first): inputs X W R, optional B sequence_lens initial_h (initial_c
+// P). Outputs Y and Y_h (and Y_c).
 
 #include "tessera/core/export.h"
 #include "tessera/graph/operands.h"

@@ -20,7 +20,8 @@ std::vector<int> axes_of(const Resize& op, int rank) {
   std::vector<int> axes;
   for (std::int64_t a : op.axes) {
     axes.push_back(normalized_axis(a, rank, Resize::kName));
-    check(std::count(axes.begin(), axes.end(), axes.back()) == 1, Code::invalid_argument, "Resize: axis {} is named twice", a);
+    check(std::count(axes.begin(), axes.end(), axes.back()) == 1, Code::invalid_argument,
+          "Resize: axis {} is named twice", a);
   }
   for (int a = 0; op.axes.empty() && a < rank; ++a) axes.push_back(a);
   return axes;
@@ -42,8 +43,8 @@ Sizing sizing_of(const Resize& op, const std::vector<std::int64_t>& x, const std
                  const std::vector<std::int64_t>& sizes) {
   const std::vector<int> axes = axes_of(op, static_cast<int>(x.size()));
   const std::size_t given = std::max(scales.size(), sizes.size());
-  check(given == axes.size(), Code::invalid_argument, "Resize: {} {} are given for {} axes", given, scales.empty() ? "sizes" : "scales",
-        axes.size());
+  check(given == axes.size(), Code::invalid_argument, "Resize: {} {} are given for {} axes", given,
+        scales.empty() ? "sizes" : "scales", axes.size());
   Sizing out{x, std::vector<double>(x.size(), 1.0)};
   bool known = true;
   for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -51,17 +52,19 @@ Sizing sizing_of(const Resize& op, const std::vector<std::int64_t>& x, const std
     const bool unknown = x[a] == TensorType::kUnknown;
     known = known && !unknown;
     if (!scales.empty()) {
-      check(std::isfinite(scales[i]) && scales[i] > 0, Code::invalid_argument, "Resize: a scale of {} makes no sense", scales[i]);
+      check(std::isfinite(scales[i]) && scales[i] > 0, Code::invalid_argument, "Resize: a scale of {} makes no sense",
+            scales[i]);
       out.scales[a] = scales[i];
       // In float, as ONNX's own shape inference multiplies: 10 * 0.7f is 7 there, and 6.9999999 in double.
       if (!unknown)
-        out.output[a] = extent_of(static_cast<double>(std::floor(static_cast<float>(scales[i]) * static_cast<float>(x[a]))));
+        out.output[a] =
+            extent_of(static_cast<double>(std::floor(static_cast<float>(scales[i]) * static_cast<float>(x[a]))));
     } else {
       out.output[a] = extent_of(static_cast<double>(sizes[i]));
       if (!unknown) out.scales[a] = x[a] == 0 ? 1.0 : static_cast<double>(sizes[i]) / static_cast<double>(x[a]);
     }
-    check(unknown || x[a] > 0 || out.output[a] == 0, Code::invalid_argument, "Resize: axis {} has no elements to make {} of", a,
-          out.output[a]);
+    check(unknown || x[a] > 0 || out.output[a] == 0, Code::invalid_argument,
+          "Resize: axis {} has no elements to make {} of", a, out.output[a]);
   }
   if (op.aspect == Resize::Aspect::stretch || sizes.empty() || axes.empty()) return out;
   if (!known) {
@@ -110,7 +113,8 @@ double source(const Resize& op, const Axis& axis, std::int64_t index) {
 }
 
 bool is_outside(const Resize& op, const Axis& axis, double x) {
-  return op.coordinates == Resize::Coordinates::tf_crop_and_resize && !(x >= 0 && x <= static_cast<double>(axis.in - 1));
+  return op.coordinates == Resize::Coordinates::tf_crop_and_resize &&
+         !(x >= 0 && x <= static_cast<double>(axis.in - 1));
 }
 
 std::int64_t clamped(double x, const Axis& axis) {
@@ -186,7 +190,8 @@ Array resize_nearest(const Resize& op, const Array& x, const std::vector<Axis>& 
 }
 
 // Interpolation is separable: one axis after the other, in double.
-std::vector<double> resize_axis(const Resize& op, const std::vector<double>& x, const Axis& axis, std::int64_t outer, std::int64_t inner) {
+std::vector<double> resize_axis(const Resize& op, const std::vector<double>& x, const Axis& axis, std::int64_t outer,
+                                std::int64_t inner) {
   std::vector<double> y(static_cast<std::size_t>(outer * axis.out * inner));
   std::vector<Weighted> taps;
   for (std::int64_t i = 0; i < axis.out; ++i) {
@@ -231,10 +236,12 @@ std::vector<TensorType> infer(const Resize& op, const Knowns& inputs) {
   const std::vector<int> axes = axes_of(op, x.rank());
   if (op.coordinates == Resize::Coordinates::tf_crop_and_resize) {
     check(inputs.has(1), Code::invalid_argument, "Resize: tf_crop_and_resize needs a roi");
-    check(!inputs[1].is_static() || inputs[1].shape().volume() == 2 * static_cast<std::int64_t>(axes.size()), Code::invalid_argument,
-          "Resize: the roi is {}, {} axes need twice that many values", inputs[1].to_string(), axes.size());
+    check(!inputs[1].is_static() || inputs[1].shape().volume() == 2 * static_cast<std::int64_t>(axes.size()),
+          Code::invalid_argument, "Resize: the roi is {}, {} axes need twice that many values", inputs[1].to_string(),
+          axes.size());
   }
-  const Array *scale_values = scales ? inputs.constant(2) : nullptr, *size_values = sizes ? inputs.constant(3) : nullptr;
+  const Array *scale_values = scales ? inputs.constant(2) : nullptr,
+              *size_values = sizes ? inputs.constant(3) : nullptr;
   if ((scale_values && scale_values->count() > 0) || (size_values && size_values->count() > 0)) {
     const Sizing sizing = sizing_of(op, *x.dims, scale_values ? scale_values->to_double() : std::vector<double>{},
                                     size_values ? size_values->to_int64() : std::vector<std::int64_t>{});
@@ -261,11 +268,13 @@ std::vector<Array> reference(const Resize& op, const Arrays& inputs) {
                                   by_scales ? std::vector<std::int64_t>{} : inputs[3].to_int64());
   const bool crop = op.coordinates == Resize::Coordinates::tf_crop_and_resize;
   std::vector<Axis> axes;
-  for (std::size_t d = 0; d < sizing.output.size(); ++d) axes.push_back({x.shape().dims()[d], sizing.output[d], sizing.scales[d], 0, 1});
+  for (std::size_t d = 0; d < sizing.output.size(); ++d)
+    axes.push_back({x.shape().dims()[d], sizing.output[d], sizing.scales[d], 0, 1});
   if (crop) {
     const std::vector<int> named = axes_of(op, x.shape().rank());
     const std::vector<double> roi = inputs[1].to_double();
-    check(roi.size() == 2 * named.size(), Code::invalid_argument, "Resize: a roi of {} values for {} axes", roi.size(), named.size());
+    check(roi.size() == 2 * named.size(), Code::invalid_argument, "Resize: a roi of {} values for {} axes", roi.size(),
+          named.size());
     for (std::size_t i = 0; i < named.size(); ++i) {
       axes[static_cast<std::size_t>(named[i])].roi_begin = roi[i];
       axes[static_cast<std::size_t>(named[i])].roi_end = roi[named.size() + i];

@@ -16,7 +16,15 @@ struct Resize {
   static constexpr std::string_view kName = "Resize";
 
   enum class Mode : std::uint8_t { nearest, linear, cubic };
-  enum class Coordinates : std::uint8_t { half_pixel, half_pixel_symmetric, pytorch_half_pixel, align_corners, asymmetric, tf_half_pixel_for_nn, tf_crop_and_resize };
+  enum class Coordinates : std::uint8_t {
+    half_pixel,
+    half_pixel_symmetric,
+    pytorch_half_pixel,
+    align_corners,
+    asymmetric,
+    tf_half_pixel_for_nn,
+    tf_crop_and_resize
+  };
   enum class Nearest : std::uint8_t { round_prefer_floor, round_prefer_ceil, floor, ceil };
   enum class Aspect : std::uint8_t { stretch, not_larger, not_smaller };
   Mode mode = Mode::nearest;

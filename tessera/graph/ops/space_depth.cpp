@@ -13,7 +13,8 @@ constexpr std::int64_t kMostBlock = std::int64_t{1} << 20, kMostElements = std::
 void check_block(std::int64_t block, const Knowns& inputs) {
   inputs.expect_count(1, 1);
   inputs.expect_rank(0, 4, 4);
-  check(block >= 1 && block <= kMostBlock, Code::invalid_argument, "{}: a block of {} is not in [1, {}]", inputs.op(), block, kMostBlock);
+  check(block >= 1 && block <= kMostBlock, Code::invalid_argument, "{}: a block of {} is not in [1, {}]", inputs.op(),
+        block, kMostBlock);
 }
 
 std::int64_t divided(std::int64_t extent, std::int64_t by, std::string_view what, std::string_view op) {
@@ -24,7 +25,8 @@ std::int64_t divided(std::int64_t extent, std::int64_t by, std::string_view what
 
 std::int64_t multiplied(std::int64_t extent, std::int64_t by, std::string_view what, std::string_view op) {
   if (extent == TensorType::kUnknown) return extent;
-  check(extent <= kMostElements / by, Code::invalid_argument, "{}: {} of {} cannot grow {} times", op, what, extent, by);
+  check(extent <= kMostElements / by, Code::invalid_argument, "{}: {} of {} cannot grow {} times", op, what, extent,
+        by);
   return extent * by;
 }
 
@@ -78,9 +80,10 @@ std::vector<TensorType> infer(const SpaceToDepth& op, const Knowns& inputs) {
   const TensorType& x = inputs[0];
   if (!x.dims) return {TensorType(x.type, std::vector<std::int64_t>(4, TensorType::kUnknown))};
   const auto& d = *x.dims;
-  return {TensorType(x.type, std::vector<std::int64_t>{d[0], multiplied(d[1], op.block * op.block, "a depth", inputs.op()),
-                                                       divided(d[2], op.block, "a height", inputs.op()),
-                                                       divided(d[3], op.block, "a width", inputs.op())})};
+  return {
+      TensorType(x.type, std::vector<std::int64_t>{d[0], multiplied(d[1], op.block * op.block, "a depth", inputs.op()),
+                                                   divided(d[2], op.block, "a height", inputs.op()),
+                                                   divided(d[3], op.block, "a width", inputs.op())})};
 }
 
 Work work(const SpaceToDepth&, const Types& inputs, const Types& outputs) { return streaming_work(inputs, outputs); }

@@ -23,12 +23,13 @@ struct Window {
   bool operator==(const Window&) const = default;
 };
 
-// The window with every list filled in and auto_pad worked out for an input of these spatial extents. Refuses lists of the
-// wrong length, strides, dilations and kernels below 1, negative pads, naming the operator.
+// The window with every list filled in and auto_pad worked out for an input of these spatial extents. Refuses lists of
+// the wrong length, strides, dilations and kernels below 1, negative pads, naming the operator.
 struct ResolvedWindow {
   std::vector<std::int64_t> kernel, strides, dilations, begins, ends;
   std::vector<std::int64_t> output;  // extents, kUnknown where the input's is
 };
-TSR_API ResolvedWindow resolve(const Window& window, const std::vector<std::int64_t>& spatial, bool ceil_mode, std::string_view op);
+TSR_API ResolvedWindow resolve(const Window& window, const std::vector<std::int64_t>& spatial, bool ceil_mode,
+                               std::string_view op);
 
 }  // namespace tessera

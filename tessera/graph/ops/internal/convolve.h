@@ -1,7 +1,7 @@
 #pragma once
 
-// What Conv, ConvInteger and QLinearConv share: their checks, and the sum over a window with the operands read and the sums
-// written by the caller.
+// What Conv, ConvInteger and QLinearConv share: their checks, and the sum over a window with the operands read and the
+// sums written by the caller.
 
 #include "tessera/core/error.h"
 #include "tessera/core/shape.h"
@@ -27,8 +27,8 @@ inline ResolvedWindow window_over(Window window, const std::vector<std::int64_t>
 }
 
 // The dims of a convolution of inputs ix and iw (N C D1 ... and M C/groups k1 ...), as far as they are known.
-inline std::optional<std::vector<std::int64_t>> conv_dims(const Window& window, std::int64_t groups, const Knowns& inputs,
-                                                          std::size_t ix, std::size_t iw) {
+inline std::optional<std::vector<std::int64_t>> conv_dims(const Window& window, std::int64_t groups,
+                                                          const Knowns& inputs, std::size_t ix, std::size_t iw) {
   const TensorType &x = inputs[ix], &w = inputs[iw];
   check(groups >= 1, Code::invalid_argument, "{}: {} groups make no sense, at least 1 is needed", inputs.op(), groups);
   inputs.expect_rank(ix, 3, Shape::kMaxRank);
@@ -44,8 +44,8 @@ inline std::optional<std::vector<std::int64_t>> conv_dims(const Window& window, 
         "{}: {} output channels do not divide into {} groups", inputs.op(), outputs, groups);
   check(channels == TensorType::kUnknown || per_group == TensorType::kUnknown ||
             (channels % groups == 0 && channels / groups == per_group),
-        Code::invalid_argument, "{}: the input has {} channels but the weights expect {} in each of {} groups", inputs.op(), channels,
-        per_group, groups);
+        Code::invalid_argument, "{}: the input has {} channels but the weights expect {} in each of {} groups",
+        inputs.op(), channels, per_group, groups);
   if (std::find(w.dims->begin() + 2, w.dims->end(), TensorType::kUnknown) != w.dims->end()) return dims;
   const ResolvedWindow resolved = window_over(window, *x.dims, *w.dims, inputs.op());
   std::copy(resolved.output.begin(), resolved.output.end(), dims.begin() + 2);
@@ -57,15 +57,15 @@ inline void expect_per_output(const Knowns& inputs, std::size_t i, const TensorT
   const TensorType& t = inputs[i];
   inputs.expect_rank(i, 1, 1);
   if (!t.is_static() || !w.dims || (*w.dims)[0] == TensorType::kUnknown) return;
-  check((*t.dims)[0] == (*w.dims)[0], Code::invalid_argument, "{}: the {} is {}, {} output channels need that many", inputs.op(), what,
-        t.to_string(), (*w.dims)[0]);
+  check((*t.dims)[0] == (*w.dims)[0], Code::invalid_argument, "{}: the {} is {}, {} output channels need that many",
+        inputs.op(), what, t.to_string(), (*w.dims)[0]);
 }
 
-// write(m, position in the output, sum) for every output, where the sum runs over read_x(position in x) * read_w(m, position
-// in w) in Sum, in the order channel, then kernel.
+// write(m, position in the output, sum) for every output, where the sum runs over read_x(position in x) * read_w(m,
+// position in w) in Sum, in the order channel, then kernel.
 template <class Sum, class ReadX, class ReadW, class Write>
-void convolve(const Shape& x, const Shape& w, const ResolvedWindow& window, std::int64_t groups, ReadX read_x, ReadW read_w,
-              Write write) {
+void convolve(const Shape& x, const Shape& w, const ResolvedWindow& window, std::int64_t groups, ReadX read_x,
+              ReadW read_w, Write write) {
   WindowWalk walk(window, {x.begin() + 2, x.end()});
   const std::int64_t per_group_in = w[1], outputs = w[0], per_group_out = outputs / groups;
   const std::int64_t in_area = walk.inputs(), out_area = walk.outputs(), kernel_area = product(window.kernel);
@@ -73,8 +73,8 @@ void convolve(const Shape& x, const Shape& w, const ResolvedWindow& window, std:
   std::vector<Sum> weights(static_cast<std::size_t>(w.volume()));
   for (std::int64_t m = 0; m < outputs; ++m)
     for (std::int64_t tap = 0; tap < per_group_in * kernel_area; ++tap)
-      weights[static_cast<std::size_t>((m / per_group_out * per_group_in * kernel_area + tap) * per_group_out + m % per_group_out)] =
-          read_w(m, m * per_group_in * kernel_area + tap);
+      weights[static_cast<std::size_t>((m / per_group_out * per_group_in * kernel_area + tap) * per_group_out +
+                                       m % per_group_out)] = read_w(m, m * per_group_in * kernel_area + tap);
   std::vector<Sum> sums(static_cast<std::size_t>(per_group_out));
   for (std::int64_t o = 0; o < out_area; ++o) {
     const std::vector<WindowTap>& taps = walk.move_to(o);
@@ -88,7 +88,8 @@ void convolve(const Shape& x, const Shape& w, const ResolvedWindow& window, std:
             for (std::int64_t m = 0; m < per_group_out; ++m) sums[static_cast<std::size_t>(m)] += value * row[m];
           }
         for (std::int64_t m = 0; m < per_group_out; ++m)
-          write(g * per_group_out + m, (n * outputs + g * per_group_out + m) * out_area + o, sums[static_cast<std::size_t>(m)]);
+          write(g * per_group_out + m, (n * outputs + g * per_group_out + m) * out_area + o,
+                sums[static_cast<std::size_t>(m)]);
       }
   }
 }

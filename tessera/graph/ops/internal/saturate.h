@@ -7,7 +7,8 @@
 
 namespace tessera::internal {
 
-// A computed value as a T: floating types convert; integers round half to even and stop at their limits (NaN at the lower).
+// A computed value as a T: floating types convert; integers round half to even and stop at their limits (NaN at the
+// lower).
 template <class T>
 T saturated(double value) {
   if constexpr (is_floating_v<T>) {
@@ -17,7 +18,8 @@ T saturated(double value) {
   } else {
     const double rounded = std::nearbyint(value);
     if (!(rounded > static_cast<double>(std::numeric_limits<T>::min()))) return std::numeric_limits<T>::min();
-    // The upper limits of the 64-bit types are not doubles: their neighbours above are, and compare as equal to what is too much.
+    // The upper limits of the 64-bit types are not doubles: their neighbours above are, and compare as equal to what is
+    // too much.
     if (rounded >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
     return static_cast<T>(rounded);
   }

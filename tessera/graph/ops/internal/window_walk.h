@@ -1,7 +1,7 @@
 #pragma once
 
-// Where a window touches its input, output position by output position. Only taps inside the input are visited, so the cost
-// follows the data and not the padding.
+// Where a window touches its input, output position by output position. Only taps inside the input are visited, so the
+// cost follows the data and not the padding.
 
 #include "tessera/graph/ops/window.h"
 
@@ -26,7 +26,12 @@ inline std::int64_t product(const std::vector<std::int64_t>& extents) {
 class WindowWalk {
  public:
   WindowWalk(ResolvedWindow window, std::vector<std::int64_t> spatial)
-      : window_(std::move(window)), spatial_(std::move(spatial)), low_(rank()), high_(rank()), first_(rank()), k_(rank()) {}
+      : window_(std::move(window)),
+        spatial_(std::move(spatial)),
+        low_(rank()),
+        high_(rank()),
+        first_(rank()),
+        k_(rank()) {}
 
   std::int64_t inputs() const { return product(spatial_); }
   std::int64_t outputs() const { return product(window_.output); }
