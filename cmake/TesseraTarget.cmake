@@ -9,7 +9,7 @@ function(tessera_defaults target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wvla)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     # GCC 12 sees overlaps and overflows in std::string and std::vector that are not there (its bug 105651 and relatives).
-    target_compile_options(${target} PRIVATE -Wno-restrict -Wno-stringop-overflow)
+    target_compile_options(${target} PRIVATE -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)
   endif()
   if(TESSERA_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
