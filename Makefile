@@ -14,7 +14,8 @@ help:
 	@echo 'make demo      a tour; leaves its files in demo/'
 	@echo 'make bench     the benchmarks, as a table'
 	@echo 'make format    rewrite sources to the project style'
-	@echo 'make lint      format, include rules, clang-tidy, spelling, shell scripts, exported symbols'
+	@echo 'make lint      format, include rules, spelling, shell scripts, exported symbols'
+	@echo 'make tidy      clang-tidy over all sources'
 	@echo 'make sanitize  tests under address, undefined-behaviour and thread sanitizers; seconds of fuzzing'
 	@echo 'make fuzz      minutes of fuzzing (FUZZ_SECONDS=60 for each reader)'
 	@echo 'make install-consumer   install into a scratch prefix and build a program against it'
@@ -51,11 +52,14 @@ bench: $(call configured,build)
 	cmake --build build -j $(JOBS)
 	@tools/bench
 
-.PHONY: format lint
+.PHONY: format lint tidy
 format: setup-lint
 	@tools/format --fix
 lint: setup-lint $(call configured,build)
 	@JOBS=$(JOBS) tools/lint
+tidy: setup-lint $(call configured,build)
+	cmake --build build -j $(JOBS)
+	@tools/tidy build --jobs $(JOBS)
 
 .PHONY: sanitize fuzz
 sanitize: setup
