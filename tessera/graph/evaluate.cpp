@@ -24,6 +24,19 @@ void check_input(const Graph& graph, std::size_t i, const Array& given) {
 
 }  // namespace
 
+std::vector<Array> evaluate(const Node& node, std::span<const Array* const> operands) {
+  return with_context(fmt::format("while running node '{}' ({})", node.name, name(node.op)), [&] {
+    std::vector<Array> results = reference(node.op, operands.first(node.op_inputs()));
+    for (const FusedOp& fused : node.fused) {
+      std::vector<const Array*> of_fused;
+      for (const int at : fused.operands)
+        of_fused.push_back(at == FusedOp::kChained ? &results.at(0) : operands[static_cast<std::size_t>(at)]);
+      results = reference(fused.op, of_fused);
+    }
+    return results;
+  });
+}
+
 std::vector<Array> evaluate(const Graph& graph, const std::vector<Array>& inputs,
                             const std::function<void(const Node&, const std::vector<const Array*>&)>& observer) {
   check(inputs.size() == graph.inputs.size(), Code::invalid_argument, "the graph takes {} inputs, {} were given",
@@ -44,8 +57,7 @@ std::vector<Array> evaluate(const Graph& graph, const std::vector<Array>& inputs
   for (const Node& node : graph.nodes) {
     std::vector<const Array*> operands;
     for (ValueId id : node.inputs) operands.push_back(id == kNoValue ? nullptr : at[static_cast<std::size_t>(id)]);
-    std::vector<Array> results = with_context(fmt::format("while running node '{}' ({})", node.name, name(node.op)),
-                                              [&] { return reference(node.op, operands); });
+    std::vector<Array> results = evaluate(node, operands);
     check(results.size() >= node.outputs.size(), Code::internal, "node '{}' ({}) gave {} outputs instead of {}",
           node.name, name(node.op), results.size(), node.outputs.size());
     std::vector<const Array*> seen;
@@ -60,6 +72,8 @@ std::vector<Array> evaluate(const Graph& graph, const std::vector<Array>& inputs
       seen.push_back(at[id]);
     }
     if (observer) observer(node, seen);
+    for (ValueId id : node.outputs)
+      if (id != kNoValue && uses[static_cast<std::size_t>(id)] == 0) computed[static_cast<std::size_t>(id)].reset();
     for (ValueId id : node.inputs)
       if (id != kNoValue && --uses[static_cast<std::size_t>(id)] == 0) computed[static_cast<std::size_t>(id)].reset();
   }

@@ -8,6 +8,7 @@
 #include "tessera/graph/graph.h"
 
 #include <functional>
+#include <span>
 #include <vector>
 
 namespace tessera {
@@ -17,5 +18,8 @@ namespace tessera {
 TSR_API std::vector<Array> evaluate(
     const Graph& graph, const std::vector<Array>& inputs,
     const std::function<void(const Node&, const std::vector<const Array*>&)>& observer = {});
+
+// The outputs of one node with all that is fused into it; operands as in Node::inputs, null where left out.
+TSR_API std::vector<Array> evaluate(const Node& node, std::span<const Array* const> operands);
 
 }  // namespace tessera

@@ -9,20 +9,39 @@
 namespace tessera {
 namespace {
 
-std::vector<Known> knowns_of(const Graph& graph, const Node& node) {
+Known known_of(const Graph& graph, ValueId id) {
+  if (id == kNoValue) return {.type = {}, .constant = nullptr, .present = false};
+  return {graph.value(id).type, graph.value(id).constant.get(), true};
+}
+
+std::vector<Known> own_knowns(const Graph& graph, const Node& node) {
   std::vector<Known> knowns;
-  for (ValueId id : node.inputs) {
-    if (id == kNoValue)
-      knowns.push_back({.type = {}, .constant = nullptr, .present = false});
-    else
-      knowns.push_back({graph.value(id).type, graph.value(id).constant.get(), true});
-  }
+  for (std::size_t i = 0; i < node.op_inputs(); ++i) knowns.push_back(known_of(graph, node.inputs[i]));
   return knowns;
 }
 
-std::vector<TensorType> infer_node(const Graph& graph, const Node& node) {
-  return with_context(fmt::format("while inferring node '{}' ({})", node.name, name(node.op)),
-                      [&] { return infer(node.op, knowns_of(graph, node)); });
+std::vector<Known> fused_knowns(const Graph& graph, const Node& node, const FusedOp& fused, const TensorType& chained) {
+  std::vector<Known> knowns;
+  for (const int at : fused.operands)
+    knowns.push_back(at == FusedOp::kChained ? Known{chained, nullptr, true}
+                                             : known_of(graph, node.inputs[static_cast<std::size_t>(at)]));
+  return knowns;
+}
+
+void verify_fused(const Node& node) {
+  if (node.fused_inputs > node.inputs.size())
+    fail(Code::internal, "node '{}' has {} inputs, {} of them fused", node.name, node.inputs.size(), node.fused_inputs);
+  if (node.fused.empty()) {
+    if (node.fused_inputs != 0) fail(Code::internal, "node '{}' has fused inputs and nothing fused", node.name);
+    return;
+  }
+  if (node.outputs.size() != 1 || node.outputs[0] == kNoValue)
+    fail(Code::internal, "node '{}' has something fused and {} outputs", node.name, node.outputs.size());
+  for (const FusedOp& fused : node.fused)
+    for (const int at : fused.operands)
+      if (at < FusedOp::kChained || at >= static_cast<int>(node.inputs.size()))
+        fail(Code::internal, "node '{}': fused {} reads input {} of {}", node.name, name(fused.op), at,
+             node.inputs.size());
 }
 
 std::size_t position(const Graph& graph, const std::vector<ValueId>& ids, const std::string& name,
@@ -54,8 +73,8 @@ ValueId Graph::add_constant(std::string value_name, Array array) {
 }
 
 std::vector<ValueId> Graph::add_node(std::string node_name, Op op, std::vector<ValueId> node_inputs, int output_count) {
-  Node node{std::move(node_name), std::move(op), std::move(node_inputs), {}};
-  const std::vector<TensorType> types = infer_node(*this, node);
+  Node node{std::move(node_name), std::move(op), std::move(node_inputs), {}, {}, 0};
+  const std::vector<TensorType> types = infer_node(*this, node).outputs;
   for (int i = 0; i < output_count; ++i)
     node.outputs.push_back(
         add_value(i == 0 ? node.name : fmt::format("{}:{}", node.name, i),
@@ -87,6 +106,7 @@ void verify(const Graph& graph) {
     made[static_cast<std::size_t>(id)] = true;
   }
   for (const Node& node : graph.nodes) {
+    verify_fused(node);
     for (ValueId id : node.inputs) {
       if (id == kNoValue) continue;
       if (!in_range(id))
@@ -110,7 +130,7 @@ void verify(const Graph& graph) {
 
 void infer_types(Graph& graph) {
   for (const Node& node : graph.nodes) {
-    const std::vector<TensorType> types = infer_node(graph, node);
+    const std::vector<TensorType> types = infer_node(graph, node).outputs;
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] == kNoValue) continue;
       check(i < types.size(), Code::invalid_argument, "node '{}' ({}) has {} outputs, {} were asked for", node.name,
@@ -118,6 +138,42 @@ void infer_types(Graph& graph) {
       graph.value(node.outputs[i]).type = types[i];
     }
   }
+}
+
+NodeTypes infer_node(const Graph& graph, const Node& node) {
+  return with_context(fmt::format("while inferring node '{}' ({})", node.name, name(node.op)), [&] {
+    NodeTypes types{{}, infer(node.op, own_knowns(graph, node))};
+    for (const FusedOp& fused : node.fused) {
+      types.chained.push_back(types.outputs.at(0));
+      types.outputs = infer(fused.op, fused_knowns(graph, node, fused, types.chained.back()));
+    }
+    return types;
+  });
+}
+
+Work work(const Graph& graph, const Node& node) {
+  const auto type_of = [&](ValueId id) {
+    return id == kNoValue ? TensorType(ElementType::float32, Shape{0}) : graph.value(id).type;
+  };
+  const NodeTypes types = infer_node(graph, node);
+  std::vector<TensorType> inputs;
+  for (std::size_t i = 0; i < node.op_inputs(); ++i) inputs.push_back(type_of(node.inputs[i]));
+  Work total = work(node.op, inputs, node.fused.empty() ? Types(types.outputs) : Types(&types.chained[0], 1));
+  if (node.fused.empty()) return total;
+  const auto bytes_of = [](const TensorType& type) {
+    return static_cast<double>(type.shape().volume()) * static_cast<double>(element_bytes(type.type));
+  };
+  for (std::size_t f = 0; f < node.fused.size(); ++f) {
+    std::vector<TensorType> operands;
+    for (const int at : node.fused[f].operands)
+      operands.push_back(at == FusedOp::kChained ? types.chained[f]
+                                                 : type_of(node.inputs[static_cast<std::size_t>(at)]));
+    const Types made = f + 1 < node.fused.size() ? Types(&types.chained[f + 1], 1) : Types(types.outputs);
+    total.flops += work(node.fused[f].op, operands, made).flops;
+  }
+  for (std::size_t i = node.op_inputs(); i < node.inputs.size(); ++i) total.read_bytes += bytes_of(type_of(node.inputs[i]));
+  total.write_bytes = bytes_of(types.outputs.at(0));
+  return total;
 }
 
 }  // namespace tessera

@@ -23,12 +23,26 @@ struct Value {
   std::shared_ptr<const Array> constant;  // set for weights and folded values
 };
 
+// An operator that works on the result of a node before anyone else sees it: a bias, an activation, a residual sum, a
+// pool. Its operands are positions in the node's inputs, or kChained for the result so far.
+struct FusedOp {
+  static constexpr int kChained = -1;
+
+  Op op;
+  std::vector<int> operands;
+};
+
 struct Node {
   std::string name;
   Op op;
-  std::vector<ValueId> inputs;   // kNoValue where left out
-  std::vector<ValueId> outputs;  // kNoValue where nobody asked for it
+  std::vector<ValueId> inputs;   // kNoValue where left out; those of `op` first, then those of `fused`
+  std::vector<ValueId> outputs;  // kNoValue where nobody asked for it; exactly one if anything is fused
+  std::vector<FusedOp> fused;    // in the order in which they run; what they read comes after the op's own inputs
+  std::size_t fused_inputs = 0;  // so many at the end of `inputs` are read by `fused` alone
+
+  std::size_t op_inputs() const { return inputs.size() - fused_inputs; }
 };
+
 
 struct TSR_API Graph {
   std::string name;
@@ -61,5 +75,17 @@ TSR_API void verify(const Graph& graph);
 // Works out the types of all values from those of the inputs and the constants; what it finds replaces what was there.
 // Inputs may be given shapes first. A fault names its node.
 TSR_API void infer_types(Graph& graph);
+
+// The types of the node's outputs, and before them the results that its fused operators take up: what `op` makes, then
+// what each but the last of `fused` makes. Without anything fused, only the outputs.
+struct NodeTypes {
+  std::vector<TensorType> chained;
+  std::vector<TensorType> outputs;
+};
+TSR_API NodeTypes infer_node(const Graph& graph, const Node& node);
+
+// Floating-point operations of the node with all that is fused into it, and the bytes that enter and leave it: what is
+// passed along inside is not counted. Needs static types.
+TSR_API Work work(const Graph& graph, const Node& node);
 
 }  // namespace tessera

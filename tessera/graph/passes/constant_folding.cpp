@@ -1,6 +1,7 @@
 #include "tessera/graph/passes/pass.h"
 
 #include "tessera/core/error.h"
+#include "tessera/graph/evaluate.h"
 
 #include <algorithm>
 #include <limits>
@@ -41,7 +42,7 @@ bool may_fold(const Node& node) {
 // The extents that ShapeOf asks for, where all of those are known even if others are not; SizeOf where all are.
 std::optional<Array> known_shape(const Graph& graph, const Node& node) {
   const auto* shape = std::get_if<ShapeOf>(&node.op);
-  if ((shape == nullptr && !std::holds_alternative<SizeOf>(node.op)) || node.inputs.empty() ||
+  if (!node.fused.empty() || (shape == nullptr && !std::holds_alternative<SizeOf>(node.op)) || node.inputs.empty() ||
       node.inputs[0] == kNoValue)
     return std::nullopt;
   const TensorType& x = graph.value(node.inputs[0]).type;
@@ -62,7 +63,7 @@ std::vector<Array> evaluated(const Graph& graph, const Node& node) {
   std::vector<const Array*> operands;
   for (ValueId id : node.inputs) operands.push_back(id == kNoValue ? nullptr : graph.value(id).constant.get());
   try {
-    return reference(node.op, operands);
+    return evaluate(node, operands);
   } catch (const Error&) {
     return {};  // the run reports it, if it ever comes there
   } catch (const std::bad_alloc&) {
@@ -72,15 +73,7 @@ std::vector<Array> evaluated(const Graph& graph, const Node& node) {
 
 // Types of the outputs with all that is constant by now.
 void infer_outputs(Graph& graph, const Node& node) {
-  std::vector<Known> knowns;
-  for (ValueId id : node.inputs) {
-    if (id == kNoValue)
-      knowns.push_back({.type = {}, .constant = nullptr, .present = false});
-    else
-      knowns.push_back({graph.value(id).type, graph.value(id).constant.get(), true});
-  }
-  const std::vector<TensorType> types = with_context(
-      fmt::format("while inferring node '{}' ({})", node.name, name(node.op)), [&] { return infer(node.op, knowns); });
+  const std::vector<TensorType> types = infer_node(graph, node).outputs;
   for (std::size_t i = 0; i < std::min(types.size(), node.outputs.size()); ++i)
     if (node.outputs[i] != kNoValue) graph.value(node.outputs[i]).type = types[i];
 }
