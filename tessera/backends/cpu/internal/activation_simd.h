@@ -1,0 +1,26 @@
+#pragma once
+
+#include "tessera/backends/cpu/internal/activation.h"
+#include "tessera/backends/cpu/internal/simd_math.h"
+
+namespace tessera::cpu::TSR_ISA {
+
+TSR_INLINE Vec apply(const Activation& activation, Vec x) {
+  switch (activation.kind) {
+    case Activation::Kind::none: return x;
+    case Activation::Kind::relu: return relu(x);
+    case Activation::Kind::clip: return clip(x, Vec::all(activation.alpha), Vec::all(activation.beta));
+    case Activation::Kind::leaky_relu: return select(x < Vec::zero(), x * Vec::all(activation.alpha), x);
+    case Activation::Kind::elu:
+      return select(x < Vec::zero(), Vec::all(activation.alpha) * (exp(x) - Vec::all(1.0f)), x);
+    case Activation::Kind::sigmoid: return sigmoid(x);
+    case Activation::Kind::silu: return x * sigmoid(x * Vec::all(activation.alpha));
+    case Activation::Kind::hard_sigmoid:
+      return clip(fma(x, Vec::all(activation.alpha), Vec::all(activation.beta)), Vec::zero(), Vec::all(1.0f));
+    case Activation::Kind::hard_swish:
+      return x * clip(fma(x, Vec::all(1.0f / 6.0f), Vec::all(0.5f)), Vec::zero(), Vec::all(1.0f));
+  }
+  return x;
+}
+
+}  // namespace tessera::cpu::TSR_ISA

@@ -1,0 +1,255 @@
+#pragma once
+
+// One vector of floats for the instruction set that the including file is compiled for, under one name:
+// cpu::TSR_ISA::Vec. A kernel is written once as a template or in an anonymous namespace over it, and included by
+// <stem>_portable.cpp, <stem>_avx2.cpp and <stem>_avx512.cpp.
+//
+// Files compiled for an instruction set must not make code that others could share: no std:: containers, algorithms or
+// functions, no fmt, no inline functions of ours outside TSR_ISA. The linker keeps one copy of each inline function,
+// and it might be the one with instructions that the CPU lacks.
+
+#include <cstddef>
+#include <cstdint>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#if defined(__AVX512F__)
+#define TSR_ISA avx512
+#elif defined(__AVX2__)
+#define TSR_ISA avx2
+#else
+#define TSR_ISA portable
+#endif
+
+#define TSR_INLINE inline __attribute__((always_inline))
+
+namespace tessera::cpu {
+
+// Bits of a bfloat16, apart from the class in core so that nothing inline of it is made here.
+using Bf16 = std::uint16_t;
+
+namespace TSR_ISA {
+
+#if defined(__AVX512F__)
+
+struct Vec {
+  static constexpr int kWidth = 16;
+  using Mask = __mmask16;
+  __m512 v;
+
+  static TSR_INLINE Mask first(std::ptrdiff_t n) { return n >= 16 ? Mask(0xffff) : Mask((1u << n) - 1); }
+  static TSR_INLINE Vec zero() { return {_mm512_setzero_ps()}; }
+  static TSR_INLINE Vec all(float x) { return {_mm512_set1_ps(x)}; }
+  static TSR_INLINE Vec load(const float* at) { return {_mm512_loadu_ps(at)}; }
+  static TSR_INLINE Vec load(const float* at, Mask m) { return {_mm512_maskz_loadu_ps(m, at)}; }  // others: 0
+  static TSR_INLINE Vec load(const Bf16* at) {
+    return {_mm512_castsi512_ps(
+        _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at))), 16))};
+  }
+  static TSR_INLINE Vec load(const Bf16* at, Mask m) {
+    return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(m, at)), 16))};
+  }
+  TSR_INLINE void store(float* at) const { _mm512_storeu_ps(at, v); }
+  TSR_INLINE void store(float* at, Mask m) const { _mm512_mask_storeu_ps(at, m, v); }
+  TSR_INLINE void store(Bf16* at) const { _mm256_storeu_si256(reinterpret_cast<__m256i*>(at), to_bf16()); }
+  TSR_INLINE void store(Bf16* at, Mask m) const { _mm256_mask_storeu_epi16(at, m, to_bf16()); }
+  // Ties to even; NaN stays NaN.
+  TSR_INLINE __m256i to_bf16() const {
+    const __m512i bits = _mm512_castps_si512(v);
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    const __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+    const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+    const __m512i quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x400000));
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_mask_mov_epi32(rounded, nan, quiet), 16));
+  }
+
+  friend TSR_INLINE Vec operator+(Vec a, Vec b) { return {_mm512_add_ps(a.v, b.v)}; }
+  friend TSR_INLINE Vec operator-(Vec a, Vec b) { return {_mm512_sub_ps(a.v, b.v)}; }
+  friend TSR_INLINE Vec operator*(Vec a, Vec b) { return {_mm512_mul_ps(a.v, b.v)}; }
+  friend TSR_INLINE Vec operator/(Vec a, Vec b) { return {_mm512_div_ps(a.v, b.v)}; }
+  friend TSR_INLINE Mask operator<(Vec a, Vec b) { return _mm512_cmp_ps_mask(a.v, b.v, _CMP_LT_OQ); }
+  friend TSR_INLINE Mask operator<=(Vec a, Vec b) { return _mm512_cmp_ps_mask(a.v, b.v, _CMP_LE_OQ); }
+  friend TSR_INLINE Mask operator==(Vec a, Vec b) { return _mm512_cmp_ps_mask(a.v, b.v, _CMP_EQ_OQ); }
+};
+TSR_INLINE Vec fma(Vec a, Vec b, Vec c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }    // a * b + c
+TSR_INLINE Vec fnma(Vec a, Vec b, Vec c) { return {_mm512_fnmadd_ps(a.v, b.v, c.v)}; }  // c - a * b
+TSR_INLINE Vec min_second(Vec a, Vec b) { return {_mm512_min_ps(a.v, b.v)}; }           // b if either is NaN
+TSR_INLINE Vec max_second(Vec a, Vec b) { return {_mm512_max_ps(a.v, b.v)}; }
+TSR_INLINE Vec select(Vec::Mask m, Vec yes, Vec no) { return {_mm512_mask_blend_ps(m, no.v, yes.v)}; }
+TSR_INLINE Vec::Mask is_nan(Vec a) { return _mm512_cmp_ps_mask(a.v, a.v, _CMP_UNORD_Q); }
+TSR_INLINE Vec abs(Vec a) { return {_mm512_abs_ps(a.v)}; }
+TSR_INLINE Vec sqrt(Vec a) { return {_mm512_sqrt_ps(a.v)}; }
+TSR_INLINE Vec round(Vec a) { return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)}; }
+TSR_INLINE Vec floor(Vec a) { return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)}; }
+TSR_INLINE Vec ceil(Vec a) { return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)}; }
+// x * 2^n for a whole n; what leaves the range of float becomes 0, subnormal or infinity as it should.
+TSR_INLINE Vec scale_by_power_of_two(Vec x, Vec n) { return {_mm512_scalef_ps(x.v, n.v)}; }
+TSR_INLINE float sum(Vec a) { return _mm512_reduce_add_ps(a.v); }
+
+#elif defined(__AVX2__)
+
+struct Vec {
+  static constexpr int kWidth = 8;
+  using Mask = __m256;  // all bits of a lane, or none
+  __m256 v;
+
+  static TSR_INLINE Mask first(std::ptrdiff_t n) {
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(n > 8 ? 8 : static_cast<int>(n)), lane));
+  }
+  static TSR_INLINE Vec zero() { return {_mm256_setzero_ps()}; }
+  static TSR_INLINE Vec all(float x) { return {_mm256_set1_ps(x)}; }
+  static TSR_INLINE Vec load(const float* at) { return {_mm256_loadu_ps(at)}; }
+  static TSR_INLINE Vec load(const float* at, Mask m) { return {_mm256_maskload_ps(at, _mm256_castps_si256(m))}; }
+  static TSR_INLINE Vec load(const Bf16* at) { return widen(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at))); }
+  static TSR_INLINE Vec load(const Bf16* at, Mask m) {
+    alignas(16) Bf16 lanes[8] = {};
+    const int bits = _mm256_movemask_ps(m);
+    for (int i = 0; i < 8; ++i)
+      if (bits >> i & 1) lanes[i] = at[i];
+    return widen(_mm_load_si128(reinterpret_cast<const __m128i*>(lanes)));
+  }
+  static TSR_INLINE Vec widen(__m128i half) {
+    return {_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16))};
+  }
+  TSR_INLINE void store(float* at) const { _mm256_storeu_ps(at, v); }
+  TSR_INLINE void store(float* at, Mask m) const { _mm256_maskstore_ps(at, _mm256_castps_si256(m), v); }
+  TSR_INLINE void store(Bf16* at) const { _mm_storeu_si128(reinterpret_cast<__m128i*>(at), to_bf16()); }
+  TSR_INLINE void store(Bf16* at, Mask m) const {
+    alignas(16) Bf16 lanes[8];
+    _mm_store_si128(reinterpret_cast<__m128i*>(lanes), to_bf16());
+    const int bits = _mm256_movemask_ps(m);
+    for (int i = 0; i < 8; ++i)
+      if (bits >> i & 1) at[i] = lanes[i];
+  }
+  // Ties to even; NaN stays NaN.
+  TSR_INLINE __m128i to_bf16() const {
+    const __m256i bits = _mm256_castps_si256(v);
+    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    const __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+    const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+    const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+    const __m256i high = _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, nan), 16);
+    return _mm_packus_epi32(_mm256_castsi256_si128(high), _mm256_extracti128_si256(high, 1));
+  }
+
+  friend TSR_INLINE Vec operator+(Vec a, Vec b) { return {_mm256_add_ps(a.v, b.v)}; }
+  friend TSR_INLINE Vec operator-(Vec a, Vec b) { return {_mm256_sub_ps(a.v, b.v)}; }
+  friend TSR_INLINE Vec operator*(Vec a, Vec b) { return {_mm256_mul_ps(a.v, b.v)}; }
+  friend TSR_INLINE Vec operator/(Vec a, Vec b) { return {_mm256_div_ps(a.v, b.v)}; }
+  friend TSR_INLINE Mask operator<(Vec a, Vec b) { return _mm256_cmp_ps(a.v, b.v, _CMP_LT_OQ); }
+  friend TSR_INLINE Mask operator<=(Vec a, Vec b) { return _mm256_cmp_ps(a.v, b.v, _CMP_LE_OQ); }
+  friend TSR_INLINE Mask operator==(Vec a, Vec b) { return _mm256_cmp_ps(a.v, b.v, _CMP_EQ_OQ); }
+};
+TSR_INLINE Vec fma(Vec a, Vec b, Vec c) { return {_mm256_fmadd_ps(a.v, b.v, c.v)}; }    // a * b + c
+TSR_INLINE Vec fnma(Vec a, Vec b, Vec c) { return {_mm256_fnmadd_ps(a.v, b.v, c.v)}; }  // c - a * b
+TSR_INLINE Vec min_second(Vec a, Vec b) { return {_mm256_min_ps(a.v, b.v)}; }           // b if either is NaN
+TSR_INLINE Vec max_second(Vec a, Vec b) { return {_mm256_max_ps(a.v, b.v)}; }
+TSR_INLINE Vec select(Vec::Mask m, Vec yes, Vec no) { return {_mm256_blendv_ps(no.v, yes.v, m)}; }
+TSR_INLINE Vec::Mask is_nan(Vec a) { return _mm256_cmp_ps(a.v, a.v, _CMP_UNORD_Q); }
+TSR_INLINE Vec abs(Vec a) { return {_mm256_andnot_ps(_mm256_set1_ps(-0.0f), a.v)}; }
+TSR_INLINE Vec sqrt(Vec a) { return {_mm256_sqrt_ps(a.v)}; }
+TSR_INLINE Vec round(Vec a) { return {_mm256_round_ps(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)}; }
+TSR_INLINE Vec floor(Vec a) { return {_mm256_round_ps(a.v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)}; }
+TSR_INLINE Vec ceil(Vec a) { return {_mm256_round_ps(a.v, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)}; }
+TSR_INLINE Vec power_of_two(__m256i n) {
+  return {_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(n, _mm256_set1_epi32(127)), 23))};
+}
+// x * 2^n for a whole n in [-252, 254], in two steps so that subnormal results come out right.
+TSR_INLINE Vec scale_by_power_of_two(Vec x, Vec n) {
+  const __m256i whole = _mm256_cvtps_epi32(n.v);
+  const __m256i half = _mm256_srai_epi32(whole, 1);
+  return x * power_of_two(half) * power_of_two(_mm256_sub_epi32(whole, half));
+}
+TSR_INLINE float sum(Vec a) {
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(a.v), _mm256_extractf128_ps(a.v, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+
+#else
+
+struct Vec {
+  static constexpr int kWidth = 4;
+  struct Mask {
+    std::uint32_t m[4];
+  };
+  float v[4];
+
+  static TSR_INLINE Mask first(std::ptrdiff_t n) {
+    Mask mask;
+    for (int i = 0; i < 4; ++i) mask.m[i] = i < n ? ~0u : 0u;
+    return mask;
+  }
+  static TSR_INLINE Vec zero() { return all(0); }
+  static TSR_INLINE Vec all(float x) { return {{x, x, x, x}}; }
+  static TSR_INLINE Vec load(const float* at) { return {{at[0], at[1], at[2], at[3]}}; }
+  static TSR_INLINE Vec load(const float* at, Mask m) {
+    Vec out = zero();
+    for (int i = 0; i < 4; ++i)
+      if (m.m[i]) out.v[i] = at[i];
+    return out;
+  }
+  static TSR_INLINE float widen(Bf16 x) { return __builtin_bit_cast(float, std::uint32_t{x} << 16); }
+  static TSR_INLINE Vec load(const Bf16* at) { return {{widen(at[0]), widen(at[1]), widen(at[2]), widen(at[3])}}; }
+  static TSR_INLINE Vec load(const Bf16* at, Mask m) {
+    Vec out = zero();
+    for (int i = 0; i < 4; ++i)
+      if (m.m[i]) out.v[i] = widen(at[i]);
+    return out;
+  }
+  static TSR_INLINE Bf16 narrow(float x) {
+    const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, x);
+    if (x != x) return static_cast<Bf16>((bits | 0x400000) >> 16);
+    return static_cast<Bf16>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+  }
+  TSR_INLINE void store(float* at) const {
+    for (int i = 0; i < 4; ++i) at[i] = v[i];
+  }
+  TSR_INLINE void store(float* at, Mask m) const {
+    for (int i = 0; i < 4; ++i)
+      if (m.m[i]) at[i] = v[i];
+  }
+  TSR_INLINE void store(Bf16* at) const {
+    for (int i = 0; i < 4; ++i) at[i] = narrow(v[i]);
+  }
+  TSR_INLINE void store(Bf16* at, Mask m) const {
+    for (int i = 0; i < 4; ++i)
+      if (m.m[i]) at[i] = narrow(v[i]);
+  }
+
+#define TSR_LANES(result, expression)     \
+  result out;                             \
+  for (int i = 0; i < 4; ++i) expression; \
+  return out
+  friend TSR_INLINE Vec operator+(Vec a, Vec b) { TSR_LANES(Vec, out.v[i] = a.v[i] + b.v[i]); }
+  friend TSR_INLINE Vec operator-(Vec a, Vec b) { TSR_LANES(Vec, out.v[i] = a.v[i] - b.v[i]); }
+  friend TSR_INLINE Vec operator*(Vec a, Vec b) { TSR_LANES(Vec, out.v[i] = a.v[i] * b.v[i]); }
+  friend TSR_INLINE Vec operator/(Vec a, Vec b) { TSR_LANES(Vec, out.v[i] = a.v[i] / b.v[i]); }
+  friend TSR_INLINE Mask operator<(Vec a, Vec b) { TSR_LANES(Mask, out.m[i] = a.v[i] < b.v[i] ? ~0u : 0u); }
+  friend TSR_INLINE Mask operator<=(Vec a, Vec b) { TSR_LANES(Mask, out.m[i] = a.v[i] <= b.v[i] ? ~0u : 0u); }
+  friend TSR_INLINE Mask operator==(Vec a, Vec b) { TSR_LANES(Mask, out.m[i] = a.v[i] == b.v[i] ? ~0u : 0u); }
+};
+TSR_INLINE Vec fma(Vec a, Vec b, Vec c) { TSR_LANES(Vec, out.v[i] = a.v[i] * b.v[i] + c.v[i]); }   // a * b + c
+TSR_INLINE Vec fnma(Vec a, Vec b, Vec c) { TSR_LANES(Vec, out.v[i] = c.v[i] - a.v[i] * b.v[i]); }  // c - a * b
+TSR_INLINE Vec min_second(Vec a, Vec b) { TSR_LANES(Vec, out.v[i] = a.v[i] < b.v[i] ? a.v[i] : b.v[i]); }
+TSR_INLINE Vec max_second(Vec a, Vec b) { TSR_LANES(Vec, out.v[i] = a.v[i] > b.v[i] ? a.v[i] : b.v[i]); }
+TSR_INLINE Vec select(Vec::Mask m, Vec yes, Vec no) { TSR_LANES(Vec, out.v[i] = m.m[i] ? yes.v[i] : no.v[i]); }
+TSR_INLINE Vec::Mask is_nan(Vec a) { TSR_LANES(Vec::Mask, out.m[i] = a.v[i] != a.v[i] ? ~0u : 0u); }
+TSR_INLINE Vec abs(Vec a) { TSR_LANES(Vec, out.v[i] = __builtin_fabsf(a.v[i])); }
+TSR_INLINE Vec sqrt(Vec a) { TSR_LANES(Vec, out.v[i] = __builtin_sqrtf(a.v[i])); }
+TSR_INLINE Vec round(Vec a) { TSR_LANES(Vec, out.v[i] = __builtin_nearbyintf(a.v[i])); }
+TSR_INLINE Vec floor(Vec a) { TSR_LANES(Vec, out.v[i] = __builtin_floorf(a.v[i])); }
+TSR_INLINE Vec ceil(Vec a) { TSR_LANES(Vec, out.v[i] = __builtin_ceilf(a.v[i])); }
+TSR_INLINE Vec scale_by_power_of_two(Vec x, Vec n) {
+  TSR_LANES(Vec, out.v[i] = __builtin_ldexpf(x.v[i], static_cast<int>(n.v[i])));
+}
+#undef TSR_LANES
+TSR_INLINE float sum(Vec a) { return (a.v[0] + a.v[1]) + (a.v[2] + a.v[3]); }
+
+#endif
+
+}  // namespace TSR_ISA
+}  // namespace tessera::cpu

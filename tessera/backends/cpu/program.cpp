@@ -1,0 +1,141 @@
+#include "tessera/backends/cpu/program.h"
+
+#include "tessera/backends/cpu/convert_order.h"
+#include "tessera/core/error.h"
+#include "tessera/plan/arena.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <new>
+
+namespace tessera::cpu {
+namespace {
+
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+const CpuKernel& kernel_of(const KernelInfo& info) {
+  for (const CpuKernel& kernel : kernels())
+    if (&kernel.info == &info) return kernel;
+  fail(Code::internal, "kernel {} is not one of this backend", info.name);
+}
+
+// The orders in which a step finds its inputs are those that its kernel asked for.
+Problem problem_of(const Plan& plan, const Step& step, const CpuSpec& machine) {
+  const Node& node = plan.graph.nodes[static_cast<std::size_t>(step.node)];
+  return {plan.graph, node, infer_node(plan.graph, node), step.offer.inputs, machine, plan.threads};
+}
+
+Runner conversion(const Plan& plan, const Step& step) {
+  const Buffer &from = plan.buffers[static_cast<std::size_t>(step.inputs[0])],
+               &to = plan.buffers[static_cast<std::size_t>(step.outputs[0])];
+  const TensorType& type = plan.graph.value(to.value).type;
+  return [shape = type.shape(), bytes = element_bytes(type.type), from_order = from.order,
+          to_order = to.order](const StepArgs& args) {
+    convert_order(args.inputs[0], from_order, args.outputs[0], to_order, shape, bytes);
+  };
+}
+
+PackedWeights make_arena(const Plan& plan) {
+  try {
+    return PackedWeights(static_cast<std::size_t>(std::max<std::int64_t>(plan.arena_bytes, kArenaAlignment)));
+  } catch (const std::bad_alloc&) {
+    fail(Code::out_of_memory, Hint{"a smaller batch or input needs less"},
+         "a run needs {} bytes at once for values, the most at {}; the system has not got them", plan.arena_bytes,
+         plan.steps.empty() ? "no step" : plan.step_name(static_cast<std::size_t>(plan.worst_step)));
+  }
+}
+
+}  // namespace
+
+Program::Program(Plan plan, WeightCache& weights) : plan_(std::move(plan)) {
+  converted_.resize(plan_.buffers.size());
+  for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
+    const Buffer& buffer = plan_.buffers[b];
+    if (buffer.place != Buffer::Place::constant || buffer.view_of >= 0 || buffer.order == Order::row_major) continue;
+    const Array& array = *plan_.graph.value(buffer.value).constant;
+    converted_[b] = Bytes(array.bytes().size());
+    convert_order(array.bytes().data(), Order::row_major, converted_[b].data(), buffer.order, array.shape(),
+                  element_bytes(array.type()));
+  }
+  const CpuSpec machine;
+  for (const Step& step : plan_.steps) {
+    if (step.node == Step::kConversion) {
+      runners_.push_back(conversion(plan_, step));
+      continue;
+    }
+    const CpuKernel& kernel = kernel_of(*step.kernel);
+    const Problem problem = problem_of(plan_, step, machine);
+    runners_.push_back(
+        with_context(fmt::format("while making node '{}' ready for {}", problem.node.name, step.kernel->name),
+                     [&] { return kernel.prepare(kernel.info, problem, step.offer, weights); }));
+  }
+}
+
+const std::byte* Program::constant(int buffer) const {
+  const std::size_t b = static_cast<std::size_t>(buffer);
+  return converted_[b].empty() ? plan_.graph.value(plan_.buffers[b].value).constant->bytes().data()
+                               : converted_[b].data();
+}
+
+Memory::Memory(const Program& program) : arena_(make_arena(program.plan())) {
+  const Plan& plan = program.plan();
+  // The address of a buffer; null and a note in `from_caller` for one of the caller's.
+  const auto address = [&](int buffer, std::size_t slot, std::vector<FromCaller>& from_caller) -> std::byte* {
+    if (buffer < 0) return nullptr;
+    int root = buffer;
+    while (plan.buffers[static_cast<std::size_t>(root)].view_of >= 0)
+      root = plan.buffers[static_cast<std::size_t>(root)].view_of;
+    const Buffer& b = plan.buffers[static_cast<std::size_t>(root)];
+    switch (b.place) {
+      case Buffer::Place::arena: return arena_.data() + b.offset;
+      case Buffer::Place::constant: return const_cast<std::byte*>(program.constant(root));
+      case Buffer::Place::input: break;
+    }
+    const auto input = std::find(plan.input_buffers.begin(), plan.input_buffers.end(), root);
+    from_caller.push_back({slot, static_cast<std::size_t>(input - plan.input_buffers.begin())});
+    return nullptr;
+  };
+  std::vector<FromCaller> none;
+  for (const Step& step : plan.steps) {
+    first_input_.push_back(inputs_.size());
+    first_output_.push_back(outputs_.size());
+    for (const int buffer : step.inputs) {
+      const std::byte* at = address(buffer, inputs_.size(), from_caller_);
+      inputs_.push_back(at);
+    }
+    for (const int buffer : step.outputs) outputs_.push_back(address(buffer, 0, none));
+    scratch_.push_back(address(step.scratch, 0, none));
+  }
+  first_input_.push_back(inputs_.size());
+  first_output_.push_back(outputs_.size());
+  for (const int buffer : plan.output_buffers) {
+    const std::byte* at = address(buffer, results_.size(), results_from_caller_);
+    results_.push_back(at);
+  }
+}
+
+void Program::run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs, Memory& memory,
+                  std::span<StepTime> times, const std::function<void(std::size_t, const StepArgs&)>& after) const {
+  for (const auto& [slot, input] : memory.from_caller_) memory.inputs_[slot] = inputs[input];
+  for (const auto& [slot, input] : memory.results_from_caller_) memory.results_[slot] = inputs[input];
+  for (std::size_t s = 0; s < runners_.size(); ++s) {
+    const std::size_t i = memory.first_input_[s], o = memory.first_output_[s];
+    const StepArgs args{{memory.inputs_.data() + i, memory.first_input_[s + 1] - i},
+                        {memory.outputs_.data() + o, memory.first_output_[s + 1] - o},
+                        memory.scratch_[s]};
+    if (!times.empty()) times[s].begin_ns = now_ns();
+    runners_[s](args);
+    if (!times.empty()) times[s].end_ns = now_ns();
+    if (after) after(s, args);
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::int64_t bytes = plan_.buffers[static_cast<std::size_t>(plan_.output_buffers[i])].bytes;
+    if (bytes > 0) std::memcpy(outputs[i], memory.results_[i], static_cast<std::size_t>(bytes));
+  }
+}
+
+}  // namespace tessera::cpu

@@ -1,0 +1,74 @@
+#pragma once
+
+// What the planner knows of a kernel. Backends own tables of these; the planner depends on none of them.
+
+#include "tessera/core/element_type.h"
+#include "tessera/core/export.h"
+#include "tessera/core/isa.h"
+#include "tessera/graph/graph.h"
+#include "tessera/machine/machine.h"
+#include "tessera/plan/order.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace tessera {
+
+// One node of a graph whose shapes are all known, and where its inputs come from.
+struct Problem {
+  const Graph& graph;
+  const Node& node;
+  NodeTypes types;            // static all through
+  std::vector<Order> orders;  // of node.inputs, as they are there; row_major for constants and absent ones
+  const CpuSpec& machine;
+  int threads = 1;
+
+  // Input i of the node (not of the op alone); absent ones may not be asked for.
+  bool has(std::size_t i) const { return i < node.inputs.size() && node.inputs[i] != kNoValue; }
+  const TensorType& input(std::size_t i) const { return graph.value(node.inputs[i]).type; }
+  const Array* constant(std::size_t i) const { return has(i) ? graph.value(node.inputs[i]).constant.get() : nullptr; }
+  // What the op itself makes, before anything fused.
+  const TensorType& op_output() const { return types.chained.empty() ? types.outputs.at(0) : types.chained[0]; }
+  const TensorType& output(std::size_t i = 0) const { return types.outputs.at(i); }
+};
+
+// What a kernel would cost. Only good for comparing kernels of one machine.
+struct Estimate {
+  double seconds = 0;
+  std::string_view bound;  // "compute", "memory", "overhead"
+};
+
+// A kernel's yes.
+struct Offer {
+  std::vector<Order> inputs;  // what it reads, one for each input of the node; what differs is converted first
+  std::vector<Order> outputs;
+  Estimate estimate;
+  std::int64_t scratch_bytes = 0;  // beside inputs, outputs and packed weights, for all threads together
+  int view_of = -1;                // the output is the bytes of this input: nothing is run
+  int may_overwrite = -1;          // the output may lie where this input lay, if nobody needs that any more
+};
+
+// A kernel's no.
+struct Refusal {
+  std::string reason;
+};
+
+using Answer = std::variant<Offer, Refusal>;
+
+struct KernelInfo {
+  std::string_view name;  // conv2d_f32_6x64_avx512: operator, storage, tile, instruction set
+  std::string_view op;    // the operator it is for, as name(Op) says; "*": any
+  Isa isa = Isa::portable;
+  ElementType type = ElementType::float32;  // what it stores; arithmetic is in float32
+  int m = 0, n = 0;                         // tile: rows or pixels, columns or channels; 0: has none
+  Answer (*consider)(const KernelInfo& kernel, const Problem& problem) = nullptr;
+};
+
+// Seconds for so many operations and bytes on all threads of the problem: the larger of both, and a fixed cost for
+// starting a step. `efficiency` is the part of the machine's peak that the kernel's arithmetic reaches.
+TSR_API Estimate estimate(const Problem& problem, Isa isa, double flops, double bytes, double efficiency);
+
+}  // namespace tessera

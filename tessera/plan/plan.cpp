@@ -1,0 +1,294 @@
+#include "tessera/plan/plan.h"
+
+#include "tessera/core/error.h"
+#include "tessera/plan/arena.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+std::int64_t bytes_of(const TensorType& type) { return type.shape().volume() * element_bytes(type.type); }
+
+// Chooses node by node, in order; what a node made decides what the next one finds.
+class Planner {
+ public:
+  Planner(Graph graph, std::span<const KernelInfo* const> kernels, const PlanOptions& options)
+      : kernels_(kernels), options_(options) {
+    plan_.graph = std::move(graph);
+    plan_.isa = options.isa;
+    plan_.threads = options.threads;
+    for (const KernelInfo* kernel : kernels_) by_op_[kernel->op].push_back(kernel);
+  }
+
+  Plan run() {
+    for (const ValueId id : graph().inputs) {
+      check_static(id);
+      plan_.input_buffers.push_back(add_buffer(Buffer::Place::input, id, Order::row_major));
+      native_[id] = Order::row_major;
+    }
+    for (std::size_t n = 0; n < graph().nodes.size(); ++n)
+      with_context(fmt::format("while planning node '{}' ({})", graph().nodes[n].name, name(graph().nodes[n].op)),
+                   [&] { add_node(static_cast<int>(n)); });
+    for (const ValueId id : graph().outputs) plan_.output_buffers.push_back(buffer_of(id, Order::row_major));
+    place_buffers();
+    return std::move(plan_);
+  }
+
+ private:
+  const Graph& graph() const { return plan_.graph; }
+
+  void check_static(ValueId id) const {
+    const Value& value = graph().value(id);
+    check(value.type.is_static(), Code::invalid_argument, "'{}' is {}: a plan needs every extent", value.name,
+          value.type.to_string());
+  }
+
+  int add_buffer(Buffer::Place place, ValueId value, Order order) {
+    Buffer buffer;
+    buffer.place = place;
+    buffer.value = value;
+    buffer.order = order;
+    buffer.bytes = bytes_of(graph().value(value).type);
+    buffer.first = buffer.last = static_cast<int>(plan_.steps.size());
+    plan_.buffers.push_back(buffer);
+    const int id = static_cast<int>(plan_.buffers.size()) - 1;
+    buffers_[{value, order}] = id;
+    return id;
+  }
+
+  // The buffer of a value in a order; if it is not there yet, a step is added that converts it.
+  int buffer_of(ValueId value, Order order) {
+    if (graph().value(value).type.rank() < 3) order = Order::row_major;
+    if (const auto found = buffers_.find({value, order}); found != buffers_.end()) return found->second;
+    if (graph().value(value).constant) return add_buffer(Buffer::Place::constant, value, order);
+    const int from = buffers_.at({value, native_.at(value)});
+    Step step;
+    step.inputs = {from};
+    step.offer.inputs = {plan_.buffers[static_cast<std::size_t>(from)].order};
+    step.offer.outputs = {order};
+    step.offer.estimate = conversion_estimate(value);
+    step.work.read_bytes = step.work.write_bytes = static_cast<double>(bytes_of(graph().value(value).type));
+    const int to = add_buffer(Buffer::Place::arena, value, order);
+    step.outputs = {to};
+    plan_.steps.push_back(std::move(step));
+    return to;
+  }
+
+  Estimate conversion_estimate(ValueId value) const {
+    const double bytes = 2.0 * static_cast<double>(bytes_of(graph().value(value).type));
+    return {2e-6 + bytes / std::max(1.0, options_.machine.dram_read_bytes_per_s), "memory"};
+  }
+
+  // Seconds for the conversions that an offer asks for.
+  double conversion_seconds(const Node& node, const Offer& offer) const {
+    double seconds = 0;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const ValueId id = node.inputs[i];
+      if (id == kNoValue || graph().value(id).constant || graph().value(id).type.rank() < 3) continue;
+      if (!buffers_.contains({id, offer.inputs[i]})) seconds += conversion_estimate(id).seconds;
+    }
+    // Without a choice of orders everything goes back to row_major at once.
+    if (!options_.orders)
+      for (std::size_t i = 0; i < offer.outputs.size(); ++i)
+        if (offer.outputs[i] != Order::row_major && node.outputs[i] != kNoValue)
+          seconds += conversion_estimate(node.outputs[i]).seconds;
+    return seconds;
+  }
+
+  std::optional<std::string> excluded(const KernelInfo& kernel) const {
+    if (kernel.isa > options_.isa)
+      return fmt::format("needs {}, the plan is for {}", name(kernel.isa), name(options_.isa));
+    if (std::find(options_.without.begin(), options_.without.end(), kernel.name) != options_.without.end())
+      return "left out on request";
+    return std::nullopt;
+  }
+
+  Problem problem_of(const Node& node) const {
+    Problem problem{graph(), node, infer_node(graph(), node), {}, options_.machine, options_.threads};
+    for (const ValueId id : node.inputs) {
+      const auto found = id == kNoValue ? native_.end() : native_.find(id);
+      problem.orders.push_back(found == native_.end() ? Order::row_major : found->second);
+    }
+    return problem;
+  }
+
+  void consider(const KernelInfo& kernel, const Problem& problem, Step& step, double& best) const {
+    if (auto reason = excluded(kernel)) {
+      step.refused.push_back({kernel.name, std::move(*reason)});
+      return;
+    }
+    Answer answer = kernel.consider(kernel, problem);
+    if (auto* refusal = std::get_if<Refusal>(&answer)) {
+      step.refused.push_back({kernel.name, std::move(refusal->reason)});
+      return;
+    }
+    Offer& offer = std::get<Offer>(answer);
+    check(offer.inputs.size() == problem.node.inputs.size() && offer.outputs.size() == problem.types.outputs.size(),
+          Code::internal, "kernel {} answered for {} inputs and {} outputs, the node has {} and {}", kernel.name,
+          offer.inputs.size(), offer.outputs.size(), problem.node.inputs.size(), problem.types.outputs.size());
+    Estimate total = offer.estimate;
+    total.seconds += conversion_seconds(problem.node, offer);
+    if (step.kernel != nullptr && total.seconds >= best) {
+      step.slower.push_back({kernel.name, total});
+      return;
+    }
+    if (step.kernel != nullptr) step.slower.push_back({step.kernel->name, {best, step.offer.estimate.bound}});
+    best = total.seconds;
+    step.kernel = &kernel;
+    step.offer = std::move(offer);
+  }
+
+  void add_node(int n) {
+    const Node& node = graph().nodes[static_cast<std::size_t>(n)];
+    for (const ValueId id : node.inputs)
+      if (id != kNoValue) check_static(id);
+    for (const ValueId id : node.outputs)
+      if (id != kNoValue) check_static(id);
+    const Problem problem = problem_of(node);
+    Step step;
+    step.node = n;
+    double best = 0;
+    for (const std::string_view op : {name(node.op), std::string_view("*")})
+      for (const KernelInfo* kernel : by_op_[op]) consider(*kernel, problem, step, best);
+    if (step.kernel == nullptr) {
+      std::vector<std::string> reasons;
+      for (const RefusedKernel& refused : step.refused)
+        reasons.push_back(fmt::format("{}: {}", refused.kernel, refused.reason));
+      fail(Code::unsupported, "no kernel takes it: {}", fmt::join(reasons, "; "));
+    }
+    std::stable_sort(step.slower.begin(), step.slower.end(), [](const SlowerKernel& a, const SlowerKernel& b) {
+      return a.estimate.seconds < b.estimate.seconds;
+    });
+    step.work = work(graph(), node);
+    add_step(std::move(step), node);
+  }
+
+  void add_step(Step step, const Node& node) {
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+      step.inputs.push_back(node.inputs[i] == kNoValue ? -1 : buffer_of(node.inputs[i], step.offer.inputs[i]));
+    if (step.offer.scratch_bytes > 0) {
+      Buffer scratch;
+      scratch.bytes = step.offer.scratch_bytes;
+      scratch.first = scratch.last = static_cast<int>(plan_.steps.size());
+      plan_.buffers.push_back(scratch);
+      step.scratch = static_cast<int>(plan_.buffers.size()) - 1;
+    }
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      const ValueId id = node.outputs[i];
+      if (id == kNoValue) {
+        step.outputs.push_back(-1);
+        continue;
+      }
+      const Order order = graph().value(id).type.rank() < 3 ? Order::row_major : step.offer.outputs[i];
+      const int buffer = add_buffer(Buffer::Place::arena, id, order);
+      if (step.offer.view_of >= 0)
+        plan_.buffers[static_cast<std::size_t>(buffer)].view_of =
+            step.inputs[static_cast<std::size_t>(step.offer.view_of)];
+      native_[id] = order;
+      step.outputs.push_back(buffer);
+    }
+    const std::vector<int> outputs = step.outputs;
+    plan_.steps.push_back(std::move(step));
+    if (options_.orders) return;
+    for (const ValueId id : node.outputs) {
+      if (id == kNoValue || native_[id] == Order::row_major) continue;
+      buffer_of(id, Order::row_major);
+      native_[id] = Order::row_major;
+    }
+  }
+
+  // The buffer whose bytes a buffer has in the end.
+  int root(int buffer) const {
+    while (plan_.buffers[static_cast<std::size_t>(buffer)].view_of >= 0)
+      buffer = plan_.buffers[static_cast<std::size_t>(buffer)].view_of;
+    return buffer;
+  }
+  Buffer& at(int buffer) { return plan_.buffers[static_cast<std::size_t>(buffer)]; }
+
+  void place_buffers() {
+    const int end = static_cast<int>(plan_.steps.size());
+    const auto use = [&](int buffer, int step) {
+      if (buffer < 0) return;
+      at(root(buffer)).last = std::max(at(root(buffer)).last, step);
+    };
+    for (int s = 0; s < end; ++s) {
+      const Step& step = plan_.steps[static_cast<std::size_t>(s)];
+      for (const int buffer : step.inputs) use(buffer, s);
+      for (const int buffer : step.outputs) use(buffer, s);
+    }
+    for (const int buffer : plan_.output_buffers) use(buffer, end);
+    overwrite_inputs();
+    std::vector<Lifetime> lifetimes;
+    std::vector<int> owners;
+    for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
+      const Buffer& buffer = plan_.buffers[b];
+      if (buffer.place != Buffer::Place::arena || buffer.view_of >= 0) continue;
+      lifetimes.push_back({buffer.bytes, buffer.first, buffer.last});
+      owners.push_back(static_cast<int>(b));
+    }
+    const ArenaPlacement placement = place(lifetimes);
+    for (std::size_t i = 0; i < owners.size(); ++i) at(owners[i]).offset = placement.offsets[i];
+    for (Buffer& buffer : plan_.buffers)
+      if (buffer.view_of >= 0) {
+        const Buffer& owner = at(root(buffer.view_of));
+        buffer.offset = owner.offset;
+        buffer.place = owner.place;
+      }
+    plan_.arena_bytes = placement.bytes;
+    plan_.arena_lower_bound_bytes = placement.lower_bound_bytes;
+    plan_.worst_step = std::min(placement.worst_step, std::max(0, end - 1));
+    if (options_.memory_limit_bytes && plan_.arena_bytes > *options_.memory_limit_bytes)
+      fail(Code::out_of_memory,
+           "the plan needs {} bytes for values at once, the limit is {}; the most at step {} of {}, {}",
+           plan_.arena_bytes, *options_.memory_limit_bytes, plan_.worst_step + 1, end,
+           end > 0 ? plan_.step_name(static_cast<std::size_t>(plan_.worst_step)) : "(none)");
+  }
+
+  // Results take the place of inputs that end with the step, where the kernel allows it.
+  void overwrite_inputs() {
+    for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+      const Step& step = plan_.steps[s];
+      if (step.offer.may_overwrite < 0 || step.outputs.size() != 1 || step.outputs[0] < 0) continue;
+      const int from = step.inputs[static_cast<std::size_t>(step.offer.may_overwrite)], to = step.outputs[0];
+      if (from < 0 || root(from) == root(to)) continue;
+      Buffer &source = at(root(from)), &result = at(to);
+      const bool read_twice = std::count_if(step.inputs.begin(), step.inputs.end(),
+                                            [&](int i) { return i >= 0 && root(i) == root(from); }) > 1;
+      if (source.place != Buffer::Place::arena || source.last != static_cast<int>(s) || read_twice ||
+          source.bytes != result.bytes || result.view_of >= 0)
+        continue;
+      source.last = std::max(source.last, result.last);
+      result.view_of = root(from);
+    }
+  }
+
+  Plan plan_;
+  std::span<const KernelInfo* const> kernels_;
+  const PlanOptions& options_;
+  std::map<std::string_view, std::vector<const KernelInfo*>> by_op_;
+  std::map<std::pair<ValueId, Order>, int> buffers_;
+  std::map<ValueId, Order> native_;  // the order in which a value was made
+};
+
+}  // namespace
+
+std::string Plan::step_name(std::size_t step) const {
+  const Step& s = steps[step];
+  if (s.node != Step::kConversion) {
+    const Node& node = graph.nodes[static_cast<std::size_t>(s.node)];
+    return fmt::format("{} ({})", node.name, name(node.op));
+  }
+  const Buffer& to = buffers[static_cast<std::size_t>(s.outputs[0])];
+  return fmt::format("{} to {}", graph.value(to.value).name, name(to.order));
+}
+
+Plan make_plan(Graph graph, std::span<const KernelInfo* const> kernels, const PlanOptions& options) {
+  return Planner(std::move(graph), kernels, options).run();
+}
+
+}  // namespace tessera

@@ -1,0 +1,88 @@
+#pragma once
+
+// How a graph runs on one machine: for every node the kernel, why the others were not taken, the order of every value
+// and where it lies. Nothing of this is decided while it runs.
+
+#include "tessera/core/export.h"
+#include "tessera/graph/graph.h"
+#include "tessera/machine/machine.h"
+#include "tessera/plan/kernel_info.h"
+#include "tessera/plan/order.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+// A value in one order, or scratch space of a step.
+struct Buffer {
+  enum class Place : std::uint8_t {
+    arena,
+    input,     // the caller's memory
+    constant,  // the model's own; converted once if its order is not row_major
+  };
+  Place place = Place::arena;
+  ValueId value = kNoValue;  // kNoValue: scratch
+  Order order = Order::row_major;
+  std::int64_t bytes = 0;
+  int view_of = -1;         // another buffer whose bytes these are
+  std::int64_t offset = 0;  // in the arena
+  int first = 0, last = 0;  // steps between which it lives
+};
+
+struct RefusedKernel {
+  std::string_view kernel;
+  std::string reason;
+};
+struct SlowerKernel {
+  std::string_view kernel;
+  Estimate estimate;  // with the conversions it would need
+};
+
+struct Step {
+  static constexpr int kConversion = -1;
+
+  int node = kConversion;              // in Plan::graph, or a conversion between two orders
+  const KernelInfo* kernel = nullptr;  // null for conversions
+  Offer offer;
+  std::vector<int> inputs;   // buffers; -1 where left out
+  std::vector<int> outputs;  // buffers; -1 where nobody asked for it
+  int scratch = -1;          // buffer
+  Work work;
+  std::vector<RefusedKernel> refused;
+  std::vector<SlowerKernel> slower;
+};
+
+struct PlanOptions {
+  Isa isa = Isa::portable;
+  int threads = 1;
+  CpuSpec machine;
+  bool orders = true;                              // false: every value row_major between steps
+  std::vector<std::string> without;                // names of kernels to leave out
+  std::optional<std::int64_t> memory_limit_bytes;  // for the arena; more is an Error with the peak
+};
+
+struct TSR_API Plan {
+  Graph graph;
+  Isa isa = Isa::portable;
+  int threads = 1;
+  std::vector<Buffer> buffers;
+  std::vector<Step> steps;
+  std::vector<int> input_buffers;   // in the graph's order
+  std::vector<int> output_buffers;  // in the graph's order, row_major
+  std::int64_t arena_bytes = 0;
+  std::int64_t arena_lower_bound_bytes = 0;
+  int worst_step = 0;  // where the arena is fullest
+
+  // "conv1 (Conv)", or "x to channels_last".
+  std::string step_name(std::size_t step) const;
+};
+
+// Chooses for every node the kernel with the least estimate among `kernels`, conversions included. The graph's types
+// must be static. A node that no kernel takes is an Error with every reason.
+TSR_API Plan make_plan(Graph graph, std::span<const KernelInfo* const> kernels, const PlanOptions& options);
+
+}  // namespace tessera

@@ -1,0 +1,179 @@
+#include "tests/backends/cpu/kernel_case.h"
+
+#include "tessera/backends/cpu/convert_order.h"
+#include "tessera/core/isa.h"
+#include "tessera/core/parallel_for.h"
+#include "tessera/graph/evaluate.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+
+namespace tessera::cpu {
+namespace {
+
+// A machine of which only proportions matter here.
+CpuSpec machine() {
+  CpuSpec spec;
+  spec.vector_bits = 512;
+  spec.l1d_bytes = 32 << 10;
+  spec.l2_bytes = 1 << 20;
+  spec.f32_flop_per_s = spec.f32_all_flop_per_s = 1e11;
+  spec.dram_read_bytes_per_s = spec.dram_read_all_bytes_per_s = 1e10;
+  return spec;
+}
+
+double step_of(ElementType type) {
+  switch (type) {
+    case ElementType::bfloat16: return std::ldexp(1.0, -8);
+    case ElementType::float16: return std::ldexp(1.0, -11);
+    case ElementType::float64: return std::ldexp(1.0, -53);
+    default: return std::ldexp(1.0, -24);
+  }
+}
+
+// The array that input i of the node is, or null.
+const Array* operand(const KernelCase& test, std::size_t i) {
+  const ValueId id = test.graph.nodes.at(0).inputs[i];
+  if (id == kNoValue) return nullptr;
+  const auto at = std::find(test.graph.inputs.begin(), test.graph.inputs.end(), id);
+  return at == test.graph.inputs.end() ? test.graph.value(id).constant.get()
+                                       : &test.arrays.at(static_cast<std::size_t>(at - test.graph.inputs.begin()));
+}
+
+void expect_close(const Array& got, const Array& wanted, const KernelCase& test, const std::string& what) {
+  ASSERT_EQ(got.type(), wanted.type()) << what;
+  ASSERT_EQ(got.shape(), wanted.shape()) << what;
+  const std::vector<double> a = got.to_double(), b = wanted.to_double();
+  int shown = 0;
+  for (std::size_t i = 0; i < a.size() && shown < 3; ++i) {
+    if (std::isnan(b[i]) ? std::isnan(a[i]) : a[i] == b[i]) continue;
+    const double allowed = tolerance(got.type(), test, b[i]);
+    if (std::isfinite(a[i]) && std::isfinite(b[i]) && std::abs(a[i] - b[i]) <= allowed) continue;
+    ADD_FAILURE() << what << ": element " << i << " is " << a[i] << " instead of " << b[i] << " (allowed: " << allowed
+                  << ")";
+    ++shown;
+  }
+}
+
+}  // namespace
+
+double tolerance(ElementType type, const KernelCase& test, double wanted) {
+  const double f32 = step_of(ElementType::float32), storage = step_of(type);
+  const double magnitude = std::max(test.magnitude, std::abs(wanted));
+  const double sums = 4 * std::sqrt(static_cast<double>(test.reduction)) * f32 * magnitude;
+  const double tiny = static_cast<double>(std::numeric_limits<float>::denorm_min()) * test.ulps;
+  // A stored result may fall on the other side of a rounding border.
+  return sums + 2 * test.ulps * f32 * std::abs(wanted) + (storage > f32 ? 2 * storage * std::abs(wanted) : 0) + tiny;
+}
+
+std::variant<std::vector<Array>, Refusal> run_kernel(const CpuKernel& kernel, const KernelCase& test, int threads) {
+  const Node& node = test.graph.nodes.at(0);
+  const CpuSpec spec = machine();
+  Problem problem{test.graph, node, infer_node(test.graph, node), test.orders, spec, threads};
+  problem.orders.resize(node.inputs.size(), Order::row_major);
+  const Answer answer = kernel.info.consider(kernel.info, problem);
+  if (const auto* refusal = std::get_if<Refusal>(&answer)) return *refusal;
+  const Offer& offer = std::get<Offer>(answer);
+  problem.orders = offer.inputs;
+  WeightCache weights;
+  const Runner run = kernel.prepare(kernel.info, problem, offer, weights);
+
+  std::vector<std::unique_ptr<PackedWeights>> memory;
+  const auto allocate = [&](std::int64_t bytes) {
+    memory.push_back(std::make_unique<PackedWeights>(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))));
+    return memory.back()->data();
+  };
+  std::vector<const std::byte*> inputs;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const Array* array = operand(test, i);
+    if (array == nullptr) {
+      inputs.push_back(nullptr);
+      continue;
+    }
+    // One element off the alignment: inputs come from callers too, and what is behind them is not ours to read.
+    const std::int64_t element = element_bytes(array->type());
+    std::byte* copy = allocate(static_cast<std::int64_t>(array->bytes().size()) + element) + element;
+    convert_order(array->bytes().data(), Order::row_major, copy, offer.inputs[i], array->shape(), element);
+    inputs.push_back(copy);
+  }
+  std::vector<std::byte*> outputs;
+  for (const TensorType& type : problem.types.outputs) {
+    const std::int64_t bytes = type.shape().volume() * element_bytes(type.type);
+    outputs.push_back(allocate(bytes));
+    std::memset(outputs.back(), 0xcd, static_cast<std::size_t>(bytes));
+  }
+  std::byte* scratch = offer.scratch_bytes > 0 ? allocate(offer.scratch_bytes) : nullptr;
+  if (scratch != nullptr) std::memset(scratch, 0xff, static_cast<std::size_t>(offer.scratch_bytes));  // NaN
+  set_max_threads(threads);
+  for (int twice = 0; twice < 2; ++twice) run({inputs, outputs, scratch});
+  set_max_threads(0);
+
+  std::vector<Array> results;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const TensorType& type = problem.types.outputs[i];
+    Array& result = results.emplace_back(type.type, type.shape());
+    if (!result.bytes().empty())
+      convert_order(outputs[i], offer.outputs[i], result.bytes().data(), Order::row_major, type.shape(),
+                    element_bytes(type.type));
+  }
+  return results;
+}
+
+std::vector<std::string> expect_kernels_agree(const KernelCase& test) {
+  const Node& node = test.graph.nodes.at(0);
+  std::vector<const Array*> operands;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) operands.push_back(operand(test, i));
+  const std::vector<Array> wanted = evaluate(node, operands);
+  std::vector<std::string> accepted;
+  for (const CpuKernel& kernel : kernels()) {
+    if (kernel.info.op != name(node.op) || kernel.info.name == "view" || kernel.info.isa > host_isa()) continue;
+    for (const int threads : {1, 2}) {
+      const auto result = run_kernel(kernel, test, threads);
+      if (!std::holds_alternative<std::vector<Array>>(result)) break;
+      const auto& outputs = std::get<std::vector<Array>>(result);
+      if (threads == 1) accepted.push_back(std::string(kernel.info.name));
+      for (std::size_t i = 0; i < outputs.size() && i < wanted.size(); ++i)
+        expect_close(outputs[i], wanted[i], test,
+                     fmt::format("{} on {} threads, output {}", kernel.info.name, threads, i));
+    }
+  }
+  return accepted;
+}
+
+Array random_array(ElementType type, const Shape& shape, std::mt19937_64& random) {
+  Array out(type, shape);
+  std::normal_distribution<float> normal;
+  visit_element_type(type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for (T& value : out.as<T>()) {
+      if constexpr (is_floating_v<T>)
+        value = T(normal(random));
+      else
+        value = static_cast<T>(random() % 7);
+    }
+  });
+  return out;
+}
+
+Array nasty_array(ElementType type, const Shape& shape, std::mt19937_64& random) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kNasty[] = {0.0f,    -0.0f,   kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(),
+                              1e-40f,  -1e-40f, 3e38f,     -3e38f,     88.8f,
+                              -104.0f, 1e-6f};
+  Array out = random_array(type, shape, random);
+  visit_element_type(type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (is_floating_v<T>)
+      for (T& value : out.as<T>())
+        if (random() % 3 == 0) value = T(kNasty[random() % std::size(kNasty)]);
+  });
+  return out;
+}
+
+}  // namespace tessera::cpu
