@@ -140,6 +140,7 @@ int from_environment() {
 
 std::atomic<int> g_set_threads{0};
 thread_local bool t_inside = false;
+thread_local int t_limit = 0;
 
 struct InsideGuard {
   InsideGuard() { t_inside = true; }
@@ -173,6 +174,7 @@ ThreadCount count_threads(int cpus, const fs::path& root) {
 int hardware_threads() { return hardware().count; }
 
 int max_threads() {
+  if (t_limit > 0) return t_limit;
   if (const int set = g_set_threads.load(std::memory_order_relaxed); set > 0) return set;
   static const int environment = from_environment();
   return environment > 0 ? environment : hardware_threads();
@@ -183,6 +185,13 @@ void set_max_threads(int threads) {
         "cannot use {} threads, only 1 to {} (0: default)", threads, kMaxThreads);
   g_set_threads.store(threads, std::memory_order_relaxed);
 }
+
+ThreadLimit::ThreadLimit(int threads) : before_(t_limit) {
+  check(threads >= 0 && threads <= kMaxThreads, Code::invalid_argument,
+        "cannot use {} threads, only 1 to {} (0: default)", threads, kMaxThreads);
+  if (threads > 0) t_limit = threads;
+}
+ThreadLimit::~ThreadLimit() { t_limit = before_; }
 
 ThreadCount thread_count_report() {
   const int threads = max_threads();

@@ -24,10 +24,22 @@ TSR_API int hardware_threads();
 // How max_threads() came about: "2: affinity mask allows 8 CPUs, cgroup v2 quota allows 1.5".
 TSR_API ThreadCount thread_count_report();
 
-// Threads that parallel_for uses: set_max_threads(), else the environment variable TESSERA_THREADS, else
-// hardware_threads(). A TESSERA_THREADS that is no number from 1 to 4096 is an Error.
+// Threads that parallel_for uses: a ThreadLimit, else set_max_threads(), else the environment variable TESSERA_THREADS,
+// else hardware_threads(). A TESSERA_THREADS that is no number from 1 to 4096 is an Error.
 TSR_API int max_threads();
 TSR_API void set_max_threads(int threads);  // 0 returns to the default
+
+// While it lives, max_threads() of this thread is the given number; 0 changes nothing.
+class TSR_API ThreadLimit {
+ public:
+  explicit ThreadLimit(int threads);
+  ~ThreadLimit();
+  ThreadLimit(const ThreadLimit&) = delete;
+  ThreadLimit& operator=(const ThreadLimit&) = delete;
+
+ private:
+  int before_;
+};
 
 // Calls body(begin, end) on ranges that together cover [0, n) once. Every range but the last is a multiple of grain
 // long. Ranges run in any order on up to max_threads() threads; inline, as one range, when that is one thread or one

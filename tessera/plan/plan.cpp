@@ -100,11 +100,13 @@ class Planner {
     return seconds;
   }
 
-  std::optional<std::string> excluded(const KernelInfo& kernel) const {
+  std::optional<std::string> excluded(const KernelInfo& kernel, const Node& node) const {
     if (kernel.isa > options_.isa)
       return fmt::format("needs {}, the plan is for {}", name(kernel.isa), name(options_.isa));
     if (std::find(options_.without.begin(), options_.without.end(), kernel.name) != options_.without.end())
       return "left out on request";
+    if (const auto found = options_.decided.find(node.name); found != options_.decided.end())
+      if (found->second != kernel.name) return fmt::format("the plan given says {}", found->second);
     return std::nullopt;
   }
 
@@ -118,7 +120,7 @@ class Planner {
   }
 
   void consider(const KernelInfo& kernel, const Problem& problem, Step& step, double& best) const {
-    if (auto reason = excluded(kernel)) {
+    if (auto reason = excluded(kernel, problem.node)) {
       step.refused.push_back({kernel.name, std::move(*reason)});
       return;
     }

@@ -10,6 +10,7 @@
 #include "tessera/plan/order.h"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -60,9 +61,10 @@ struct PlanOptions {
   Isa isa = Isa::portable;
   int threads = 1;
   CpuSpec machine;
-  bool orders = true;                              // false: every value row_major between steps
-  std::vector<std::string> without;                // names of kernels to leave out
-  std::optional<std::int64_t> memory_limit_bytes;  // for the arena; more is an Error with the peak
+  bool orders = true;                               // false: every value row_major between steps
+  std::vector<std::string> without = {};            // names of kernels to leave out
+  std::map<std::string, std::string> decided = {};  // by node: the only kernel to consider for it
+  std::optional<std::int64_t> memory_limit_bytes;   // for the arena; more is an Error with the peak
 };
 
 struct TSR_API Plan {

@@ -56,15 +56,15 @@ class TSR_API PackedWeights {
 class TSR_API WeightCache {
  public:
   // What `pack` made for this constant under this key, which must name the packing with all it depends on. `pack` is
-  // called at most once for each pair.
+  // called only if nobody holds the result of an earlier call.
   std::shared_ptr<const PackedWeights> get(const std::shared_ptr<const Array>& constant, const std::string& key,
                                            const std::function<PackedWeights(const Array&)>& pack);
-  std::int64_t bytes() const;
+  std::int64_t bytes() const;  // of what is held by someone
 
  private:
   struct Entry {
-    std::shared_ptr<const Array> constant;  // held, so that its address stays its own
-    std::shared_ptr<const PackedWeights> packed;
+    std::weak_ptr<const Array> constant;  // tells an array from a later one at its address
+    std::weak_ptr<const PackedWeights> packed;
   };
   mutable std::mutex mutex_;
   std::map<std::pair<const Array*, std::string>, Entry> entries_;

@@ -3,6 +3,7 @@
 #include "tessera/core/error.h"
 #include "tessera/graph/evaluate.h"
 #include "tessera/graph/graph.h"
+#include "tessera/graph/ops/control_flow_run.h"
 
 #include <algorithm>
 #include <optional>
@@ -59,11 +60,8 @@ Graph typed_body(const Graph& body, std::span<const Known> given, std::string_vi
   return typed;
 }
 
-// For running: what is handed in decides, not the shapes that the model has written beside the inputs of a body.
-Graph runnable_body(const Graph& body) {
-  Graph runnable = body;
-  for (ValueId id : runnable.inputs) runnable.value(id).type.dims = std::nullopt;
-  return runnable;
+std::vector<Array> evaluate_body(const Graph& body, const std::vector<Array>& inputs) {
+  return evaluate(runnable_body(body), inputs);
 }
 
 std::vector<TensorType> output_types(const Graph& graph) {
@@ -138,6 +136,13 @@ LoopLimits& loop_limits() {
   return limits;
 }
 
+// What is handed in decides, not the shapes that the model has written beside the inputs of a body.
+Graph runnable_body(const Graph& body) {
+  Graph runnable = body;
+  for (ValueId id : runnable.inputs) runnable.value(id).type.dims = std::nullopt;
+  return runnable;
+}
+
 std::vector<TensorType> infer(const If& op, const Knowns& inputs) {
   const Nested nested("If");
   check_branches(op);
@@ -177,12 +182,14 @@ Work work(const If& op, const Types& inputs, const Types& outputs) {
   return most;
 }
 
-std::vector<Array> reference(const If& op, const Arrays& inputs) {
+std::vector<Array> reference(const If& op, const Arrays& inputs) { return run(op, inputs, evaluate_body); }
+
+std::vector<Array> run(const If& op, const Arrays& inputs, const BodyRunner& runner) {
   const Nested nested("If");
   check_branches(op);
   std::vector<Array> captured;
   for (std::size_t i = 1; i < inputs.size(); ++i) captured.push_back(inputs[i]);
-  return evaluate(runnable_body(truth(inputs[0], "If") ? *op.then_branch : *op.else_branch), captured);
+  return runner(truth(inputs[0], "If") ? *op.then_branch : *op.else_branch, captured);
 }
 
 namespace {
@@ -311,6 +318,11 @@ Work work(const Loop& op, const Types& inputs, const Types& outputs) {
 }
 
 std::vector<Array> reference(const Loop& op, const Arrays& inputs) {
+  const Graph body = runnable_body(*op.body);
+  return run(op, inputs, [&](const Graph&, const std::vector<Array>& state) { return evaluate(body, state); });
+}
+
+std::vector<Array> run(const Loop& op, const Arrays& inputs, const BodyRunner& runner) {
   const Nested nested("Loop");
   check_body(op);
   const std::size_t carried = size(op.carried), scans = op.body->outputs.size() - 1 - carried;
@@ -321,7 +333,6 @@ std::vector<Array> reference(const Loop& op, const Arrays& inputs) {
   state.push_back(Array(ElementType::int64, scalar_shape(op, 0)));
   state.push_back(Array(ElementType::boolean, scalar_shape(op, 1)));
   for (std::size_t i = 2; i < inputs.size(); ++i) state.push_back(inputs[i]);
-  const Graph body = runnable_body(*op.body);
   std::vector<std::vector<std::byte>> collected(scans);
   std::vector<std::optional<TensorType>> slice(scans);
   std::int64_t iteration = 0, collected_bytes = 0;
@@ -331,7 +342,7 @@ std::vector<Array> reference(const Loop& op, const Arrays& inputs) {
           loop_limits().iterations, iteration);
     state[0].as<std::int64_t>()[0] = iteration;
     state[1].as<bool>()[0] = running;
-    std::vector<Array> results = evaluate(body, state);
+    std::vector<Array> results = runner(*op.body, state);
     running = truth(results[0], "Loop");
     std::int64_t bytes = collected_bytes;
     for (std::size_t i = 0; i < carried; ++i) {

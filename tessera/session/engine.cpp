@@ -1,0 +1,370 @@
+#include "tessera/session/internal/engine.h"
+
+#include "tessera/core/error.h"
+#include "tessera/core/parallel_for.h"
+#include "tessera/graph/evaluate.h"
+#include "tessera/graph/ops/control_flow_run.h"
+#include "tessera/graph/passes/pass.h"
+#include "tessera/session/internal/host.h"
+#include "tessera/session/internal/stage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace tessera::internal {
+namespace {
+
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// What an input must be, said before any plan is made.
+void check_input(const Graph& graph, std::size_t i, const Array& given) {
+  const Value& wanted = graph.value(graph.inputs[i]);
+  bool fits = wanted.type.type == given.type();
+  if (wanted.type.dims) {
+    fits = fits && static_cast<int>(wanted.type.dims->size()) == given.shape().rank();
+    for (std::size_t d = 0; fits && d < wanted.type.dims->size(); ++d) {
+      const std::int64_t extent = (*wanted.type.dims)[d];
+      fits = extent == TensorType::kUnknown || extent == given.shape().dims()[d];
+    }
+  }
+  check(fits, Code::invalid_argument, "input '{}' must be {}, not {}", wanted.name, wanted.type.to_string(),
+        given.to_string());
+}
+
+PassOptions pass_options(const SessionOptions& options) {
+  PassOptions passes;
+  for (const std::string& name : options.passes_off)
+    if (name != "order") passes.off.push_back(name);
+  return passes;
+}
+
+Plan plan_of(Graph graph, const SessionOptions& options) {
+  static const std::vector<const KernelInfo*> infos = [] {
+    std::vector<const KernelInfo*> list;
+    for (const cpu::CpuKernel& kernel : cpu::kernels()) list.push_back(&kernel.info);
+    return list;
+  }();
+  PlanOptions plan;
+  plan.isa = options.isa.value_or(active_isa());
+  plan.threads = options.threads > 0 ? options.threads : max_threads();
+  plan.machine = cpu_spec(plan.isa);
+  plan.orders = std::find(options.passes_off.begin(), options.passes_off.end(), "order") == options.passes_off.end();
+  plan.without = options.kernels_off;
+  plan.decided = options.kernels;
+  plan.memory_limit_bytes = options.memory_limit_bytes;
+  return make_plan(std::move(graph), infos, plan);
+}
+
+// The graph with these inputs of known shape; those in `bound` are constants and no inputs any more.
+Graph specialised(const Graph& graph, const std::vector<const Array*>& inputs, const std::vector<bool>& bound) {
+  Graph g = graph;
+  g.inputs.clear();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    Value& value = g.value(graph.inputs[i]);
+    value.type = TensorType(inputs[i]->type(), inputs[i]->shape());
+    if (bound[i])
+      value.constant = std::make_shared<const Array>(*inputs[i]);
+    else
+      g.inputs.push_back(graph.inputs[i]);
+  }
+  return g;
+}
+
+// Where each value of a cut graph can be had.
+class Sources {
+ public:
+  explicit Sources(std::size_t values) : at_(values) {}
+  void set(ValueId id, Stage::Source source) { at_[static_cast<std::size_t>(id)] = source; }
+  const std::optional<Stage::Source>& of(ValueId id) const { return at_[static_cast<std::size_t>(id)]; }
+
+ private:
+  std::vector<std::optional<Stage::Source>> at_;
+};
+
+// The body of an If or Loop as an engine: what the outer graph has as constants are constants in it too.
+Stage::Body make_body(const Graph& body, const std::vector<std::shared_ptr<const Array>>& given,
+                      const SessionOptions& options, const std::shared_ptr<cpu::WeightCache>& weights) {
+  Graph g = runnable_body(body);
+  Stage::Body result;
+  std::vector<ValueId> kept;
+  for (std::size_t i = 0; i < g.inputs.size(); ++i) {
+    Value& value = g.value(g.inputs[i]);
+    if (given[i]) {
+      value.constant = given[i];
+      value.type = TensorType(given[i]->type(), given[i]->shape());
+    } else {
+      kept.push_back(g.inputs[i]);
+      result.inputs.push_back(i);
+    }
+  }
+  g.inputs = std::move(kept);
+  run_passes(g, pass_options(options));
+  result.graph = &body;
+  result.engine = std::make_unique<Engine>(std::move(g), options, weights);
+  return result;
+}
+
+}  // namespace
+
+std::unique_ptr<cpu::Memory> MemoryPool::take() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!free_.empty()) {
+      std::unique_ptr<cpu::Memory> memory = std::move(free_.back());
+      free_.pop_back();
+      return memory;
+    }
+  }
+  return std::make_unique<cpu::Memory>(program_);
+}
+
+void MemoryPool::give_back(std::unique_ptr<cpu::Memory> memory) {
+  const std::lock_guard lock(mutex_);
+  free_.push_back(std::move(memory));
+}
+
+Engine::Engine(Graph graph, const SessionOptions& options, std::shared_ptr<cpu::WeightCache> weights)
+    : graph_(std::move(graph)), options_(options), weights_(std::move(weights)), bound_(graph_.inputs.size()) {}
+
+std::size_t Engine::plans_made() const {
+  const std::lock_guard lock(mutex_);
+  return made_;
+}
+
+std::string Engine::key_of(const std::vector<const Array*>& inputs) const {
+  std::string key;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    key += inputs[i]->to_string();
+    if (!bound_[i]) continue;
+    key += '=';
+    key.append(reinterpret_cast<const char*>(inputs[i]->bytes().data()), inputs[i]->bytes().size());
+  }
+  return key;
+}
+
+std::shared_ptr<Stage> Engine::stage(const std::vector<const Array*>& inputs) {
+  check(inputs.size() == graph_.inputs.size(), Code::invalid_argument, "the network takes {} inputs, {} were given",
+        graph_.inputs.size(), inputs.size());
+  const std::lock_guard lock(mutex_);
+  const std::string key = key_of(inputs);
+  const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.key == key; });
+  if (found != kept_.end()) {
+    kept_.splice(kept_.begin(), kept_, found);
+    return kept_.front().stage;
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) check_input(graph_, i, *inputs[i]);
+  std::shared_ptr<Stage> stage = make_stage(inputs);
+  ++made_;
+  kept_.push_front({key_of(inputs), stage});
+  if (kept_.size() > std::max<std::size_t>(1, options_.max_plans)) kept_.pop_back();
+  return stage;
+}
+
+std::shared_ptr<Stage> Engine::make_stage(const std::vector<const Array*>& inputs) {
+  auto stage = std::make_shared<Stage>();
+  Graph& g = stage->graph;
+  Cut parts;
+  for (;;) {
+    g = specialised(graph_, inputs, bound_);
+    run_passes(g, pass_options(options_));
+    parts = cut(g);
+    if (parts.whole()) break;
+    std::vector<std::size_t> open;  // positions of the inputs that are still inputs
+    for (std::size_t i = 0; i < bound_.size(); ++i)
+      if (!bound_[i]) open.push_back(i);
+    const std::vector<std::size_t> deciding = deciding_inputs(g, parts);
+    if (deciding.empty()) break;
+    for (const std::size_t i : deciding) bound_[open[i]] = true;
+  }
+  for (std::size_t i = 0; i < bound_.size(); ++i)
+    if (!bound_[i]) stage->program_inputs.push_back(i);
+
+  // Who has which value.
+  Sources sources(g.values.size());
+  for (std::size_t i = 0; i < g.inputs.size(); ++i)
+    sources.set(g.inputs[i], {Stage::Source::From::input, stage->program_inputs[i]});
+  std::vector<ValueId> wanted;  // of the program
+  std::vector<bool> planned(g.values.size());
+  for (std::size_t n = 0; n < g.nodes.size(); ++n) {
+    const Node& node = g.nodes[n];
+    if (parts.rest[n]) continue;
+    for (const ValueId id : node.outputs) {
+      if (id == kNoValue) continue;
+      if (parts.late[n])
+        sources.set(id, {Stage::Source::From::late, stage->late_results++});
+      else
+        planned[static_cast<std::size_t>(id)] = true;
+    }
+  }
+  const auto want = [&](ValueId id) {
+    if (id == kNoValue || sources.of(id)) return;
+    const Value& value = g.value(id);
+    if (!planned[static_cast<std::size_t>(id)] && !value.constant) return;  // made by the rest
+    sources.set(id, {Stage::Source::From::program, wanted.size()});
+    wanted.push_back(id);
+  };
+  for (std::size_t n = 0; n < g.nodes.size(); ++n)
+    if (parts.late[n] || parts.rest[n])
+      for (const ValueId id : g.nodes[n].inputs)
+        if (id != kNoValue && !g.value(id).constant) want(id);
+  for (const ValueId id : g.outputs) want(id);
+
+  // The rest, as an engine of its own.
+  Graph rest = g;
+  rest.nodes.clear();
+  rest.inputs.clear();
+  rest.outputs.clear();
+  std::vector<bool> asked(g.values.size());
+  for (std::size_t n = 0; n < g.nodes.size(); ++n) {
+    if (!parts.rest[n]) continue;
+    rest.nodes.push_back(g.nodes[n]);
+    for (const ValueId id : g.nodes[n].inputs) {
+      if (id == kNoValue || !sources.of(id) || g.value(id).constant || asked[static_cast<std::size_t>(id)]) continue;
+      asked[static_cast<std::size_t>(id)] = true;
+      rest.inputs.push_back(id);
+      stage->rest_inputs.push_back(*sources.of(id));
+    }
+  }
+  for (const ValueId id : g.outputs) {
+    if (sources.of(id)) {
+      stage->outputs.push_back({sources.of(id), 0});
+      continue;
+    }
+    stage->outputs.push_back({std::nullopt, rest.outputs.size()});
+    rest.outputs.push_back(id);
+  }
+  if (!rest.nodes.empty()) stage->rest = std::make_unique<Engine>(std::move(rest), options_, weights_);
+
+  std::size_t first_result = 0;
+  for (std::size_t n = 0; n < g.nodes.size(); ++n) {
+    if (!parts.late[n]) continue;
+    Stage::Late late;
+    late.node = g.nodes[n];
+    late.first_result = first_result;
+    for (const ValueId id : late.node.outputs)
+      if (id != kNoValue) ++first_result;
+    for (const ValueId id : late.node.inputs) {
+      const bool constant = id != kNoValue && g.value(id).constant;
+      late.constants.push_back(constant ? g.value(id).constant : nullptr);
+      late.operands.push_back(id == kNoValue || constant ? std::nullopt : sources.of(id));
+    }
+    if (const auto* op = std::get_if<If>(&late.node.op)) {
+      const std::vector<std::shared_ptr<const Array>> given(late.constants.begin() + 1, late.constants.end());
+      for (const Graph* branch : {op->then_branch.get(), op->else_branch.get()})
+        late.bodies.push_back(make_body(*branch, given, options_, weights_));
+    } else if (const auto* loop = std::get_if<Loop>(&late.node.op)) {
+      std::vector<std::shared_ptr<const Array>> given = late.constants;
+      // What changes from one iteration to the next is no constant.
+      std::fill_n(given.begin(), 2 + loop->carried, nullptr);
+      late.bodies.push_back(make_body(*loop->body, given, options_, weights_));
+    }
+    stage->late.push_back(std::move(late));
+  }
+
+  Graph early = g;
+  early.outputs = wanted;
+  std::size_t n = 0;
+  std::erase_if(early.nodes, [&](const Node&) {
+    const bool gone = parts.late[n] || parts.rest[n];
+    ++n;
+    return gone;
+  });
+  remove_dead_code(early);
+  stage->program = std::make_unique<cpu::Program>(plan_of(std::move(early), options_), *weights_);
+  stage->memory = std::make_unique<MemoryPool>(*stage->program);
+  return stage;
+}
+
+std::vector<Array> Engine::run_late(Stage::Late& late, const std::vector<const Array*>& operands, RunRecord* record) {
+  const std::int64_t begin = now_ns();
+  const auto run_body = [&](const Graph& body, const std::vector<Array>& inputs) {
+    for (const Stage::Body& b : late.bodies) {
+      if (b.graph != &body) continue;
+      std::vector<const Array*> kept;
+      for (const std::size_t i : b.inputs) kept.push_back(&inputs[i]);
+      return b.engine->run(kept, nullptr);
+    }
+    fail(Code::internal, "a body of '{}' has no engine", late.node.name);
+  };
+  std::vector<Array> results;
+  if (const auto* op = std::get_if<If>(&late.node.op))
+    results = tessera::run(*op, Arrays(If::kName, operands), run_body);
+  else if (const auto* loop = std::get_if<Loop>(&late.node.op))
+    results = tessera::run(*loop, Arrays(Loop::kName, operands), run_body);
+  else
+    results = evaluate(late.node, operands);
+  if (record != nullptr && record->steps_too) record->steps.push_back({nullptr, 0, &late.node, {begin, now_ns()}});
+  return results;
+}
+
+std::vector<Array> Engine::run(const std::vector<const Array*>& inputs, RunRecord* record) {
+  const std::shared_ptr<Stage> stage = this->stage(inputs);
+  const cpu::Program& program = *stage->program;
+  const Plan& plan = program.plan();
+  if (record != nullptr) record->alive.push_back(stage);
+
+  // What can be planned.
+  std::vector<const std::byte*> in;
+  for (const std::size_t i : stage->program_inputs) in.push_back(inputs[i]->bytes().data());
+  std::vector<Array> made;
+  std::vector<std::byte*> out;
+  for (const ValueId id : plan.graph.outputs)
+    made.emplace_back(plan.graph.value(id).type.type, plan.graph.value(id).type.shape());
+  for (Array& array : made) out.push_back(array.bytes().data());
+  std::unique_ptr<cpu::Memory> memory = stage->memory->take();
+  if (record == nullptr) {
+    program.run(in, out, *memory);
+  } else {
+    std::vector<cpu::StepTime> times(record->steps_too ? plan.steps.size() : 0);
+    std::function<void(std::size_t, const cpu::StepArgs&)> after;
+    if (record->observer)
+      after = [&](std::size_t step, const cpu::StepArgs& args) { record->observer(plan, step, args); };
+    program.run(in, out, *memory, times, after);
+    for (std::size_t s = 0; s < times.size(); ++s) {
+      const int node = plan.steps[s].node;
+      const Node* of = node == Step::kConversion ? nullptr : &plan.graph.nodes[static_cast<std::size_t>(node)];
+      record->steps.push_back({&plan, s, of, times[s]});
+    }
+  }
+  stage->memory->give_back(std::move(memory));
+
+  // What cannot.
+  std::vector<Array> late_results(stage->late_results);
+  const auto at = [&](const Stage::Source& source) -> const Array* {
+    switch (source.from) {
+      case Stage::Source::From::input: return inputs[source.at];
+      case Stage::Source::From::program: return &made[source.at];
+      case Stage::Source::From::late: return &late_results[source.at];
+    }
+    return nullptr;
+  };
+  for (Stage::Late& late : stage->late) {
+    std::vector<const Array*> operands;
+    for (std::size_t i = 0; i < late.operands.size(); ++i)
+      operands.push_back(late.operands[i] ? at(*late.operands[i]) : late.constants[i].get());
+    std::vector<Array> results = run_late(late, operands, record);
+    std::size_t next = late.first_result;
+    for (std::size_t i = 0; i < late.node.outputs.size(); ++i)
+      if (late.node.outputs[i] != kNoValue) late_results[next++] = std::move(results.at(i));
+  }
+
+  // The rest.
+  std::vector<Array> rest;
+  if (stage->rest) {
+    std::vector<const Array*> rest_inputs;
+    for (const Stage::Source& source : stage->rest_inputs) rest_inputs.push_back(at(source));
+    rest = stage->rest->run(rest_inputs, record);
+  }
+  if (stage->late.empty() && made.size() == stage->outputs.size()) return made;
+  std::vector<Array> outputs;
+  for (const Stage::Output& output : stage->outputs)
+    outputs.push_back(output.source ? *at(*output.source) : rest[output.rest]);
+  return outputs;
+}
+
+}  // namespace tessera::internal

@@ -1,0 +1,49 @@
+#include "tessera/session/internal/host.h"
+
+#include "tessera/core/error.h"
+#include "tessera/machine/machine_file.h"
+
+#include <array>
+#include <mutex>
+#include <optional>
+
+namespace tessera::internal {
+namespace {
+
+// Round figures of a small server, for an installation without machine files.
+CpuSpec without_files(Isa isa) {
+  CpuSpec spec;
+  spec.isa = name(isa);
+  spec.cores = 2;
+  spec.vector_bits = isa >= Isa::avx512 ? 512 : 256;
+  spec.l1d_bytes = 32 << 10;
+  spec.l2_bytes = 1 << 20;
+  spec.f32_flop_per_s = isa >= Isa::avx512 ? 1.2e11 : 0.6e11;
+  spec.f32_all_flop_per_s = 2 * spec.f32_flop_per_s;
+  spec.dram_read_bytes_per_s = 1e10;
+  spec.dram_read_all_bytes_per_s = 2e10;
+  return spec;
+}
+
+CpuSpec load_spec(Isa isa) {
+  try {
+    const Machine machine = load_machine(isa >= Isa::amx ? "cpu_amx" : isa == Isa::avx512 ? "cpu_avx512" : "cpu_avx2");
+    if (machine.cpu) return *machine.cpu;
+  } catch (const Error& error) {
+    if (error.code() != Code::not_found) throw;
+  }
+  return without_files(isa);
+}
+
+}  // namespace
+
+const CpuSpec& cpu_spec(Isa isa) {
+  static std::mutex mutex;
+  static std::array<std::optional<CpuSpec>, 4> specs;
+  const std::lock_guard lock(mutex);
+  std::optional<CpuSpec>& spec = specs.at(static_cast<std::size_t>(isa));
+  if (!spec) spec = load_spec(isa);
+  return *spec;
+}
+
+}  // namespace tessera::internal

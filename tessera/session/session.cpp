@@ -1,0 +1,218 @@
+#include "tessera/session/session.h"
+
+#include "tessera/backends/cpu/convert_order.h"
+#include "tessera/core/error.h"
+#include "tessera/core/parallel_for.h"
+#include "tessera/graph/passes/pass.h"
+#include "tessera/session/internal/engine.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace tessera {
+namespace {
+
+using internal::Engine;
+using internal::RunRecord;
+using internal::Stage;
+
+std::vector<Port> ports_of(const Graph& graph, const std::vector<ValueId>& ids) {
+  std::vector<Port> ports;
+  for (const ValueId id : ids) ports.push_back({graph.value(id).name, graph.value(id).type});
+  return ports;
+}
+
+std::vector<const Array*> pointers(const std::vector<Array>& arrays) {
+  std::vector<const Array*> out;
+  for (const Array& array : arrays) out.push_back(&array);
+  return out;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// "Conv+relu+add": what a node computes, with all that is fused into it.
+std::string op_text(const Node& node) {
+  std::string text(name(node.op));
+  for (const FusedOp& fused : node.fused) {
+    text += '+';
+    text += name(fused.op);
+  }
+  return text;
+}
+
+ProfiledStep describe(const internal::StepRecord& record) {
+  ProfiledStep step;
+  if (record.plan == nullptr) {
+    step.node = record.node->name;
+    step.name = fmt::format("{} ({})", record.node->name, name(record.node->op));
+    step.op = op_text(*record.node);
+    step.kernel = "(outside of the plan)";
+    return step;
+  }
+  const Step& planned = record.plan->steps[record.step];
+  step.name = record.plan->step_name(record.step);
+  step.op = record.node == nullptr ? "order" : op_text(*record.node);
+  step.node = record.node == nullptr ? "" : record.node->name;
+  step.kernel = planned.kernel == nullptr ? "convert_order" : planned.kernel->name;
+  step.work = planned.work;
+  if (!planned.outputs.empty() && planned.outputs[0] >= 0)
+    step.shape = record.plan->graph.value(record.plan->buffers[static_cast<std::size_t>(planned.outputs[0])].value)
+                     .type.to_string();
+  return step;
+}
+
+}  // namespace
+
+struct Session::Impl {
+  SessionOptions options;
+  std::shared_ptr<cpu::WeightCache> weights = std::make_shared<cpu::WeightCache>();
+  std::vector<Port> inputs, outputs;
+  std::unique_ptr<Engine> engine;
+
+  std::vector<Array> run(const std::vector<Array>& arrays, RunRecord* record = nullptr) const {
+    const ThreadLimit limit(options.threads);
+    return engine->run(pointers(arrays), record);
+  }
+};
+
+Session::Session(Graph graph, SessionOptions options) : impl_(std::make_unique<Impl>()) {
+  impl_->inputs = ports_of(graph, graph.inputs);
+  PassOptions passes;
+  for (const std::string& pass : options.passes_off)
+    if (pass != "order") passes.off.push_back(pass);
+  run_passes(graph, passes);
+  impl_->outputs = ports_of(graph, graph.outputs);
+  impl_->options = std::move(options);
+  impl_->engine = std::make_unique<Engine>(std::move(graph), impl_->options, impl_->weights);
+}
+
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+const std::vector<Port>& Session::inputs() const { return impl_->inputs; }
+const std::vector<Port>& Session::outputs() const { return impl_->outputs; }
+const SessionOptions& Session::options() const { return impl_->options; }
+int Session::threads() const { return impl_->options.threads > 0 ? impl_->options.threads : max_threads(); }
+Isa Session::isa() const { return impl_->options.isa.value_or(active_isa()); }
+std::size_t Session::plans_made() const { return impl_->engine->plans_made(); }
+
+std::vector<Array> Session::run(const std::vector<Array>& inputs) const { return impl_->run(inputs); }
+
+std::map<std::string, Array> Session::run(const std::map<std::string, Array>& inputs) const {
+  std::vector<Array> ordered;
+  for (const Port& port : impl_->inputs) {
+    const auto found = inputs.find(port.name);
+    check(found != inputs.end(), Code::invalid_argument, "input '{}' ({}) is missing", port.name,
+          port.type.to_string());
+    ordered.push_back(found->second);
+  }
+  for (const auto& [name, array] : inputs) {
+    const bool known = std::any_of(impl_->inputs.begin(), impl_->inputs.end(),
+                                   [&, &key = name](const Port& port) { return port.name == key; });
+    if (known) continue;
+    std::vector<std::string> names;
+    for (const Port& port : impl_->inputs) names.push_back(port.name);
+    fail(Code::not_found, "the network has no input '{}', only {}", name, fmt::join(names, ", "));
+  }
+  std::vector<Array> results = impl_->run(ordered);
+  std::map<std::string, Array> named;
+  for (std::size_t i = 0; i < results.size(); ++i)
+    named.insert_or_assign(impl_->outputs[i].name, std::move(results[i]));
+  return named;
+}
+
+std::vector<std::shared_ptr<const Plan>> Session::plans(const std::vector<Array>& inputs) const {
+  const ThreadLimit limit(impl_->options.threads);
+  std::shared_ptr<Stage> first = impl_->engine->stage(pointers(inputs));
+  std::vector<std::shared_ptr<const Plan>> plans;
+  if (!first->rest) {
+    plans.emplace_back(first, &first->program->plan());
+    return plans;
+  }
+  // Later stages are known after a run only.
+  RunRecord record;
+  impl_->run(inputs, &record);
+  for (const std::shared_ptr<const void>& alive : record.alive) {
+    const auto stage = std::static_pointer_cast<const Stage>(alive);
+    plans.emplace_back(stage, &stage->program->plan());
+  }
+  return plans;
+}
+
+PlanSummary Session::prepare(const std::vector<Array>& inputs) const {
+  PlanSummary summary;
+  const auto all = plans(inputs);
+  summary.stages = all.size();
+  for (const auto& plan : all) {
+    summary.steps += plan->steps.size();
+    summary.arena_bytes = std::max(summary.arena_bytes, plan->arena_bytes);
+    summary.arena_lower_bound_bytes = std::max(summary.arena_lower_bound_bytes, plan->arena_lower_bound_bytes);
+    for (const Step& step : plan->steps) summary.flops += step.work.flops;
+  }
+  summary.weight_bytes = impl_->weights->bytes();
+  return summary;
+}
+
+Profile Session::profile(const std::vector<Array>& inputs, int runs, int warm_up) const {
+  check(runs >= 1 && warm_up >= 0, Code::invalid_argument, "cannot take the time of {} runs after {}", runs, warm_up);
+  for (int i = 0; i < warm_up; ++i) impl_->run(inputs);
+  Profile profile;
+  profile.runs = runs;
+  std::vector<double> totals;
+  std::vector<std::vector<double>> seconds;
+  for (int i = 0; i < runs; ++i) {
+    RunRecord record;
+    const auto start = std::chrono::steady_clock::now();
+    impl_->run(inputs, &record);
+    totals.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    const std::int64_t start_ns =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(start.time_since_epoch()).count();
+    seconds.resize(std::max(seconds.size(), record.steps.size()));
+    for (std::size_t s = 0; s < record.steps.size(); ++s)
+      seconds[s].push_back(static_cast<double>(record.steps[s].time.end_ns - record.steps[s].time.begin_ns) * 1e-9);
+    if (i + 1 < runs) continue;
+    for (const internal::StepRecord& step : record.steps) {
+      profile.steps.push_back(describe(step));
+      profile.steps.back().begin_ns = step.time.begin_ns - start_ns;
+      profile.steps.back().end_ns = step.time.end_ns - start_ns;
+    }
+  }
+  for (std::size_t s = 0; s < profile.steps.size(); ++s) profile.steps[s].seconds = median(seconds[s]);
+  profile.min_seconds = *std::min_element(totals.begin(), totals.end());
+  profile.seconds = median(totals);
+  return profile;
+}
+
+void Session::observe(const std::vector<Array>& inputs,
+                      const std::function<void(const std::string&, const Array&)>& observer) const {
+  RunRecord record;
+  record.steps_too = false;
+  record.observer = [&](const Plan& plan, std::size_t s, const cpu::StepArgs& args) {
+    const Step& step = plan.steps[s];
+    if (step.node == Step::kConversion) return;
+    for (std::size_t i = 0; i < step.outputs.size(); ++i) {
+      if (step.outputs[i] < 0) continue;
+      const Buffer& buffer = plan.buffers[static_cast<std::size_t>(step.outputs[i])];
+      const Value& value = plan.graph.value(buffer.value);
+      Array array(value.type.type, value.type.shape());
+      cpu::convert_order(args.outputs[i], buffer.order, array.bytes().data(), Order::row_major, array.shape(),
+                         element_bytes(array.type()));
+      observer(value.name, array);
+    }
+  };
+  impl_->run(inputs, &record);
+}
+
+Session load(const std::filesystem::path& model, const SessionOptions& options, const ImportOptions& import) {
+  return Session(import_onnx(model, import), options);
+}
+
+}  // namespace tessera

@@ -1,0 +1,200 @@
+#include "tessera/session/session.h"
+
+#include "tessera/core/error.h"
+#include "tessera/graph/evaluate.h"
+#include "tessera/graph/zoo/zoo.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <thread>
+
+namespace tessera {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::int64_t kUnknown = TensorType::kUnknown;
+
+TensorType f32(std::vector<std::int64_t> dims) { return {ElementType::float32, std::move(dims)}; }
+
+Array random_array(const Shape& shape, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  Array out(ElementType::float32, shape);
+  for (float& value : out.as<float>()) value = normal(random);
+  return out;
+}
+
+// The distance between two outputs, as a part of the largest number in the wanted one.
+double distance(const Array& got, const Array& wanted) {
+  EXPECT_EQ(got.type(), wanted.type());
+  EXPECT_EQ(got.shape(), wanted.shape());
+  if (got.shape() != wanted.shape()) return INFINITY;
+  const std::vector<double> a = got.to_double(), b = wanted.to_double();
+  double difference = 0, largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (std::isnan(a[i]) && std::isnan(b[i])) continue;
+    difference = std::max(difference, std::abs(a[i] - b[i]));
+    largest = std::max(largest, std::abs(b[i]));
+  }
+  return largest > 0 ? difference / largest : difference;
+}
+
+void expect_same(const Session& session, const Graph& graph, const std::vector<Array>& inputs, double allowed = 1e-5) {
+  const std::vector<Array> got = session.run(inputs), wanted = evaluate(graph, inputs);
+  ASSERT_EQ(got.size(), wanted.size());
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_LE(distance(got[i], wanted[i]), allowed) << "output " << i;
+}
+
+// x [?, 3, ?, ?] -> conv -> relu -> global average -> flatten
+Graph small_net() {
+  Graph g;
+  const ValueId x = g.add_input("x", f32({kUnknown, 3, kUnknown, kUnknown}));
+  const ValueId w = g.add_constant("w", random_array(Shape{8, 3, 3, 3}, 1));
+  ValueId y = g.add("conv", Conv{.window = {.pads = {1, 1, 1, 1}}}, {x, w});
+  y = g.add("relu", Unary{Unary::Kind::relu}, {y});
+  y = g.add("pool", GlobalPool{}, {y});
+  g.outputs = {g.add("y", Flatten{}, {y})};
+  return g;
+}
+
+TEST(Session, RunsInputsOfAnyShapeWithAPlanForEach) {
+  const Graph graph = small_net();
+  const Session session(graph);
+  for (const Shape& shape : {Shape{1, 3, 8, 8}, Shape{2, 3, 5, 9}, Shape{1, 3, 8, 8}})
+    expect_same(session, graph, {random_array(shape, 2)});
+  EXPECT_EQ(session.plans_made(), 2u);
+}
+
+TEST(Session, KeepsABoundedNumberOfPlans) {
+  SessionOptions options;
+  options.max_plans = 2;
+  const Session session(small_net(), options);
+  const auto run = [&](std::int64_t height) { session.run({random_array(Shape{1, 3, height, 4}, 2)}); };
+  run(4), run(5), run(4), run(6);
+  EXPECT_EQ(session.plans_made(), 3u);
+  run(4);  // used after 5 was: still there
+  EXPECT_EQ(session.plans_made(), 3u);
+  run(5);
+  EXPECT_EQ(session.plans_made(), 4u);
+}
+
+TEST(Session, SaysWhatIsWrongWithAnInput) {
+  const Session session(small_net());
+  const auto refusal = [&](const std::map<std::string, Array>& inputs) -> std::string {
+    try {
+      session.run(inputs);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_THAT(refusal({}), HasSubstr("input 'x' (float32[?, 3, ?, ?]) is missing"));
+  EXPECT_THAT(refusal({{"x", random_array(Shape{1, 4, 8, 8}, 1)}}),
+              HasSubstr("input 'x' must be float32[?, 3, ?, ?], not [1, 4, 8, 8] float32"));
+  EXPECT_THAT(refusal({{"x", random_array(Shape{1, 3, 8, 8}, 1)}, {"z", random_array(Shape{1}, 1)}}),
+              HasSubstr("no input 'z', only x"));
+}
+
+TEST(Session, MayBeUsedFromSeveralThreads) {
+  const Graph graph = small_net();
+  const Session session(graph);
+  std::vector<std::thread> threads;
+  std::vector<double> worst(4);
+  for (unsigned t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 8; ++i) {
+        const std::vector<Array> inputs{random_array(Shape{1, 3, 6 + i % 3, 7}, t * 100 + static_cast<unsigned>(i))};
+        worst[t] = std::max(worst[t], distance(session.run(inputs)[0], evaluate(graph, inputs)[0]));
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const double w : worst) EXPECT_LE(w, 1e-5);
+}
+
+TEST(Session, RunsWhatDependsOnValuesInStages) {
+  // The positive numbers of x * 2, then more arithmetic on however many there are.
+  Graph g;
+  const ValueId x = g.add_input("x", f32({10}));
+  const ValueId two = g.add_constant("two", Array::of<float>(Shape{1}, std::vector<float>{2}));
+  const ValueId zero = g.add_constant("zero", Array::of<float>(Shape{1}, std::vector<float>{0}));
+  const ValueId doubled = g.add("doubled", Binary{Binary::Kind::mul}, {x, two});
+  const ValueId positive = g.add("positive", Binary{Binary::Kind::greater}, {doubled, zero});
+  const ValueId where = g.add("where", NonZero{}, {positive});
+  const ValueId rows = g.add("rows", Transpose{}, {where});
+  const ValueId picked = g.add("picked", GatherND{}, {doubled, rows});
+  g.outputs = {g.add("y", Unary{Unary::Kind::sqrt}, {picked}), doubled, x, two};
+  const Session session(g);
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    const std::vector<Array> inputs{random_array(Shape{10}, seed)};
+    const std::vector<Array> got = session.run(inputs), wanted = evaluate(g, inputs);
+    ASSERT_EQ(got.size(), 4u);
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_LE(distance(got[i], wanted[i]), 1e-6);
+  }
+}
+
+std::shared_ptr<const Graph> branch(const std::string& name, Unary::Kind kind) {
+  auto g = std::make_shared<Graph>();
+  g->name = name;
+  const ValueId x = g->add_input("x", {ElementType::float32, std::nullopt});
+  g->outputs = {g->add("y", Unary{kind}, {x})};
+  return g;
+}
+
+TEST(Session, TakesTheBranchThatTheInputAsksFor) {
+  Graph g;
+  const ValueId flag = g.add_input("flag", {ElementType::boolean, std::vector<std::int64_t>{}});
+  const ValueId x = g.add_input("x", f32({kUnknown}));
+  const If op{branch("then", Unary::Kind::neg), branch("else", Unary::Kind::exp), 1};
+  g.outputs = {g.add("y", op, {flag, x})};
+  const Session session(g);
+  for (const bool taken : {true, false, true}) {
+    const std::vector<Array> inputs{Array::scalar<bool>(taken), random_array(Shape{5}, 3)};
+    EXPECT_LE(distance(session.run(inputs)[0], evaluate(g, inputs)[0]), 1e-6);
+  }
+}
+
+TEST(Session, TakesABranchThatOnlyTheRunDecides) {
+  Graph g;
+  const ValueId x = g.add_input("x", f32({kUnknown}));
+  const ValueId zero = g.add_constant("zero", Array::scalar<float>(0));
+  const ValueId sum = g.add("sum", Reduce{.axes = {}, .keep_dims = false}, {x});
+  const ValueId positive = g.add("positive", Binary{Binary::Kind::greater}, {sum, zero});
+  const If op{branch("then", Unary::Kind::neg), branch("else", Unary::Kind::exp), 1};
+  const ValueId y = g.add("y", op, {positive, x});
+  g.outputs = {g.add("z", Unary{Unary::Kind::abs}, {y})};
+  const Session session(g);
+  for (unsigned seed = 0; seed < 6; ++seed) {
+    const std::vector<Array> inputs{random_array(Shape{5}, seed)};
+    EXPECT_LE(distance(session.run(inputs)[0], evaluate(g, inputs)[0]), 1e-6);
+  }
+}
+
+TEST(Session, ProfilesEveryStepOfARun) {
+  const Session session(small_net());
+  const Profile profile = session.profile({random_array(Shape{1, 3, 8, 8}, 2)}, 3, 1);
+  ASSERT_GE(profile.steps.size(), 2u);
+  double sum = 0;
+  for (const ProfiledStep& step : profile.steps) sum += step.seconds;
+  EXPECT_GT(sum, 0);
+  EXPECT_LE(profile.min_seconds, profile.seconds);
+}
+
+TEST(Session, AMemoryLimitIsAPlanningConstraint) {
+  SessionOptions options;
+  options.memory_limit_bytes = 64;
+  const Session session(small_net(), options);
+  try {
+    session.run({random_array(Shape{1, 3, 8, 8}, 2)});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::out_of_memory);
+    EXPECT_THAT(error.what(), HasSubstr("the limit is 64"));
+  }
+}
+
+}  // namespace
+}  // namespace tessera
