@@ -1,6 +1,7 @@
 #include "tessera/backends/cpu/internal/dense.h"
 
 #include "tessera/core/error.h"
+#include "tessera/core/float_bits.h"
 
 #include <algorithm>
 #include <cstring>
@@ -15,6 +16,7 @@ constexpr std::int64_t kCacheBytes = 640 << 10;  // of a second cache, left to w
 constexpr std::int64_t kHeldTiles = 8;           // whose partial sums are kept while parts of the reduction pass
 constexpr std::int64_t kHeldElements = 8 * 512;
 constexpr std::int64_t kUnitsPerThread = 4;
+constexpr std::int64_t kUnitProducts = 1 << 15;  // fewer multiply-adds take less time than waking a thread
 
 constexpr std::int64_t vector_columns(Isa isa) { return isa == Isa::portable ? 4 : isa == Isa::avx2 ? 8 : 16; }
 constexpr auto kType_f32 = ElementType::float32;
@@ -143,6 +145,21 @@ struct Tiles {
   }
 };
 
+// Sums begin with the addend's part for rows [row_begin, row_end) of one panel.
+void fill_addend(const DenseOperands& operands, const DenseKernel& kernel, std::int64_t row_begin, std::int64_t row_end,
+                 std::int64_t first_column, std::int64_t columns, float* to) {
+  for (std::int64_t row = row_begin; row < row_end; ++row, to += kernel.columns)
+    for (std::int64_t n = 0; n < kernel.columns; ++n) {
+      const std::int64_t at = row * operands.addend_row + (first_column + n) * operands.addend_column;
+      if (n >= columns)
+        to[n] = 0;
+      else if (kernel.type == ElementType::float32)
+        to[n] = operands.addend_scale * static_cast<const float*>(operands.addend)[at];
+      else
+        to[n] = operands.addend_scale * float_from_bfloat16(static_cast<const std::uint16_t*>(operands.addend)[at]);
+    }
+}
+
 void run_block(const DenseWork& work, const DenseJob& job, const DenseOperands& operands, std::int64_t row_begin,
                std::int64_t row_end, std::int64_t panel_begin, std::int64_t panel_end) {
   const DenseKernel& kernel = *work.kernel;
@@ -164,7 +181,7 @@ void run_block(const DenseWork& work, const DenseJob& job, const DenseOperands& 
     tile.bias = operands.bias ? operands.bias + job.bias_first + first * kernel.columns : nullptr;
   };
 
-  if (job.tap_block >= taps && job.depth_block >= job.depth) {
+  if (job.tap_block >= taps && job.depth_block >= job.depth && operands.addend == nullptr) {
     set_panels(panel_begin, panel_end);
     tile.weights = weights;
     tile.taps = taps;
@@ -186,6 +203,10 @@ void run_block(const DenseWork& work, const DenseJob& job, const DenseOperands& 
     set_panels(panel, panel + 1);
     for (std::int64_t first_tile = 0; first_tile < tiles.count; first_tile += held_tiles) {
       const std::int64_t last_tile = std::min(first_tile + held_tiles, tiles.count);
+      if (operands.addend != nullptr)
+        for (std::int64_t i = first_tile; i < last_tile; ++i)
+          fill_addend(operands, kernel, tiles.at(i), tiles.at(i + 1), panel * kernel.columns, tile.columns,
+                      held + (i - first_tile) * kernel.rows * kernel.columns);
       for (std::int64_t t = 0; t < taps; t += job.tap_block)
         for (std::int64_t c = 0; c < job.depth; c += job.depth_block) {
           tile.taps = std::min(job.tap_block, taps - t);
@@ -193,7 +214,7 @@ void run_block(const DenseWork& work, const DenseJob& job, const DenseOperands& 
           tile.row_offset = c;
           tile.weights =
               weights + ((panel - panel_begin) * panel_elements + (t * job.depth + c) * kernel.columns) * bytes;
-          tile.first = t == 0 && c == 0;
+          tile.first = t == 0 && c == 0 && operands.addend == nullptr;
           tile.last = t + tile.taps == taps && c + tile.depth == job.depth;
           for (std::int64_t i = first_tile; i < last_tile; ++i) {
             const std::int64_t first = tiles.at(i);
@@ -262,7 +283,7 @@ DenseEpilogue dense_epilogue(const Epilogue& from) {
 void split_work(DenseWork& work, int threads) {
   const DenseKernel& kernel = *work.kernel;
   const std::int64_t jobs = static_cast<std::int64_t>(work.jobs.size());
-  std::int64_t longest = 0, units = 0;
+  std::int64_t longest = 0, units = 0, products = 0;
   work.units_before.clear();
   for (DenseJob& job : work.jobs) {
     longest = std::max(longest, job.depth);
@@ -272,8 +293,10 @@ void split_work(DenseWork& work, int threads) {
         std::max<std::int64_t>(job.reduction() * kernel.columns * element_bytes(kernel.type), 1);
     job.panel_block = std::clamp<std::int64_t>(kCacheBytes / panel_bytes, 1, job.panels);
     std::int64_t panel_blocks = ceil_div(job.panels, job.panel_block), row_blocks = 1;
+    const std::int64_t job_products = job.row_count() * job.columns * job.reduction();
+    const std::int64_t wanted = std::min(ceil_div(threads * kUnitsPerThread, jobs), job_products / kUnitProducts);
+    products += job_products;
     if (threads > 1) {
-      const std::int64_t wanted = ceil_div(threads * kUnitsPerThread, jobs);
       if (panel_blocks < wanted)
         row_blocks = std::clamp<std::int64_t>(job.row_count() / (2 * kernel.rows), 1, ceil_div(wanted, panel_blocks));
       if (panel_blocks * row_blocks < wanted)
@@ -286,11 +309,12 @@ void split_work(DenseWork& work, int threads) {
     units += ceil_div(job.panels, job.panel_block) * ceil_div(job.row_count(), job.row_block);
   }
   work.units_before.push_back(units);
+  work.grain = std::max<std::int64_t>(1, ceil_div(units * kUnitProducts, std::max<std::int64_t>(products, 1)));
   work.zeros.assign(static_cast<std::size_t>(longest), 0.0f);
 }
 
 void run_dense(const DenseWork& work, const DenseOperands& operands) {
-  parallel_for(work.units_before.back(), 1, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(work.units_before.back(), work.grain, [&](std::int64_t begin, std::int64_t end) {
     auto at = std::upper_bound(work.units_before.begin(), work.units_before.end(), begin) - 1;
     for (std::int64_t unit = begin; unit < end; ++unit) {
       while (unit >= *(at + 1)) ++at;

@@ -18,6 +18,7 @@
 #include "tessera/core/parallel_for.h"
 #include "tessera/core/shape.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -75,6 +76,7 @@ struct DenseWork {
   DenseEpilogue epilogue;
   std::vector<float> zeros;                // as long as the longest depth
   std::vector<std::int64_t> units_before;  // of each job, and all of them
+  std::int64_t grain = 1;                  // units that are worth a thread
 };
 
 struct DenseOperands {
@@ -83,6 +85,11 @@ struct DenseOperands {
   const float* bias = nullptr;     // null: none
   const void* residual = nullptr;  // null: none
   void* y = nullptr;
+  // A matrix of the kernel's storage that is added to the products, of rows and columns as far apart as said; for jobs of
+  // one image with a grid of one row.
+  const void* addend = nullptr;
+  std::int64_t addend_row = 0, addend_column = 0;
+  float addend_scale = 1;
   std::int64_t y_ring = 0;  // > 0: y has so many rows of a single image, used in turns
 };
 
@@ -102,12 +109,18 @@ void run_dense_rows(const DenseWork& work, const DenseJob& job, const DenseOpera
 // The part of a tile's multiply-adds that are useful, times what the loop reaches of the peak.
 double dense_efficiency(const DenseKernel& kernel, std::int64_t rows, std::int64_t columns);
 
+// Panels that are worth a thread when weights are packed.
+inline std::int64_t packing_grain(const DenseKernel& kernel, std::int64_t reduction) {
+  constexpr std::int64_t kElements = 1 << 14;
+  return std::max<std::int64_t>(1, kElements / std::max<std::int64_t>(1, reduction * kernel.columns));
+}
+
 // Copies weights into panels: to[panel][k][column of the tile] = element(column, k), where k counts taps and their
 // depth. Columns that do not exist are 0.
 template <class T, class Element>
 void pack_panels(const DenseKernel& kernel, std::int64_t reduction, std::int64_t columns, T* to,
                  const Element& element) {
-  parallel_for(ceil_div(columns, kernel.columns), 1, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(ceil_div(columns, kernel.columns), packing_grain(kernel, reduction), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t panel = begin; panel < end; ++panel) {
       T* at = to + panel * reduction * kernel.columns;
       for (std::int64_t n = 0; n < kernel.columns; ++n) {
