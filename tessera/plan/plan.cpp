@@ -6,11 +6,19 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
 namespace tessera {
 namespace {
+
+// One channel, or one pixel: the elements lie the same whatever comes last.
+bool same_in_every_order(const Shape& shape) {
+  std::int64_t pixels = 1;
+  for (int i = 2; i < shape.rank(); ++i) pixels *= shape[i];
+  return shape.rank() < 3 || shape[1] == 1 || pixels == 1;
+}
 
 std::int64_t bytes_of(const TensorType& type) { return type.shape().volume() * element_bytes(type.type); }
 
@@ -67,6 +75,11 @@ class Planner {
     if (const auto found = buffers_.find({value, order}); found != buffers_.end()) return found->second;
     if (graph().value(value).constant) return add_buffer(Buffer::Place::constant, value, order);
     const int from = buffers_.at({value, native_.at(value)});
+    if (same_in_every_order(graph().value(value).type.shape())) {
+      const int view = add_buffer(Buffer::Place::arena, value, order);
+      at(view).view_of = from;
+      return view;
+    }
     Step step;
     step.inputs = {from};
     step.offer.inputs = {plan_.buffers[static_cast<std::size_t>(from)].order};
@@ -90,7 +103,8 @@ class Planner {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId id = node.inputs[i];
       if (id == kNoValue || graph().value(id).constant || graph().value(id).type.rank() < 3) continue;
-      if (!buffers_.contains({id, offer.inputs[i]})) seconds += conversion_estimate(id).seconds;
+      if (!buffers_.contains({id, offer.inputs[i]}) && !same_in_every_order(graph().value(id).type.shape()))
+        seconds += conversion_estimate(id).seconds;
     }
     // Without a choice of orders everything goes back to row_major at once.
     if (!options_.orders)
@@ -119,6 +133,13 @@ class Planner {
     return problem;
   }
 
+  // Estimates this close say nothing; then the wider instruction set has the better chance.
+  static bool better(double seconds, const KernelInfo& kernel, double best, const KernelInfo& chosen) {
+    constexpr double kClose = 0.01;
+    if (kernel.isa != chosen.isa && std::abs(seconds - best) <= kClose * best) return kernel.isa > chosen.isa;
+    return seconds < best;
+  }
+
   void consider(const KernelInfo& kernel, const Problem& problem, Step& step, double& best) const {
     if (auto reason = excluded(kernel, problem.node)) {
       step.refused.push_back({kernel.name, std::move(*reason)});
@@ -135,7 +156,7 @@ class Planner {
           offer.inputs.size(), offer.outputs.size(), problem.node.inputs.size(), problem.types.outputs.size());
     Estimate total = offer.estimate;
     total.seconds += conversion_seconds(problem.node, offer);
-    if (step.kernel != nullptr && total.seconds >= best) {
+    if (step.kernel != nullptr && !better(total.seconds, kernel, best, *step.kernel)) {
       step.slower.push_back({kernel.name, total});
       return;
     }

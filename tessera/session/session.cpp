@@ -88,6 +88,9 @@ Session::Session(Graph graph, SessionOptions options) : impl_(std::make_unique<I
   for (const std::string& pass : options.passes_off)
     if (pass != "order") passes.off.push_back(pass);
   run_passes(graph, passes);
+  check(options.storage == ElementType::float32 || options.storage == ElementType::bfloat16, Code::unsupported,
+        "values can be stored as float32 or bfloat16, not as {}", name(options.storage));
+  if (options.storage == ElementType::bfloat16) store_as_bfloat16(graph);
   impl_->outputs = ports_of(graph, graph.outputs);
   impl_->options = std::move(options);
   impl_->engine = std::make_unique<Engine>(std::move(graph), impl_->options, impl_->weights);

@@ -57,4 +57,8 @@ TSR_API bool may_fuse_activation(const Op& op);
 // stay.
 TSR_API bool remove_dead_code(Graph& graph);
 
+// Not one of all_passes(), since it changes what comes out: keeps float32 values and weights of convolutions, products,
+// pools and element-wise arithmetic as bfloat16. Inputs and outputs of the graph stay what they were.
+TSR_API void store_as_bfloat16(Graph& graph);
+
 }  // namespace tessera

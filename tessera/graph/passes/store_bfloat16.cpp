@@ -1,0 +1,144 @@
+// Values and weights that take half the bytes. The types of the graph say so, hence the references round where a kernel
+// stores, and what it costs in accuracy can be seen without a kernel.
+
+#include "tessera/core/element_type_of.h"
+#include "tessera/core/error.h"
+#include "tessera/graph/passes/pass.h"
+
+#include <map>
+
+namespace tessera {
+namespace {
+
+// Operators that compute with float32 whatever they are stored as.
+bool computes(const Node& node) {
+  if (const auto* binary = std::get_if<Binary>(&node.op)) {
+    switch (binary->kind) {
+      case Binary::Kind::add:
+      case Binary::Kind::sub:
+      case Binary::Kind::mul:
+      case Binary::Kind::div:
+      case Binary::Kind::min:
+      case Binary::Kind::max:
+      case Binary::Kind::prelu: return true;
+      default: return false;
+    }
+  }
+  if (const auto* pool = std::get_if<MaxPool>(&node.op)) return !pool->with_indices;
+  return std::holds_alternative<Conv>(node.op) || std::holds_alternative<ConvTranspose>(node.op) ||
+         std::holds_alternative<Gemm>(node.op) || std::holds_alternative<MatMul>(node.op) ||
+         std::holds_alternative<AveragePool>(node.op) || std::holds_alternative<GlobalPool>(node.op) ||
+         std::holds_alternative<Unary>(node.op) || std::holds_alternative<Clip>(node.op) ||
+         std::holds_alternative<Concat>(node.op) || std::holds_alternative<Resize>(node.op);
+}
+
+// Operators that take elements as they come: they keep the type of their first input.
+bool moves(const Node& node) {
+  return std::holds_alternative<Reshape>(node.op) || std::holds_alternative<Flatten>(node.op) ||
+         std::holds_alternative<Squeeze>(node.op) || std::holds_alternative<Unsqueeze>(node.op) ||
+         std::holds_alternative<Transpose>(node.op) || std::holds_alternative<Slice>(node.op) ||
+         std::holds_alternative<Split>(node.op) || std::holds_alternative<Expand>(node.op) ||
+         std::holds_alternative<DepthToSpace>(node.op) || std::holds_alternative<SpaceToDepth>(node.op);
+}
+
+// Scales and sizes of a Resize are no values of the network.
+bool is_value(const Node& node, std::size_t input) {
+  if (std::holds_alternative<Resize>(node.op)) return input == 0 || input >= node.op_inputs();
+  return moves(node) ? input == 0 : true;
+}
+
+class Halver {
+ public:
+  explicit Halver(Graph& graph) : graph_(graph) {}
+
+  void run() {
+    std::vector<Node> nodes = std::move(graph_.nodes);
+    graph_.nodes.clear();
+    for (Node& node : nodes) {
+      const bool halve = computes(node) ? gives_float(node) : moves(node) && is_half(node.inputs[0]);
+      for (std::size_t i = 0; i < node.inputs.size(); ++i)
+        if (node.inputs[i] != kNoValue)
+          node.inputs[i] = halve && is_value(node, i) ? half(node.inputs[i]) : full(node.inputs[i]);
+      if (halve)
+        for (const ValueId id : node.outputs)
+          if (id != kNoValue) {
+            graph_.value(id).type.type = ElementType::bfloat16;
+            half_.emplace(id, id);
+          }
+      graph_.nodes.push_back(std::move(node));
+    }
+    for (ValueId& id : graph_.outputs) {
+      if (!half_.contains(id) || half_.at(id) != id) continue;
+      const ValueId wide = full(id);
+      // The output keeps its name; what it was made of gets another.
+      if (graph_.value(wide).name != graph_.value(id).name + ":f32") {
+        id = wide;
+        continue;
+      }
+      graph_.value(wide).name = graph_.value(id).name;
+      graph_.value(id).name += ":bf16";
+      id = wide;
+    }
+  }
+
+ private:
+  bool is_half(ValueId id) const {
+    const auto found = id == kNoValue ? half_.end() : half_.find(id);
+    return found != half_.end() && found->second == id;
+  }
+  bool gives_float(const Node& node) const {
+    for (const ValueId id : node.outputs)
+      if (id != kNoValue && graph_.value(id).type.type != ElementType::float32) return false;
+    return true;
+  }
+
+  ValueId cast(ValueId id, ElementType to, const char* suffix) {
+    Node node;
+    node.name = graph_.value(id).name + suffix;
+    node.op = Cast{.to = to};
+    node.inputs = {id};
+    node.outputs = {graph_.add_value(node.name, TensorType(to, graph_.value(id).type.dims))};
+    graph_.nodes.push_back(std::move(node));
+    return graph_.nodes.back().outputs[0];
+  }
+
+  // The value as bfloat16; anything but float32 as it is.
+  ValueId half(ValueId id) {
+    if (const auto found = half_.find(id); found != half_.end()) return found->second;
+    if (graph_.value(id).type.type != ElementType::float32) return id;
+    ValueId to = kNoValue;
+    if (const auto constant = graph_.value(id).constant) {
+      Array narrow(ElementType::bfloat16, constant->shape());
+      const auto from = constant->as<float>();
+      const auto out = narrow.as<BFloat16>();
+      for (std::size_t i = 0; i < from.size(); ++i) out[i] = BFloat16(from[i]);
+      to = graph_.add_constant(graph_.value(id).name + ":bf16", std::move(narrow));
+    } else {
+      to = cast(id, ElementType::bfloat16, ":bf16");
+    }
+    half_.emplace(id, to);
+    return to;
+  }
+
+  // The value as float32 where it has become bfloat16.
+  ValueId full(ValueId id) {
+    if (!is_half(id)) return id;
+    const auto [found, fresh] = full_.try_emplace(id, kNoValue);
+    if (fresh) found->second = cast(id, ElementType::float32, ":f32");
+    return found->second;
+  }
+
+  Graph& graph_;
+  std::map<ValueId, ValueId> half_;  // the bfloat16 form of a value: itself, if it has become that
+  std::map<ValueId, ValueId> full_;
+};
+
+}  // namespace
+
+void store_as_bfloat16(Graph& graph) {
+  Halver(graph).run();
+  verify(graph);
+  infer_types(graph);
+}
+
+}  // namespace tessera

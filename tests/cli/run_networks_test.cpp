@@ -1,0 +1,170 @@
+// The commands that run networks: run, bench, profile, plan, explain, kernels.
+
+#include "run_command.h"
+
+#include "tessera/core/file.h"
+#include "tessera/io/npy.h"
+#include "tessera/io/npz.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+
+namespace tessera {
+namespace {
+
+namespace fs = std::filesystem;
+
+using testing::AllOf;
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+constexpr const char* kNetwork = "mobilenet_v2";
+
+class RunNetworks : public testing::Test {
+ protected:
+  void SetUp() override { fs::remove_all(folder()), fs::create_directories(folder()); }
+  void TearDown() override { fs::remove_all(folder()); }
+  static fs::path folder() {
+    return fs::path(testing::TempDir()) /
+           (std::string("tessera-run-") + testing::UnitTest::GetInstance()->current_test_info()->name());
+  }
+  static std::string path(const char* name) { return (folder() / name).string(); }
+};
+
+NpyArray image(float value) {
+  NpyArray array;
+  array.type = ElementType::float32;
+  array.shape = {1, 3, 224, 224};
+  const std::vector<float> pixels(3 * 224 * 224, value);
+  const auto bytes = std::as_bytes(std::span(pixels));
+  array.data.assign(bytes.begin(), bytes.end());
+  return array;
+}
+
+TEST_F(RunNetworks, AClassifierShowsItsFiveBestAndWhatThePlanTakes) {
+  const CommandResult result = run_tessera({"run", kNetwork});
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("[1, 1000]"), HasSubstr("probability"), HasSubstr("values need"),
+                                HasSubstr("packed weights")));
+}
+
+TEST_F(RunNetworks, InputsComeFromNpzOrNpyAndOutputsGoToNpy) {
+  save_npz(path("in.npz"), {{"x", image(0.5f)}});
+  const NpyArray array = image(0.5f);
+  save_npy(path("x.npy"), NpyView(array.type, array.shape, array.data));
+  const CommandResult a = run_tessera({"run", kNetwork, "--input", path("in.npz"), "--output", path("a")});
+  ASSERT_EQ(a.status, 0) << a.err;
+  const CommandResult b = run_tessera({"run", kNetwork, "--input", "x=" + path("x.npy"), "--output", path("b")});
+  ASSERT_EQ(b.status, 0) << b.err;
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder() / "a")) files.push_back(entry.path().filename());
+  ASSERT_EQ(files.size(), 1u);
+  const NpyArray first = load_npy(folder() / "a" / files[0]), second = load_npy(folder() / "b" / files[0]);
+  EXPECT_EQ(first.shape, (std::vector<std::int64_t>{1, 1000}));
+  EXPECT_EQ(first.data, second.data);
+}
+
+TEST_F(RunNetworks, AnInputThatTheNetworkLacksIsNamedWithThoseItHas) {
+  save_npz(path("in.npz"), {{"picture", image(0.5f)}});
+  const CommandResult result = run_tessera({"run", kNetwork, "--input", path("in.npz")});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("no input 'picture', only x"));
+}
+
+TEST_F(RunNetworks, ANameThatIsNeitherFileNorNetworkListsTheNetworks) {
+  const CommandResult result = run_tessera({"run", "resnet51"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("resnet51"), HasSubstr("resnet50"), HasSubstr("unet")));
+}
+
+TEST_F(RunNetworks, BenchGivesTheFieldsThatScriptsRead) {
+  const CommandResult result = run_tessera({"bench", kNetwork, "--runs", "2", "--format", "json"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const Json json = Json::parse(result.out);
+  EXPECT_EQ(json.at("name"), kNetwork);
+  EXPECT_GT(json.at("median_ms").get<double>(), 0);
+  EXPECT_LE(json.at("min_ms").get<double>(), json.at("median_ms").get<double>());
+  EXPECT_GT(json.at("gflops").get<double>(), 0);
+  EXPECT_EQ(json.at("rows").at(0).at("name"), kNetwork);
+}
+
+TEST_F(RunNetworks, ProfileHasARowForEachStepAndWritesATrace) {
+  const CommandResult result =
+      run_tessera({"profile", kNetwork, "--runs", "1", "--trace", path("t.json"), "--format", "json"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const Json rows = Json::parse(result.out).at("rows");
+  EXPECT_GT(rows.size(), 20u);
+  for (const Json& row : rows) EXPECT_NE(row.at("kernel"), "reference") << row.dump();
+  const Json trace = Json::parse(read_text_file(path("t.json")));
+  EXPECT_EQ(trace.at("otherData").at("times"), "measured");
+  EXPECT_GT(trace.at("traceEvents").size(), rows.size());
+}
+
+TEST_F(RunNetworks, APlanFileDecidesTheKernels) {
+  const CommandResult planned = run_tessera({"plan", kNetwork, "-o", path("plan.json"), "--format", "json"});
+  ASSERT_EQ(planned.status, 0) << planned.err;
+  Json file = Json::parse(read_text_file(path("plan.json")));
+  ASSERT_EQ(file.at("kind"), "tessera plan");
+  // Another choice for the first convolution that had one.
+  std::string node, other;
+  for (Json& step : file.at("stages")[0].at("steps")) {
+    if (!step.contains("slower") || step["kernel"] == "view") continue;
+    node = step["node"];
+    other = step["slower"][0]["kernel"];
+    step["kernel"] = other;
+    break;
+  }
+  ASSERT_NE(node, "");
+  write_file_atomically(path("changed.json"), file.dump());
+  const CommandResult again = run_tessera({"plan", kNetwork, "--plan", path("changed.json"), "--format", "json"});
+  ASSERT_EQ(again.status, 0) << again.err;
+  const Json rows = Json::parse(again.out).at("rows");
+  bool seen = false;
+  for (const Json& row : rows)
+    if (row.at("node") == node) {
+      seen = true;
+      EXPECT_EQ(row.at("kernel"), other);
+    }
+  EXPECT_TRUE(seen);
+}
+
+TEST_F(RunNetworks, ExplainSaysWhyEveryOtherKernelWasNotTaken) {
+  const CommandResult planned = run_tessera({"plan", kNetwork, "--format", "json"});
+  ASSERT_EQ(planned.status, 0) << planned.err;
+  std::string node;
+  const Json rows = Json::parse(planned.out).at("rows");
+  for (const Json& row : rows)
+    if (node.empty() && row.at("op").get<std::string>().starts_with("Conv")) node = row.at("node");
+  const CommandResult result = run_tessera({"explain", kNetwork, node, "--format", "json"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const Json verdicts = Json::parse(result.out).at("rows");
+  ASSERT_GT(verdicts.size(), 2u);
+  EXPECT_EQ(verdicts[0].at("verdict"), "chosen");
+  for (const Json& row : verdicts)
+    if (row.at("verdict") == "refused") EXPECT_NE(row.at("reason"), "");
+}
+
+TEST_F(RunNetworks, AFileThatIsNoPlanIsRefused) {
+  write_file_atomically(path("no.json"), std::string("{\"a\": 1}"));
+  const CommandResult result = run_tessera({"run", kNetwork, "--plan", path("no.json")});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("no plan file"));
+}
+
+TEST_F(RunNetworks, AMemoryLimitThatIsTooSmallSaysThePeak) {
+  const CommandResult result = run_tessera({"run", kNetwork, "--memory-limit", "1KiB"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("bytes for values at once"), HasSubstr("the limit is 1024")));
+}
+
+TEST_F(RunNetworks, KernelsListsThemByOperator) {
+  const CommandResult result = run_tessera({"kernels", "Conv", "--format", "json"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_GT(Json::parse(result.out).at("rows").size(), 3u);
+}
+
+}  // namespace
+}  // namespace tessera
