@@ -62,7 +62,8 @@ struct DenseJob {
   std::int64_t columns = 0;
   std::int64_t weights_first = 0, bias_first = 0;  // elements
 
-  // Work: filled in by split_work().
+  // Filled in by split_work().
+  std::vector<std::int64_t> tap_offsets;  // elements
   std::int64_t panels = 0, panel_block = 1, row_block = 1;
   std::int64_t tap_block = 0, depth_block = 0;  // parts of the reduction whose weights fit the second cache
 
