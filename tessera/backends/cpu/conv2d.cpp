@@ -4,7 +4,6 @@
 #include "tessera/backends/cpu/internal/conv2d.h"
 
 #include "tessera/backends/cpu/internal/families.h"
-#include "tessera/core/convert.h"
 #include "tessera/core/error.h"
 
 #include <fmt/format.h>
@@ -59,8 +58,6 @@ PackedWeights pack(const Array& weights, const Conv2dShape& s, const DenseKernel
   return packed;
 }
 
-std::string floats(const ElementType type) { return std::string(name(type)); }
-
 struct Layout {
   std::int64_t widened_bytes = 0;  // x as float32, for other storage
   std::int64_t pool_bytes = 0;     // all slots
@@ -79,7 +76,7 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   if (const auto* refusal = std::get_if<Refusal>(&read)) return *refusal;
   const Conv2dShape& s = std::get<Conv2dShape>(read);
   if (problem.input(0).type != info.type)
-    return Refusal{fmt::format("stores {}, the input is {}", floats(info.type), floats(problem.input(0).type))};
+    return Refusal{fmt::format("stores {}, the input is {}", name(info.type), name(problem.input(0).type))};
   if (problem.constant(1) == nullptr) return Refusal{"the weights are computed at run time"};
   if (problem.has(2) && problem.node.op_inputs() > 2 && problem.constant(2) == nullptr)
     return Refusal{"the bias is computed at run time"};
@@ -100,7 +97,7 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   const Work w = work(problem.graph, problem.node);
   const DenseKernel& kernel = dense_kernel(info);
   offer.estimate = estimate(problem, info.isa, w.flops, w.read_bytes + w.write_bytes,
-                            dense_efficiency(kernel, s.n * s.oh * s.ow, s.oc / s.groups));
+                            dense_efficiency(kernel, s.n * s.oh * s.ow, s.oc / s.groups, s.ic * s.stride_w));
   return offer;
 }
 
@@ -132,14 +129,7 @@ Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, Wei
                     return info.type == ElementType::float32 ? pack<float>(array, s, kernel)
                                                              : pack<std::uint16_t>(array, s, kernel);
                   });
-  if (problem.node.op_inputs() > 2 && problem.has(2)) {
-    const std::vector<double> bias = problem.constant(2)->to_double();
-    const std::int64_t oc = s.oc / s.groups, padded = round_up(oc, kernel.columns);
-    to.bias.assign(static_cast<std::size_t>(s.groups * padded), 0.0f);
-    for (std::int64_t i = 0; i < s.oc; ++i)
-      to.bias[static_cast<std::size_t>(i / oc * padded + i % oc)] =
-          static_cast<float>(bias[static_cast<std::size_t>(i)]);
-  }
+  if (problem.node.op_inputs() > 2 && problem.has(2)) to.bias = pack_bias(*problem.constant(2), s.groups, kernel);
   to.residual = epilogue.residual;
   to.pools = epilogue.pool != nullptr;
   if (to.pools) to.pool = read_pool(*epilogue.pool, s);
@@ -200,15 +190,6 @@ std::variant<Conv2dShape, Refusal> read_conv2d(const Problem& problem) {
   s.dilation_h = plane ? r.dilations[0] : 1, s.dilation_w = r.dilations[last];
   s.top = plane ? r.begins[0] : 0, s.left = r.begins[last];
   return s;
-}
-
-const float* widened(const std::byte* x, ElementType type, std::int64_t count, std::byte* to) {
-  if (type == ElementType::float32) return reinterpret_cast<const float*>(x);
-  constexpr std::int64_t kGrain = 1 << 14;
-  parallel_for(count, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    convert(x + begin * 2, DType::bfloat16, to + begin * 4, DType::float32, end - begin, Rounding::host);
-  });
-  return reinterpret_cast<const float*>(to);
 }
 
 std::span<const CpuKernel> conv2d_kernels() { return kKernels; }

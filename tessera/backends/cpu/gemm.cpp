@@ -1,7 +1,7 @@
 // Gemm and MatMul on the dense engine: rows are rows of A, columns those of B. A constant B is packed once, another one
 // in every run.
 
-#include "tessera/backends/cpu/internal/conv2d.h"
+#include "tessera/backends/cpu/internal/dense.h"
 #include "tessera/backends/cpu/internal/families.h"
 #include "tessera/core/element_type_of.h"
 
@@ -128,7 +128,7 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   const Work w = work(problem.graph, problem.node);
   offer.estimate =
       estimate(problem, info.isa, w.flops, w.read_bytes + w.write_bytes + 2.0 * static_cast<double>(layout.bytes),
-               dense_efficiency(kernel, s.m, s.n));
+               dense_efficiency(kernel, s.m, s.n, s.k));
   return offer;
 }
 

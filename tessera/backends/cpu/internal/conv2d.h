@@ -19,9 +19,6 @@ struct Conv2dShape {
 };
 std::variant<Conv2dShape, Refusal> read_conv2d(const Problem& problem);
 
-// x as float32: itself, or converted into `to`.
-const float* widened(const std::byte* x, ElementType type, std::int64_t count, std::byte* to);
-
 struct PoolShape {
   std::int64_t kh = 1, kw = 1, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1, top = 0, left = 0;
   std::int64_t oh = 0, ow = 0;

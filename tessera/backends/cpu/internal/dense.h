@@ -62,7 +62,8 @@ struct DenseJob {
   std::int64_t columns = 0;
   std::int64_t weights_first = 0, bias_first = 0;  // elements
 
-  // Work: filled in by split_work().
+  // Filled in by split_work().
+  std::vector<std::int64_t> tap_offsets;  // elements
   std::int64_t panels = 0, panel_block = 1, row_block = 1;
   std::int64_t tap_block = 0, depth_block = 0;  // parts of the reduction whose weights fit the second cache
 
@@ -85,8 +86,8 @@ struct DenseOperands {
   const float* bias = nullptr;     // null: none
   const void* residual = nullptr;  // null: none
   void* y = nullptr;
-  // A matrix of the kernel's storage that is added to the products, of rows and columns as far apart as said; for jobs of
-  // one image with a grid of one row.
+  // A matrix of the kernel's storage that is added to the products, of rows and columns as far apart as said; for jobs
+  // of one image with a grid of one row.
   const void* addend = nullptr;
   std::int64_t addend_row = 0, addend_column = 0;
   float addend_scale = 1;
@@ -106,8 +107,15 @@ void run_dense(const DenseWork& work, const DenseOperands& operands);
 void run_dense_rows(const DenseWork& work, const DenseJob& job, const DenseOperands& operands, std::int64_t row_begin,
                     std::int64_t row_end);
 
-// The part of a tile's multiply-adds that are useful, times what the loop reaches of the peak.
-double dense_efficiency(const DenseKernel& kernel, std::int64_t rows, std::int64_t columns);
+// The part of the machine's peak that the tile reaches: useful columns, and what its loop loses. Rows of x are
+// row_elements apart.
+double dense_efficiency(const DenseKernel& kernel, std::int64_t rows, std::int64_t columns, std::int64_t row_elements);
+
+// A constant bias as the tile reads it, each group padded to whole panels.
+std::vector<float> pack_bias(const Array& bias, std::int64_t groups, const DenseKernel& kernel);
+
+// x as float32: itself, or converted into `to`.
+const float* widened(const std::byte* x, ElementType type, std::int64_t count, std::byte* to);
 
 // Panels that are worth a thread when weights are packed.
 inline std::int64_t packing_grain(const DenseKernel& kernel, std::int64_t reduction) {
@@ -120,16 +128,17 @@ inline std::int64_t packing_grain(const DenseKernel& kernel, std::int64_t reduct
 template <class T, class Element>
 void pack_panels(const DenseKernel& kernel, std::int64_t reduction, std::int64_t columns, T* to,
                  const Element& element) {
-  parallel_for(ceil_div(columns, kernel.columns), packing_grain(kernel, reduction), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t panel = begin; panel < end; ++panel) {
-      T* at = to + panel * reduction * kernel.columns;
-      for (std::int64_t n = 0; n < kernel.columns; ++n) {
-        const std::int64_t column = panel * kernel.columns + n;
-        for (std::int64_t k = 0; k < reduction; ++k)
-          at[k * kernel.columns + n] = column < columns ? element(column, k) : T{};
-      }
-    }
-  });
+  parallel_for(ceil_div(columns, kernel.columns), packing_grain(kernel, reduction),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t panel = begin; panel < end; ++panel) {
+                   T* at = to + panel * reduction * kernel.columns;
+                   for (std::int64_t n = 0; n < kernel.columns; ++n) {
+                     const std::int64_t column = panel * kernel.columns + n;
+                     for (std::int64_t k = 0; k < reduction; ++k)
+                       at[k * kernel.columns + n] = column < columns ? element(column, k) : T{};
+                   }
+                 }
+               });
 }
 
 }  // namespace tessera::cpu
