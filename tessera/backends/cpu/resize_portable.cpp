@@ -1,0 +1,1 @@
+#include "tessera/backends/cpu/resize_tile.h"
