@@ -1,0 +1,1 @@
+#include "tessera/backends/cpu/softmax_tile.h"
