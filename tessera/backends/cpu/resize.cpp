@@ -16,7 +16,8 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr double kEfficiency = 0.1;               // of the peak: a load for every product
+constexpr double kEfficiency = 0.1;  // of the peak: a load for every product
+constexpr std::int64_t kFewChannels = 4;
 constexpr std::int64_t kGrainElements = 1 << 14;  // less is not worth a thread
 
 // Empty lists count as left out.
@@ -71,10 +72,11 @@ Answer consider(const KernelInfo& kernel, const Problem& problem) {
   if (problem.output().shape().volume() == 0) return Refusal{"there are no elements"};
   const std::vector<ResizeAxis> axes = axes_of(problem);
   if (axes[0].changes || axes[1].changes) return Refusal{"images or channels are resized"};
-  Offer offer = moving_offer(problem, problem.orders[0], problem.orders[0]);
+  // Channels last is a vector at a time, row_major an element: worth the conversion but for a few channels.
+  const Order order = axes[1].in < kFewChannels ? problem.orders[0] : Order::channels_last;
+  Offer offer = moving_offer(problem, order, order);
   const Work w = work(problem.graph, problem.node);
-  // Channels last is a vector at a time, row_major an element.
-  const double efficiency = problem.orders[0] == Order::channels_last ? kEfficiency : kEfficiency / 8;
+  const double efficiency = order == Order::channels_last ? kEfficiency : kEfficiency / 16;
   offer.estimate = estimate(problem, kernel.isa, w.flops, w.read_bytes + w.write_bytes, efficiency);
   return offer;
 }

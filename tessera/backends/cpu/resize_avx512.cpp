@@ -1,1 +1,1 @@
-#include "tessera/backends/cpu/resize_tile.h"
+#include "tessera/backends/cpu/internal/resize_tile.h"

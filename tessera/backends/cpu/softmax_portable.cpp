@@ -1,1 +1,1 @@
-#include "tessera/backends/cpu/softmax_tile.h"
+#include "tessera/backends/cpu/internal/softmax_tile.h"

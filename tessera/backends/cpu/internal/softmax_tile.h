@@ -86,6 +86,32 @@ void softmax_columns(const SoftmaxJob& job, const T* x, T* y, Vec::Mask mask) {
     ((kKeepsExp<T> ? Vec::load(y + i, mask) : exp(Vec::load(x + i, mask) - most)) / total).store(y + i, mask);
 }
 
+// The same where the columns fit a buffer: neighbours in a column are often a multiple of the cache's way apart, and
+// would throw each other out between the passes.
+constexpr std::int64_t kBuffered = 256;
+
+template <class T>
+void softmax_columns_buffered(const SoftmaxJob& job, const T* x, T* y, Vec::Mask mask) {
+  alignas(64) float buffer[kBuffered * kWidth];
+  const std::int64_t step = job.inner, n = job.length;
+  Vec most = Vec::all(-__builtin_inff()), total = Vec::zero();
+  for (std::int64_t i = 0; i < n; ++i) {
+    const Vec value = Vec::load(x + i * step, mask);
+    value.store(buffer + i * kWidth);
+    most = max_second(value, most);
+  }
+  for (std::int64_t i = 0; i < n; ++i) {
+    const Vec shifted = Vec::load(buffer + i * kWidth) - most, e = exp(shifted);
+    total = total + e;
+    (job.log ? shifted : e).store(buffer + i * kWidth);
+  }
+  const Vec log_sum = job.log ? lanewise_log(total) : Vec::zero();
+  for (std::int64_t i = 0; i < n; ++i) {
+    const Vec value = Vec::load(buffer + i * kWidth);
+    (job.log ? value - log_sum : value / total).store(y + i * step, mask);
+  }
+}
+
 template <class T>
 void softmax_units(const SoftmaxJob& job, std::int64_t begin, std::int64_t end) {
   for (std::int64_t u = begin; u < end; ++u) {
@@ -98,7 +124,12 @@ void softmax_units(const SoftmaxJob& job, std::int64_t begin, std::int64_t end) 
     }
     std::int64_t c = u % job.blocks * kSoftmaxBlock;
     const std::int64_t last = c + kSoftmaxBlock < job.inner ? c + kSoftmaxBlock : job.inner;
-    for (; c < last; c += kWidth) softmax_columns(job, x + c, y + c, Vec::first(last - c));
+    for (; c < last; c += kWidth) {
+      if (job.length <= kBuffered)
+        softmax_columns_buffered(job, x + c, y + c, Vec::first(last - c));
+      else
+        softmax_columns(job, x + c, y + c, Vec::first(last - c));
+    }
   }
 }
 
