@@ -1,1 +1,1 @@
-#include "tessera/backends/cpu/depthwise_tile.h"
+#include "tessera/backends/cpu/internal/depthwise_tile.h"

@@ -1,1 +1,1 @@
-#include "tessera/backends/cpu/pool_tile.h"
+#include "tessera/backends/cpu/internal/pool_tile.h"

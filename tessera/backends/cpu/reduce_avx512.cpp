@@ -1,1 +1,1 @@
-#include "tessera/backends/cpu/reduce_tile.h"
+#include "tessera/backends/cpu/internal/reduce_tile.h"

@@ -1,1 +1,1 @@
-#include "tessera/backends/cpu/transpose_tile.h"
+#include "tessera/backends/cpu/internal/transpose_tile.h"

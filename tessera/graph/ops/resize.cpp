@@ -4,6 +4,7 @@
 #include "tessera/core/shape.h"
 #include "tessera/graph/ops/internal/keys.h"
 #include "tessera/graph/ops/internal/saturate.h"
+#include "tessera/graph/ops/resize_taps.h"
 
 #include <algorithm>
 #include <cmath>
@@ -218,6 +219,33 @@ bool given(const Knowns& inputs, std::size_t i) {
 }
 
 }  // namespace
+
+std::vector<ResizeAxis> resize_axes(const Resize& op, const Shape& x, const std::vector<double>& scales,
+                                    const std::vector<std::int64_t>& sizes) {
+  check(op.coordinates != Resize::Coordinates::tf_crop_and_resize, Code::internal, "Resize: a crop has no tables");
+  const Sizing sizing = sizing_of(op, x.dims(), scales, sizes);
+  std::vector<ResizeAxis> out;
+  std::vector<Weighted> taps;
+  for (std::size_t d = 0; d < x.dims().size(); ++d) {
+    const Axis axis{x.dims()[d], sizing.output[d], sizing.scales[d], 0, 1};
+    ResizeAxis& table = out.emplace_back();
+    table.in = axis.in;
+    table.out = axis.out;
+    table.changes = axis.in != axis.out || axis.scale != 1;
+    for (std::int64_t i = 0; i < axis.out; ++i) {
+      table.first.push_back(table.taps.size());
+      const double at = source(op, axis, i);
+      if (op.mode == Resize::Mode::nearest) {
+        table.taps.push_back({nearest(op, axis, at), 1});
+        continue;
+      }
+      weights(op, axis, at, taps);
+      for (const Weighted& tap : taps) table.taps.push_back({tap.at, tap.weight});
+    }
+    table.first.push_back(table.taps.size());
+  }
+  return out;
+}
 
 std::vector<TensorType> infer(const Resize& op, const Knowns& inputs) {
   inputs.expect_count(1, 4);

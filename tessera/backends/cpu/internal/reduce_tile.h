@@ -100,6 +100,7 @@ void reduce_row(const ReduceJob& job, const T* x, T* y) {
       unroll<kAtOnce>([&](auto i) TSR_INLINE_LAMBDA {
         sums[i.value] = fold<kKind>(sums[i.value], widened(from + k + i.value * kLanes));
       });
+    for (; k + kLanes <= job.length; k += kLanes) sums[0] = fold<kKind>(sums[0], widened(from + k));
     for (; k < job.length; ++k) rest = fold<kKind>(rest, wide(from + k));
   }
   Doubles both = joined<kKind>(joined<kKind>(sums[0], sums[1]), joined<kKind>(sums[2], sums[3]));

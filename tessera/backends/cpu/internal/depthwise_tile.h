@@ -77,7 +77,9 @@ void depthwise_tile(const DepthwiseJob& job, const DepthwiseRow<T>& row, std::in
         y += channels;
       });
     } else {
-      finish_slowly(job, row, sums, kPixels, to);
+      Vec kept[kPixels];  // sums must have no address, or they would not be in registers
+      unroll<kPixels>([&](auto p) TSR_INLINE_LAMBDA { kept[p.value] = sums[p.value]; });
+      finish_slowly(job, row, kept, kPixels, to);
     }
   }
 }

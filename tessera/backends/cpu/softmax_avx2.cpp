@@ -1,0 +1,1 @@
+#include "tessera/backends/cpu/internal/softmax_tile.h"
