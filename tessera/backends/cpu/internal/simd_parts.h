@@ -23,6 +23,7 @@ TSR_INLINE Parts parts_of(Vec x) {
 }
 // Bit i tells about lane i.
 TSR_INLINE unsigned bits_of(Vec::Mask m) { return m; }
+TSR_INLINE float first_of(Vec a) { return _mm512_cvtss_f32(a.v); }
 
 #elif defined(__AVX2__)
 
@@ -41,6 +42,7 @@ TSR_INLINE Parts parts_of(Vec x) {
   return {{_mm256_castsi256_ps(mantissa)}, select(small, e - Vec::all(24.0f), e)};
 }
 TSR_INLINE unsigned bits_of(Vec::Mask m) { return static_cast<unsigned>(_mm256_movemask_ps(m)); }
+TSR_INLINE float first_of(Vec a) { return _mm256_cvtss_f32(a.v); }
 
 #else
 
@@ -64,6 +66,7 @@ TSR_INLINE unsigned bits_of(Vec::Mask m) {
   for (int i = 0; i < 4; ++i) bits |= (m.m[i] & 1u) << i;
   return bits;
 }
+TSR_INLINE float first_of(Vec a) { return a.v[0]; }
 
 #endif
 

@@ -1,0 +1,1 @@
+#include "tessera/backends/cpu/internal/recurrent_simd.h"
