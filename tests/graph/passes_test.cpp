@@ -2,9 +2,15 @@
 
 #include "tessera/graph/evaluate.h"
 
-#include "op_testing.h"
+#include "tessera/graph/zoo/zoo.h"
 
+#include "op_testing.h"
+#include "pass_testing.h"
+
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
+
+#include <map>
 
 namespace tessera {
 namespace {
@@ -39,9 +45,16 @@ TEST(Passes, FoldShapeArithmeticOfKnownShapes) {
   EXPECT_EQ(evaluate(graph, {counting({2, 3, 4})}).front(), counting({2, 12}));
 }
 
-TEST(Passes, KeepWhatDependsOnUnknownExtents) {
+TEST(Passes, SettleShapesThatDependOnUnknownExtents) {
   Graph graph = flatten_by_shape(kUnknown);
   run_passes(graph);
+  EXPECT_EQ(graph.nodes.size(), 1U);
+  EXPECT_EQ(evaluate(graph, {counting({5, 3, 4})}).front(), counting({5, 12}));
+}
+
+TEST(Passes, KeepWhatDependsOnUnknownExtentsWhenSwitchedOff) {
+  Graph graph = flatten_by_shape(kUnknown);
+  run_passes(graph, {.off = {"eliminate_shape_arithmetic"}});
   EXPECT_EQ(graph.nodes.size(), 4U);
   EXPECT_EQ(evaluate(graph, {counting({5, 3, 4})}).front(), counting({5, 12}));
 }
@@ -59,7 +72,7 @@ TEST(Passes, FoldKnownPartsOfShapesThatAreNotKnownAsAWhole) {
 
 TEST(Passes, CanBeSwitchedOffByName) {
   Graph graph = flatten_by_shape(2);
-  run_passes(graph, {.off = {"constant_folding"}});
+  run_passes(graph, {.off = {"constant_folding", "eliminate_shape_arithmetic"}});
   EXPECT_EQ(graph.nodes.size(), 4U);
   run_passes(graph, {.off = {"dead_code"}});
   EXPECT_EQ(graph.nodes.size(), 1U);
@@ -69,7 +82,7 @@ TEST(Passes, CanBeSwitchedOffByName) {
 TEST(Passes, ListTheirNamesWhenAskedForAnother) {
   Graph graph = flatten_by_shape(2);
   const std::string error = error_of([&] { run_passes(graph, {.off = {"dead_cod"}}); });
-  EXPECT_THAT(error, HasSubstr("no pass 'dead_cod', only constant_folding, "));
+  EXPECT_THAT(error, HasSubstr("no pass 'dead_cod', only eliminate_shape_arithmetic, constant_folding, "));
   EXPECT_EQ(graph.nodes.size(), 4U);
 }
 
@@ -77,6 +90,87 @@ TEST(Passes, RefuseBrokenGraphs) {
   Graph graph = flatten_by_shape(2);
   std::swap(graph.nodes[0], graph.nodes[1]);
   EXPECT_THAT(error_of([&] { run_passes(graph); }), HasSubstr("before anything makes it"));
+}
+
+std::string described(const Graph& graph) {
+  std::string text;
+  for (const Node& node : graph.nodes) {
+    text += fmt::format("{} {} {} {} {}", node.name, name(node.op), fmt::join(node.inputs, ","),
+                        fmt::join(node.outputs, ","), node.fused_inputs);
+    for (const FusedOp& fused : node.fused)
+      text += fmt::format(" {}({})", name(fused.op), fmt::join(fused.operands, ","));
+    text += "\n";
+  }
+  for (const Value& value : graph.values) text += fmt::format("{} {}\n", value.name, value.type.to_string());
+  return text;
+}
+
+// The network at a small size, its batch unknown.
+Graph small_network(const char* model, std::int64_t extent) {
+  Graph graph = make_zoo_model(model);
+  TensorType& type = graph.value(graph.inputs[0]).type;
+  type.dims = std::vector<std::int64_t>{kUnknown, (*type.dims)[1], extent, extent};
+  infer_types(graph);
+  return graph;
+}
+
+TEST(Passes, KeepWhatNetworksComputeAtAnyBatchAndSettle) {
+  for (const auto& [model, extent] : {std::pair{"resnet18", 32}, std::pair{"mobilenet_v2", 32}, std::pair{"unet", 16},
+                                      std::pair{"efficientnet_like", 32}, std::pair{"yolo_like", 32}}) {
+    SCOPED_TRACE(model);
+    const Graph before = small_network(model, extent);
+    Graph after = before;
+    run_passes(after);
+    const std::int64_t channels = (*before.value(before.inputs[0]).type.dims)[1];
+    expect_same_results(before, after, {PassInputs(71).floating({2, channels, extent, extent}, 1.7)});
+    EXPECT_LT(after.nodes.size(), before.nodes.size());
+    for (const Node& node : after.nodes)
+      EXPECT_FALSE(std::holds_alternative<BatchNorm>(node.op) || std::holds_alternative<Clip>(node.op)) << node.name;
+    const std::string once = described(after);
+    run_passes(after);
+    EXPECT_EQ(described(after), once);
+  }
+}
+
+TEST(Passes, GiveResNetConvolutionsEverythingThatFollowsThem) {
+  Graph graph = small_network("resnet18", 32);
+  run_passes(graph);
+  std::map<std::string, int> counts;
+  for (const Node& node : graph.nodes) {
+    std::string kind(name(node.op));
+    for (const FusedOp& fused : node.fused) kind += "+" + std::string(name(fused.op));
+    ++counts[kind];
+  }
+  EXPECT_THAT(counts, testing::UnorderedElementsAre(
+                          testing::Pair("Conv+Unary+MaxPool", 1), testing::Pair("Conv+Unary", 8),
+                          testing::Pair("Conv+Binary+Unary", 8), testing::Pair("Conv", 3),
+                          testing::Pair("GlobalPool", 1), testing::Pair("Flatten", 1), testing::Pair("Gemm", 1)));
+}
+
+TEST(Passes, ReachIntoBodies) {
+  auto body = std::make_shared<Graph>();
+  const ValueId in = body->add_input("in", TensorType(ElementType::float32, Shape{7}));  // declared, and wrong
+  body->outputs = {
+      body->add("silu", Binary{Binary::Kind::mul}, {in, body->add("s", Unary{Unary::Kind::sigmoid}, {in})})};
+  auto other = std::make_shared<Graph>();
+  other->outputs = {
+      other->add("neg", Unary{Unary::Kind::neg}, {other->add_input("in", TensorType(ElementType::float32, Shape{7}))})};
+  Graph graph;
+  const ValueId condition = graph.add_input("condition", TensorType(ElementType::boolean, Shape{}));
+  const ValueId x = graph.add_input("x", TensorType(ElementType::float32, Shape{2, 3}));
+  graph.outputs = {graph.add("y", If{body, other, 1}, {condition, x})};
+  Graph after = graph;
+  run_passes(after);
+  ASSERT_EQ(node_list(after), "If");
+  const If& choice = std::get<If>(after.nodes[0].op);
+  EXPECT_EQ(node_list(*choice.then_branch), "Unary");
+  EXPECT_EQ(choice.else_branch, other) << "nothing to do there";
+  EXPECT_EQ(node_list(*body), "Unary Binary") << "others may hold it";
+  for (const bool taken : {true, false})
+    expect_same_results(graph, after, {array_of<bool>(Shape{}, {taken}), PassInputs(72).floating({2, 3})});
+  const If once = choice;
+  run_passes(after);
+  EXPECT_EQ(std::get<If>(after.nodes[0].op), once);
 }
 
 TEST(ConstantFolding, LeavesFaultsAndLargeResultsToTheRun) {

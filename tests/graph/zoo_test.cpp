@@ -48,10 +48,11 @@ TEST(Zoo, NetworksHaveTheKnownNumbersOfMultiplyAddsAndParameters) {
     const char* name;
     double macs, parameters;
   };
-  // Published counts; those of the U-Nets are sums over their layers.
+  // Published counts; those of the U-Nets are sums over their layers. The detector's are without decoding the boxes.
   for (const Known& known :
        {Known{"resnet18", 1.814e9, 11.690e6}, Known{"resnet50", 4.089e9, 25.557e6},
         Known{"mobilenet_v2", 0.3008e9, 3.505e6}, Known{"vgg16", 15.47e9, 138.36e6}, Known{"unet", 12.0733e9, 7.763e6},
+        Known{"efficientnet_like", 0.386e9, 5.289e6}, Known{"yolo_like", 4.372e9, 3.152e6},
         Known{"vanilla_unet", 56.5838e9, 7.763e6}, Known{"shallow_unet", 3.46976e9, 0}}) {
     SCOPED_TRACE(known.name);
     const Graph graph = make_zoo_model(known.name);
@@ -73,6 +74,13 @@ TEST(Zoo, EveryNetworkTakesItsInputAtAnyBatch) {
     for (const Value& v : graph.values) EXPECT_TRUE(v.type.is_static()) << v.name;
     const Shape out = graph.value(graph.outputs[0]).type.shape();
     EXPECT_EQ(out[0], 3);
+    if (model.name == "yolo_like") {
+      ASSERT_EQ(graph.outputs.size(), 3U);
+      for (std::int64_t i = 0; i < 3; ++i)
+        EXPECT_EQ(graph.value(graph.outputs[static_cast<std::size_t>(i)]).type.shape(),
+                  (Shape{3, 144, 80 >> i, 80 >> i}));
+      continue;
+    }
     EXPECT_EQ(out[1], out.rank() == 2 ? 1000 : model.name == "unet" ? 2 : 1);
     if (out.rank() == 4) {
       EXPECT_EQ(out[2], model.height);
@@ -88,13 +96,16 @@ double mean_square(const Array& array) {
 }
 
 TEST(Zoo, ActivationsStayInRangeThroughTheWholeNetwork) {
-  for (const char* name : {"resnet18", "resnet50", "mobilenet_v2", "shallow_unet", "unet"}) {
+  for (const char* name :
+       {"resnet18", "resnet50", "mobilenet_v2", "shallow_unet", "unet", "efficientnet_like", "yolo_like"}) {
     SCOPED_TRACE(name);
     Graph graph = make_zoo_model(name);
     const std::int64_t channels = graph.value(graph.inputs[0]).type.shape()[1];
     // Smaller than the real input, to be quick; at 32 the last stages of a classifier would be one pixel, and eight of
-    // nine taps of a 3x3 would see only padding.
-    const std::int64_t extent = std::string_view(name).ends_with("unet") ? 32 : 64;
+    // nine taps of a 3x3 would see only padding. 5x5 taps need twice as much.
+    const std::int64_t extent = std::string_view(name).ends_with("unet")        ? 32
+                                : std::string_view(name) == "efficientnet_like" ? 128
+                                                                                : 64;
     const Shape small{1, channels, extent, extent};
     graph.value(graph.inputs[0]).type = TensorType(ElementType::float32, small);
     infer_types(graph);

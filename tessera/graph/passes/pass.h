@@ -26,7 +26,8 @@ struct PassOptions {
 // In the order in which they run.
 TSR_API std::span<const Pass> all_passes();
 
-// Runs the passes that are not switched off; types are inferred before the first and after each that changed something.
+// Runs the passes that are not switched off, over the bodies of If and Loop too, in rounds until nothing changes; types
+// are inferred before the first and after each that changed something.
 // A name that no pass has is an Error that lists the names, and then the graph is as it was.
 TSR_API void run_passes(Graph& graph, const PassOptions& options = {});
 
@@ -40,6 +41,20 @@ TSR_API bool fold_batch_norm(Graph& graph);
 
 // A Pad with zeros before a Conv or an AveragePool becomes padding of its own. (That of a MaxPool is not zeros.)
 TSR_API bool fold_pads(Graph& graph);
+
+// Shapes computed at run time become constants where all but extents that stay as they are is known: targets of Reshape
+// with 0 and -1, sizes of Resize. Nodes that do nothing go (identities, dropout, slices of everything, ...), and a
+// branch whose condition is constant takes the place of its If.
+TSR_API bool eliminate_shape_arithmetic(Graph& graph);
+
+// Transposes move behind operators that work element by element and along axes, merge and cancel; those that only move
+// extents of 1 become Reshape. Reshapes, Flattens, Squeezes and Unsqueezes in a row become one, or none.
+TSR_API bool eliminate_transposes(Graph& graph);
+
+// Activations and layer normalisation that are spelled out become what they are (silu, hard_swish, hard_sigmoid, mish,
+// gelu, LayerNorm), bounds in a row one Clip or relu, averages over images GlobalPool; powers of 2 and 0.5 and
+// divisions by powers of two become cheaper.
+TSR_API bool recognize_activations(Graph& graph);
 
 // MatMul of matrices with a constant second one becomes Gemm, which can take a bias.
 TSR_API bool matmul_to_gemm(Graph& graph);

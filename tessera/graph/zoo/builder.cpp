@@ -95,6 +95,9 @@ ValueId ZooBuilder::conv_bn_relu(const std::string& name, ValueId x, const ZooCo
 ValueId ZooBuilder::conv_bn_relu6(const std::string& name, ValueId x, const ZooConv& c) {
   return relu6(name + ".relu6", conv_bn(name, x, c));
 }
+ValueId ZooBuilder::conv_bn_silu(const std::string& name, ValueId x, const ZooConv& c) {
+  return silu(name + ".silu", conv_bn(name, x, c));
+}
 
 ValueId ZooBuilder::up_conv(const std::string& name, ValueId x, std::int64_t outputs) {
   // Every output sees one tap of each input channel.
@@ -127,6 +130,15 @@ ValueId ZooBuilder::relu6(const std::string& name, ValueId x) {
   return keep_rectified(graph_.add(name, Clip{}, {x, low, high}), x);
 }
 
+ValueId ZooBuilder::silu(const std::string& name, ValueId x) {
+  const ValueId s = graph_.add(name + ".sigmoid", Unary{Unary::Kind::sigmoid}, {x});
+  return keep(graph_.add(name, Binary{Binary::Kind::mul}, {x, s}), 0.356 * mean_square_[x]);  // of a bell around 0
+}
+
+ValueId ZooBuilder::gate(const std::string& name, ValueId x, ValueId by) {
+  return keep(graph_.add(name, Binary{Binary::Kind::mul}, {x, by}), mean_square_[x] * mean_square_[by]);
+}
+
 ValueId ZooBuilder::sigmoid(const std::string& name, ValueId x) {
   return keep(graph_.add(name, Unary{Unary::Kind::sigmoid}, {x}), 0.3);
 }
@@ -137,9 +149,22 @@ ValueId ZooBuilder::add(const std::string& name, ValueId a, ValueId b) {
   return keep(sum, mean_square_[a] + mean_square_[b]);
 }
 
-ValueId ZooBuilder::concat(const std::string& name, ValueId a, ValueId b) {
-  const double n = static_cast<double>(channels(a)), m = static_cast<double>(channels(b));
-  return keep(graph_.add(name, Concat{1}, {a, b}), (n * mean_square_[a] + m * mean_square_[b]) / (n + m));
+ValueId ZooBuilder::concat(const std::string& name, const std::vector<ValueId>& parts) {
+  double sum = 0, count = 0;
+  for (ValueId part : parts) {
+    const double n = static_cast<double>(channels(part));
+    sum += n * mean_square_[part];
+    count += n;
+  }
+  return keep(graph_.add(name, Concat{1}, parts), sum / count);
+}
+
+std::vector<ValueId> ZooBuilder::halves(const std::string& name, ValueId x) {
+  const std::int64_t half = channels(x) / 2;
+  const std::vector<ValueId> parts =
+      graph_.add_node(name, Split{.axis = 1, .sizes = {half, half}, .outputs = 2}, {x}, 2);
+  for (ValueId part : parts) keep(part, mean_square_[x]);
+  return parts;
 }
 
 ValueId ZooBuilder::max_pool(const std::string& name, ValueId x, std::int64_t kernel, std::int64_t stride,

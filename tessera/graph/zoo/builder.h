@@ -34,15 +34,19 @@ class ZooBuilder {
   ValueId conv_bn(const std::string& name, ValueId x, const ZooConv& conv, double gain = 1);
   ValueId conv_bn_relu(const std::string& name, ValueId x, const ZooConv& conv);
   ValueId conv_bn_relu6(const std::string& name, ValueId x, const ZooConv& conv);
+  ValueId conv_bn_silu(const std::string& name, ValueId x, const ZooConv& conv);
   // Kernel 2, stride 2: twice the extents.
   ValueId up_conv(const std::string& name, ValueId x, std::int64_t channels);
   ValueId upsample(const std::string& name, ValueId x);  // nearest, twice the extents
 
   ValueId relu(const std::string& name, ValueId x);
   ValueId relu6(const std::string& name, ValueId x);
+  ValueId silu(const std::string& name, ValueId x);  // as exporters write it: x * sigmoid(x)
   ValueId sigmoid(const std::string& name, ValueId x);
+  ValueId gate(const std::string& name, ValueId x, ValueId by);  // x * by, one factor for each channel
   ValueId add(const std::string& name, ValueId a, ValueId b);
-  ValueId concat(const std::string& name, ValueId a, ValueId b);  // channels
+  ValueId concat(const std::string& name, const std::vector<ValueId>& parts);  // channels
+  std::vector<ValueId> halves(const std::string& name, ValueId x);             // of the channels
   ValueId max_pool(const std::string& name, ValueId x, std::int64_t kernel, std::int64_t stride, std::int64_t pad);
   ValueId global_average(const std::string& name, ValueId x);
   ValueId flatten(const std::string& name, ValueId x);

@@ -13,5 +13,7 @@ Graph make_vgg16(const ZooModel& model, std::int64_t batch);
 Graph make_unet(const ZooModel& model, std::int64_t batch);
 Graph make_vanilla_unet(const ZooModel& model, std::int64_t batch);
 Graph make_shallow_unet(const ZooModel& model, std::int64_t batch);
+Graph make_efficientnet_like(const ZooModel& model, std::int64_t batch);
+Graph make_yolo_like(const ZooModel& model, std::int64_t batch);
 
 }  // namespace tessera

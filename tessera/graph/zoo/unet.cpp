@@ -22,7 +22,7 @@ ValueId unet_body(ZooBuilder& b, ValueId x, std::int64_t outputs) {
   }
   for (std::size_t i = std::size(kLevels) - 1; i-- > 0;) {
     const ValueId up = b.up_conv(fmt::format("up{}", i + 1), x, kLevels[i]);
-    x = convs(b, fmt::format("dec{}", i + 1), b.concat(fmt::format("cat{}", i + 1), skips[i], up), kLevels[i], 2);
+    x = convs(b, fmt::format("dec{}", i + 1), b.concat(fmt::format("cat{}", i + 1), {skips[i], up}), kLevels[i], 2);
   }
   return b.conv("out", x, {outputs, 1});
 }
@@ -53,7 +53,7 @@ Graph make_shallow_unet(const ZooModel& model, std::int64_t batch) {
   x = convs(b, "bnc", x, 64, 2);
   for (std::size_t i = std::size(kUp); i-- > 0;) {
     const ValueId up = b.upsample(fmt::format("u{}", i + 1), x);
-    x = convs(b, fmt::format("c{}", 8 - i), b.concat(fmt::format("cat{}", i + 1), up, skips[i]), kUp[i], 3);
+    x = convs(b, fmt::format("c{}", 8 - i), b.concat(fmt::format("cat{}", i + 1), {up, skips[i]}), kUp[i], 3);
   }
   return b.finish({b.conv("output_layer", x, {1, 1})});
 }

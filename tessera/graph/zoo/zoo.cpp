@@ -14,6 +14,9 @@ namespace tessera {
 namespace {
 
 constexpr std::array kModels{
+    ZooModel{"efficientnet_like",
+             "network of EfficientNet-B0's shape, 1000 classes: squeeze and excite, 5x5 depthwise, SiLU", 3, 224, 224,
+             make_efficientnet_like},
     ZooModel{"mobilenet_v2", "MobileNetV2 1.0, 1000 classes: depthwise convolutions, inverted residuals", 3, 224, 224,
              make_mobilenet_v2},
     ZooModel{"resnet18", "ResNet-18, 1000 classes: basic blocks", 3, 224, 224, make_resnet18},
@@ -26,6 +29,8 @@ constexpr std::array kModels{
              make_vanilla_unet},
     ZooModel{"vgg16", "VGG-16, 1000 classes: 3x3 convolutions and three large dense layers, no batch norm", 3, 224, 224,
              make_vgg16},
+    ZooModel{"yolo_like", "detector of YOLOv8n's shape, 80 classes: C2f blocks, SPPF, PAN neck, heads at three strides",
+             3, 640, 640, make_yolo_like},
 };
 
 }  // namespace

@@ -50,8 +50,12 @@ ValueId Rewriter::add_value(const std::string& name, TensorType type) {
 }
 
 ValueId Rewriter::add_constant(const std::string& name, Array array) {
-  const ValueId id = add_value(name, TensorType(array.type(), array.shape()));
-  graph_.value(id).constant = std::make_shared<const Array>(std::move(array));
+  return add_constant(name, std::make_shared<const Array>(std::move(array)));
+}
+
+ValueId Rewriter::add_constant(const std::string& name, std::shared_ptr<const Array> array) {
+  const ValueId id = add_value(name, TensorType(array->type(), array->shape()));
+  graph_.value(id).constant = std::move(array);
   return id;
 }
 

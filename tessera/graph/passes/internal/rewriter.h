@@ -46,6 +46,7 @@ class Rewriter {
   Node* only_reader(ValueId id) const;
 
   ValueId add_constant(const std::string& name, Array array);
+  ValueId add_constant(const std::string& name, std::shared_ptr<const Array> array);
   // A new node before another; its only output, of inferred type.
   ValueId insert(NodeAt before, const std::string& name, Op op, std::vector<ValueId> inputs);
   // A copy of a node of another graph, with operands and results of this one.

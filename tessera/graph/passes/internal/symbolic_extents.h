@@ -24,6 +24,7 @@ class SymbolicExtents {
   void follow(const Graph& graph, const Node& node);
   // What a rewrite knows of a value beyond that: kNameless where nothing.
   void tell(const Graph& graph, ValueId id, const SymbolicDims& dims);
+  std::int64_t new_name() { return next_--; }
 
  private:
   std::map<ValueId, SymbolicDims> dims_;
