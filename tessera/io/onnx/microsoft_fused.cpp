@@ -97,9 +97,9 @@ Values import_bias_softmax(NodeReader& node, NodeBuilder& build) {
   const Formula f(build);
   node.inputs(2, 2);
   const std::int64_t axis = node.integer("axis", 1);
-  const bool inner = node.flag("is_inner_broadcast", true);
-  check(inner || (node.type(1).dims && node.type(0).dims && node.type(0).dims->size() == node.type(1).dims->size()),
-        Code::unsupported, "a bias that is repeated in the middle of a batch is not known");
+  node.ignore({"is_inner_broadcast"});  // operands of one rank say themselves where they repeat
+  check(node.rank(0) == node.rank(1), Code::unsupported, "a bias of rank {} for scores of rank {} is not known",
+        node.rank(1), node.rank(0));
   return {build.add(Softmax{.axis = axis, .log = false, .flatten = true}, {f.add(node.input(0), node.input(1))})};
 }
 

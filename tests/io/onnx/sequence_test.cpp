@@ -97,5 +97,25 @@ TEST_F(Sequence, OfUnknownPositionOrPartsIsRefused) {
   EXPECT_THAT(refusal(outside), HasSubstr("position 2 is outside a sequence of 1"));
 }
 
+TEST_F(Sequence, ThatGrowsWithoutEndIsRefused) {
+  model.node("SequenceConstruct", {"x"}, {"s0"});
+  for (int i = 0; i < 2000; ++i)
+    model.node("SequenceInsert", {"s" + std::to_string(i), "x"}, {"s" + std::to_string(i + 1)});
+  model.node("SequenceAt", {"s2000", "last"}, {"y"});
+  EXPECT_THAT(refusal(model), HasSubstr("too many or too long"));
+}
+
+TEST_F(Sequence, OfTheGraphAroundIsRefusedInABody) {
+  model.input("c", {}, pb::TensorProto::BOOL);
+  model.node("SequenceConstruct", {"x"}, {"s"});
+  pb::NodeProto& node = model.node("If", {"c"}, {"y"});
+  for (const char* branch : {"then_branch", "else_branch"}) {
+    pb::GraphProto& graph = ModelBuilder::subgraph(node, branch);
+    ModelBuilder::node(graph, "SequenceAt", {"s", "last"}, {"t"});
+    ModelBuilder::describe(*graph.add_output(), "t", {3, 2});
+  }
+  EXPECT_THAT(refusal(model), HasSubstr("'s' is a sequence: a graph inside a node cannot use it"));
+}
+
 }  // namespace
 }  // namespace tessera::onnx

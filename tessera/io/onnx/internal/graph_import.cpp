@@ -29,6 +29,10 @@ std::optional<ValueId> GraphImport::find(const std::string& name) const {
 }
 
 ValueId GraphImport::add_sequence(Values elements) {
+  // A long sequence that grows by one many times is many long sequences.
+  model_.nodes += static_cast<std::int64_t>(elements.size());
+  check(model_.nodes <= ModelImport::kMaxNodes, Code::unsupported,
+        "the sequences of the model are too many or too long");
   model_.sequences.push_back(std::move(elements));
   return kFirstSequence - static_cast<ValueId>(model_.sequences.size() - 1);
 }
