@@ -74,6 +74,7 @@ Unary with_parameters(NodeReader& node) {
 
 Values import_unary(NodeReader& node, NodeBuilder& build) {
   if (node.opset() < 6) node.ignore({"consumed_inputs"});
+  if (node.op_type() == "Identity" && is_sequence(node.input(0))) return {node.inputs(1, 1)[0]};
   const auto plain = plain_kinds().find(node.op_type());
   const Unary op = plain != plain_kinds().end() ? Unary{plain->second, 0, 0} : with_parameters(node);
   return {build.add(op, node.inputs(1, 1))};

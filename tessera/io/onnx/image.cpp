@@ -94,7 +94,8 @@ Values import_col2im(NodeReader& node, NodeBuilder& build) {
   for (std::size_t d = 0; d < spatial; ++d) {
     const ValueId extent = of(image, d), width = of(block, d);
     const ValueId reach = f.shifted(f.scaled(f.shifted(width, -1), static_cast<double>(dilations[d])), 1);
-    const ValueId room = f.sub(f.shifted(extent, static_cast<double>(pads[d] + pads[spatial + d])), reach);
+    const ValueId room =
+        f.sub(f.shifted(extent, static_cast<double>(pads[d]) + static_cast<double>(pads[spatial + d])), reach);
     const ValueId blocks = f.shifted(f.div(room, f.whole(strides[d])), 1);
     Formula::Dims in_block(2 * spatial, 1), of_blocks(2 * spatial, 1);
     in_block[d] = -1;
@@ -165,10 +166,15 @@ Values import_deform_conv(NodeReader& node, NodeBuilder& build) {
   Window whole = given;
   whole.kernel = {w[2], w[3]};
   const ResolvedWindow window = resolve(whole, {x[2], x[3]}, false, node.op_type());
+  check(w[2] > 0 && w[3] > 0 && w[2] <= 1024 && w[3] <= 1024, Code::unsupported, "a kernel of {}x{} is not known", w[2],
+        w[3]);
   const std::int64_t taps = w[2] * w[3], n = x[0], channels = x[1], oh = window.output[0], ow = window.output[1];
   check(bends > 0 && channels % bends == 0, Code::parse, "{} channels do not share {} offsets", channels, bends);
   check(taps <= 1024 && bends <= 1024 && taps * bends <= 4096, Code::unsupported,
         "{} taps with {} offsets are too many", taps, bends);
+  std::int64_t stacked = 0, weighed = 0;
+  check(!__builtin_mul_overflow(channels, taps, &stacked) && !__builtin_mul_overflow(w[1], taps, &weighed),
+        Code::unsupported, "{} channels of {} taps are too many", channels, taps);
   const ElementType type = node.type(0).type;
   const ValueId offsets = f.reshape(node.input(2), {n, bends, taps, 2, oh, ow});
   const ValueId masks = node.has_input(4) ? f.reshape(node.input(4), {n, bends, taps, 1, oh, ow}) : kNoValue;
@@ -176,8 +182,9 @@ Values import_deform_conv(NodeReader& node, NodeBuilder& build) {
   // Where a tap looks without an offset, in pixels; then as GridSample counts.
   const auto line = [&](std::size_t d, std::int64_t tap) {
     const ValueId steps = f.cast(f.range(f.whole(window.output[d])), type);
-    const ValueId at = f.shifted(f.scaled(steps, static_cast<double>(window.strides[d])),
-                                 static_cast<double>(tap * window.dilations[d] - window.begins[d]));
+    const ValueId at = f.shifted(
+        f.scaled(steps, static_cast<double>(window.strides[d])),
+        static_cast<double>(tap) * static_cast<double>(window.dilations[d]) - static_cast<double>(window.begins[d]));
     return f.reshape(at, d == 0 ? Formula::Dims{1, oh, 1} : Formula::Dims{1, 1, ow});
   };
   const auto piece = [&](ValueId all, std::int64_t bend, std::int64_t tap, std::int64_t part) {
@@ -205,8 +212,8 @@ Values import_deform_conv(NodeReader& node, NodeBuilder& build) {
     }
     samples.push_back(f.concat(of_taps, 2));
   }
-  const ValueId columns = f.reshape(f.concat(samples, 1), {n, channels * taps, oh, ow});
-  const ValueId weights = f.reshape(node.input(1), {w[0], w[1] * taps, 1, 1});
+  const ValueId columns = f.reshape(f.concat(samples, 1), {n, stacked, oh, ow});
+  const ValueId weights = f.reshape(node.input(1), {w[0], weighed, 1, 1});
   return {build.add(Conv{.window = {}, .groups = groups}, {columns, weights, node.input(3)})};
 }
 

@@ -154,7 +154,8 @@ Values import_scan(NodeReader& node, NodeBuilder& build) {
   for (std::int64_t b = 0; b < batch; ++b) {
     const Values one = scan_once(
         node, build, parts_from([&](ValueId id) { return f.squeeze(f.slice(id, 0, b, b + 1), {0}); }), in, out);
-    for (std::size_t i = 0; i < outputs; ++i) all[i].push_back(build.dry() ? kBroken : f.unsqueeze(one[i], {0}));
+    if (build.dry()) return Values(outputs, kBroken);
+    for (std::size_t i = 0; i < outputs; ++i) all[i].push_back(f.unsqueeze(one[i], {0}));
   }
   Values joined;
   for (const Values& parts : all) joined.push_back(f.concat(parts, 0));

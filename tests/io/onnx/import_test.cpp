@@ -215,6 +215,41 @@ TEST(Import, TruncatedModelsAreRefused) {
   }
 }
 
+TEST(Import, ScansBackwardsAndAcross) {
+  ModelBuilder model;
+  model.input("x", {2, 3});
+  model.output("y");
+  model.initializer("zero", {2}).add_float_data(0);
+  model.graph().mutable_initializer(0)->add_float_data(0);
+  pb::NodeProto& scan = model.node("Scan", {"zero", "x"}, {"last", "y"});
+  ModelBuilder::integer(scan, "num_scan_inputs", 1);
+  ModelBuilder::integers(scan, "scan_input_axes", {-1});
+  ModelBuilder::integers(scan, "scan_input_directions", {1});
+  ModelBuilder::integers(scan, "scan_output_axes", {1});
+  ModelBuilder::integers(scan, "scan_output_directions", {1});
+  pb::GraphProto& body = ModelBuilder::subgraph(scan, "body");
+  ModelBuilder::describe(*body.add_input(), "sum", {2});
+  ModelBuilder::describe(*body.add_input(), "column", {2});
+  ModelBuilder::node(body, "Add", {"sum", "column"}, {"more"});
+  ModelBuilder::node(body, "Identity", {"more"}, {"seen"});
+  ModelBuilder::describe(*body.add_output(), "more", {2});
+  ModelBuilder::describe(*body.add_output(), "seen", {2});
+  // Sums from the right, written from the right: 1+2+3, 2+3, 3.
+  EXPECT_THAT(run(model, {floats({2, 3}, {1, 2, 3, 10, 20, 30})}), ElementsAre(6, 5, 3, 60, 50, 30));
+}
+
+TEST(Import, HugeExtentsOfWrittenOutOperatorsCostNothing) {
+  ModelBuilder model(22);
+  const std::int64_t huge = std::int64_t{1} << 36;
+  model.input("x", {1, 1, huge, 1});
+  model.input("w", {1, 1, 3, 1});
+  model.input("o", {1, 6, huge - 2, 1});
+  model.output("y");
+  model.node("DeformConv", {"x", "w", "o"}, {"y"});
+  const Graph graph = import_onnx_bytes(model.bytes());
+  for (const Value& value : graph.values) EXPECT_LE(value.constant ? value.constant->bytes().size() : 0, 1024u);
+}
+
 TEST(Import, TellsWhichOpsetsAndOperatorsAModelUses) {
   ModelBuilder model(99);
   model.input("x", {1});

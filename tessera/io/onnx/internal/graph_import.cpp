@@ -28,6 +28,15 @@ std::optional<ValueId> GraphImport::find(const std::string& name) const {
   return found == values_.end() ? std::nullopt : std::optional<ValueId>(found->second);
 }
 
+ValueId GraphImport::add_sequence(Values elements) {
+  // A long sequence that grows by one many times is many long sequences.
+  model_.nodes += static_cast<std::int64_t>(elements.size());
+  check(model_.nodes <= ModelImport::kMaxNodes, Code::unsupported,
+        "the sequences of the model are too many or too long");
+  model_.sequences.push_back(std::move(elements));
+  return kFirstSequence - static_cast<ValueId>(model_.sequences.size() - 1);
+}
+
 std::string GraphImport::label(const pb::NodeProto& node) const {
   if (!node.name().empty()) return prefix_ + node.name();
   for (const std::string& output : node.output())
@@ -111,7 +120,10 @@ void GraphImport::add_captures(const GraphImport& outer, const std::vector<std::
   for (const std::string& name : free) {
     const auto id = outer.find(name);
     if (!id || values_.contains(name)) continue;
-    if (*id == kBroken) {
+    if (is_sequence(*id))
+      add_problem(nullptr, Code::unsupported,
+                  fmt::format("'{}' is a sequence: a graph inside a node cannot use it", name));
+    if (*id < 0) {
       define(name, kBroken);
       continue;
     }
@@ -135,6 +147,8 @@ void GraphImport::import_graph(const pb::GraphProto& proto, const std::vector<Te
     if (!id)
       add_problem(nullptr, Code::parse,
                   fmt::format("output '{}' of graph '{}' is made by nothing", output.name(), proto.name()));
+    else if (is_sequence(*id))
+      add_problem(nullptr, Code::unsupported, fmt::format("output '{}' is a sequence", output.name()));
     else if (*id != kBroken)
       graph_.outputs.push_back(*id);
   }
@@ -304,6 +318,8 @@ void GraphImport::bind_outputs(const pb::NodeProto& node, const Values& outputs,
 
 Values NodeBuilder::add(Op op, Values inputs, int outputs) {
   const bool any_broken = std::find(inputs.begin(), inputs.end(), kBroken) != inputs.end();
+  check(std::none_of(inputs.begin(), inputs.end(), is_sequence), Code::unsupported,
+        "a sequence is given where a tensor is known");
   if (dry_ || any_broken) return Values(static_cast<std::size_t>(outputs), kBroken);
   while (!inputs.empty() && inputs.back() == kNoValue) inputs.pop_back();
   const std::string name = count_ == 0 ? name_ : fmt::format("{}/{}", name_, count_);
@@ -337,6 +353,13 @@ ValueId NodeBuilder::scalar(ElementType type, double value) {
     else
       return constant(Array::scalar<T>(T(static_cast<float>(value))));
   });
+}
+
+ValueId NodeBuilder::sequence(Values elements) { return dry_ ? kBroken : import_.add_sequence(std::move(elements)); }
+
+const Values& NodeBuilder::elements(ValueId sequence) const {
+  check(is_sequence(sequence), Code::parse, "a tensor is given where a sequence is needed");
+  return import_.model().sequences[static_cast<std::size_t>(kFirstSequence - sequence)];
 }
 
 TensorType NodeBuilder::type(ValueId id) const { return id < 0 ? TensorType{} : graph_.value(id).type; }

@@ -26,6 +26,7 @@ struct ModelImport {
   std::map<std::tuple<std::string, std::string, std::string>, const pb::FunctionProto*>
       functions;  // domain, name, overload
   std::int64_t nodes = 0;
+  std::vector<Values> sequences;  // the id of the first is kFirstSequence, and down from there
 };
 
 // Turns one graph, one body of a node or one call of a function into nodes of `graph`.
@@ -43,6 +44,7 @@ class GraphImport {
 
   const ModelImport& model() const { return model_; }
   std::optional<ValueId> find(const std::string& name) const;
+  ValueId add_sequence(Values elements);
   std::shared_ptr<const Graph> import_body(const pb::GraphProto& proto, const std::vector<TensorType>& inputs,
                                            const std::vector<std::string>& captures);
 

@@ -130,11 +130,12 @@ const Values& NodeReader::inputs(std::size_t least, std::size_t most) const {
 const TensorType& NodeReader::type(std::size_t i) const {
   static const TensorType unknown;
   check(has_input(i), Code::parse, "input {} is missing", i);
+  check(!is_sequence(inputs_[i]), Code::unsupported, "input {} is a sequence where a tensor is known", i);
   return inputs_[i] == kBroken ? unknown : graph_.value(inputs_[i]).type;
 }
 
 const Array* NodeReader::constant(std::size_t i) const {
-  return has_input(i) && inputs_[i] != kBroken ? graph_.value(inputs_[i]).constant.get() : nullptr;
+  return has_input(i) && inputs_[i] >= 0 ? graph_.value(inputs_[i]).constant.get() : nullptr;
 }
 
 int NodeReader::rank(std::size_t i) const {

@@ -22,6 +22,11 @@ namespace tessera::onnx {
 using Values = std::vector<ValueId>;
 constexpr ValueId kBroken = -2;  // would have been made by a node that has a problem
 
+// Sequences exist only while a model is imported: which tensors one holds must be known then. This id and those below
+// it are sequences.
+constexpr ValueId kFirstSequence = -3;
+constexpr bool is_sequence(ValueId id) { return id <= kFirstSequence; }
+
 using Arguments = std::map<std::string, const pb::AttributeProto*>;  // what a function was called with
 
 // A fault of one attribute.
@@ -115,6 +120,8 @@ class NodeBuilder {
   ValueId scalar(ElementType type, double value);      // rank 0
   TensorType type(ValueId id) const;
   bool dry() const { return dry_; }  // an input is broken: nothing is added, only faults are looked for
+  ValueId sequence(Values elements);
+  const Values& elements(ValueId sequence) const;  // an Error unless it is one
 
   const std::filesystem::path& folder() const;
   // A graph inside a node; the names it uses of this one are found by captures() and come after its own inputs.

@@ -17,11 +17,12 @@ struct Operator {
 
 constexpr std::int64_t kNewestOpset = 27;
 
-// Null for operators that are not in operators.def.
+// Null for operators that are neither in operators.def nor (domain com.microsoft) in operators_microsoft.def.
 const Operator* find_operator(std::string_view domain, std::string_view name);
 
 #define TSR_ONNX(name, first_opset, function) Values function(NodeReader& node, NodeBuilder& build);
 #include "tessera/io/onnx/operators.def"
+#include "tessera/io/onnx/operators_microsoft.def"
 #undef TSR_ONNX
 
 }  // namespace tessera::onnx
