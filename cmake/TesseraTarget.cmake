@@ -21,9 +21,8 @@ function(tessera_defaults target)
   endif()
 endfunction()
 
-# tessera_isa(isa files...): compiles these files, and nothing else, for one instruction set.
-# Which one runs is decided at run time (core/isa.h).
-function(tessera_isa isa)
+# tessera_isa_flags(isa out): the compiler's flags for one instruction set.
+function(tessera_isa_flags isa out)
   if(isa STREQUAL "avx2")
     set(flags -mavx2 -mfma -mf16c -mbmi2)
   elseif(isa STREQUAL "avx512")
@@ -32,10 +31,17 @@ function(tessera_isa isa)
     set(flags -mavx2 -mfma -mf16c -mbmi2 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd
               -mavx512bf16 -mamx-tile -mamx-bf16 -mamx-int8)
   else()
-    message(FATAL_ERROR "tessera_isa: no flags are known for '${isa}'")
+    message(FATAL_ERROR "no flags are known for '${isa}'")
   endif()
   # GCC 12 takes the "undefined" vectors in its own AVX-512 intrinsics for uninitialised variables (GCC bug 105593).
   list(APPEND flags -Wno-maybe-uninitialized -Wno-uninitialized)
+  set(${out} "${flags}" PARENT_SCOPE)
+endfunction()
+
+# tessera_isa(isa files...): compiles these files, and nothing else, for one instruction set.
+# Which one runs is decided at run time (core/isa.h).
+function(tessera_isa isa)
+  tessera_isa_flags(${isa} flags)
   # The target lives in another directory, and source properties are seen only where they are set.
   list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE files)
   set_source_files_properties(${files} TARGET_DIRECTORY tessera PROPERTIES COMPILE_OPTIONS "${flags}")

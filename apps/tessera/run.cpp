@@ -1,22 +1,26 @@
-// tessera run: an ONNX model on this machine, through the reference.
+// tessera run: a network on this machine.
 
 #include "command.h"
-#include "shape_argument.h"
+#include "model_argument.h"
 
+#include "tessera/core/error.h"
+#include "tessera/core/file.h"
+#include "tessera/core/parallel_for.h"
 #include "tessera/graph/evaluate.h"
 #include "tessera/io/npy.h"
-#include "tessera/io/npz.h"
-#include "tessera/io/onnx/import.h"
+#include "tessera/report/units.h"
+#include "tessera/session/session.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
-#include <map>
 #include <memory>
-#include <random>
+#include <numeric>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -25,44 +29,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::int64_t kFewestClasses = 10;  // an output of [N, classes] is shown as a ranking from here on
+constexpr std::size_t kRanks = 5;
+constexpr std::int64_t kMostRankings = 4;
+
 struct RunOptions {
-  std::string model, output;
-  std::vector<std::string> inputs, shapes, dimensions;
-  std::uint64_t seed = 0;
+  ModelArgument model;
+  SessionArgument session;
+  std::string device = "cpu", output, labels;
 };
-
-Array to_array(NpyArray array) { return Array(array.type, Shape(array.shape), std::move(array.data)); }
-
-// name=x.npy words, and .npz files whose members have the names of inputs.
-std::map<std::string, Array> load_inputs(const std::vector<std::string>& words) {
-  std::map<std::string, Array> arrays;
-  for (const std::string& word : words) {
-    const std::size_t at = word.rfind('=');
-    if (at != std::string::npos && !fs::exists(word)) {
-      arrays.insert_or_assign(word.substr(0, at), to_array(load_npy(word.substr(at + 1))));
-      continue;
-    }
-    check(word.ends_with(".npz"), Code::invalid_argument, "--input '{}' is neither NAME=FILE.npy nor FILE.npz", word);
-    for (auto& [name, array] : load_npz(word)) arrays.insert_or_assign(name, to_array(std::move(array)));
-  }
-  return arrays;
-}
-
-// Normal numbers for floating types, 0 and 1 for the others: valid wherever indices are.
-Array random_array(const TensorType& type, std::mt19937_64& random) {
-  Array out(type.type, type.shape());
-  std::normal_distribution<float> normal;
-  visit_element_type(type.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    for (T& value : out.as<T>()) {
-      if constexpr (is_floating_v<T>)
-        value = T(normal(random));
-      else
-        value = static_cast<T>(random() & 1);
-    }
-  });
-  return out;
-}
 
 std::string file_name(const std::string& name) {
   std::string out = name;
@@ -72,30 +47,19 @@ std::string file_name(const std::string& name) {
   return out + ".npy";
 }
 
-void run_model(const RunOptions& options, const Context& context) {
-  ImportOptions import_options = parse_import_options(options.shapes, options.dimensions);
-  std::map<std::string, Array> given = load_inputs(options.inputs);
-  for (const auto& [name, array] : given) import_options.shapes[name] = array.shape().dims();
-  const Graph graph = import_onnx(options.model, import_options);
-
-  std::mt19937_64 random(options.seed);
-  std::vector<Array> inputs;
-  for (const ValueId id : graph.inputs) {
-    const Value& value = graph.value(id);
-    const auto found = given.find(value.name);
-    if (found != given.end()) {
-      inputs.push_back(std::move(found->second));
-      continue;
-    }
-    check(value.type.is_static(), Code::invalid_argument,
-          Hint{fmt::format("--shape {}:1x3x224x224, --dim NAME=1 or --input {}=x.npy", value.name, value.name)},
-          "input '{}' is {}: which shape shall it have?", value.name, value.type.to_string());
-    inputs.push_back(random_array(value.type, random));
+// Two outputs whose names differ only in such characters would overwrite each other.
+std::vector<std::string> file_names(const std::vector<Port>& outputs) {
+  std::vector<std::string> names;
+  for (const Port& port : outputs) {
+    std::string file = file_name(port.name);
+    check(std::find(names.begin(), names.end(), file) == names.end(), Code::invalid_argument,
+          "two outputs would be written to {}: '{}' is the second", file, port.name);
+    names.push_back(std::move(file));
   }
-  const auto start = std::chrono::steady_clock::now();
-  const std::vector<Array> outputs = evaluate(graph, inputs);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return names;
+}
 
+Table summary(const std::vector<Port>& ports, const std::vector<Array>& outputs, const RunOptions& options) {
   Table table({{.name = "output"},
                {.name = "type"},
                {.name = "shape"},
@@ -103,51 +67,139 @@ void run_model(const RunOptions& options, const Context& context) {
                {.name = "mean", .align = Align::right},
                {.name = "max", .align = Align::right},
                {.name = "file"}});
+  const std::vector<std::string> files =
+      options.output.empty() ? std::vector<std::string>(ports.size()) : file_names(ports);
   if (!options.output.empty()) fs::create_directories(options.output);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const std::string& name = graph.value(graph.outputs[i]).name;
     std::string file;
     if (!options.output.empty()) {
-      file = (fs::path(options.output) / file_name(name)).string();
+      file = (fs::path(options.output) / files[i]).string();
       save_npy(file, NpyView(outputs[i].type(), outputs[i].shape().dims(), outputs[i].bytes()));
     }
     const std::vector<double> values = outputs[i].to_double();
-    double sum = 0;
-    for (const double value : values) sum += value;
+    const double sum = std::accumulate(values.begin(), values.end(), 0.0);
     const auto figure = [&](double value) {
       return values.empty() ? Cell() : Cell(value, fmt::format("{:.6g}", value));
     };
-    table.add_row({name, tessera::name(outputs[i].type()), outputs[i].shape().to_string(),
+    table.add_row({ports[i].name, tessera::name(outputs[i].type()), outputs[i].shape().to_string(),
                    figure(values.empty() ? 0 : *std::min_element(values.begin(), values.end())),
                    figure(sum / static_cast<double>(std::max<std::size_t>(values.size(), 1))),
                    figure(values.empty() ? 0 : *std::max_element(values.begin(), values.end())),
                    file.empty() ? Cell() : Cell(file)});
   }
-  context.print(table);
-  if (!context.quiet && context.format == Format::table)
-    context.print(fmt::format("\nreference (plain loops), {:.3g} s\n", seconds));
+  return table;
+}
+
+bool is_ranking(const Array& output) {
+  const bool floating = output.type() == ElementType::float32 || output.type() == ElementType::float16 ||
+                        output.type() == ElementType::bfloat16 || output.type() == ElementType::float64;
+  return floating && output.shape().rank() == 2 && output.shape()[1] >= kFewestClasses && output.shape()[0] >= 1;
+}
+
+// Scores that are no probabilities yet become some.
+std::vector<double> probabilities(std::vector<double> scores) {
+  const double sum = std::accumulate(scores.begin(), scores.end(), 0.0);
+  const bool already =
+      std::all_of(scores.begin(), scores.end(), [](double s) { return s >= 0; }) && std::abs(sum - 1) < 1e-3;
+  if (already) return scores;
+  const double most = *std::max_element(scores.begin(), scores.end());
+  double total = 0;
+  for (double& score : scores) total += score = std::exp(score - most);
+  for (double& score : scores) score /= total;
+  return scores;
+}
+
+std::vector<std::string> read_labels(const std::string& path) {
+  std::vector<std::string> labels;
+  std::istringstream lines(read_text_file(path));
+  for (std::string line; std::getline(lines, line);) labels.push_back(line);
+  return labels;
+}
+
+Table top_classes(const std::string& output, const Array& scores, const std::vector<std::string>& labels) {
+  Table table({{.name = "output"},
+               {.name = "image", .align = Align::right},
+               {.name = "rank", .align = Align::right},
+               {.name = "class", .align = Align::right},
+               {.name = "score", .align = Align::right},
+               {.name = "probability", .align = Align::right},
+               {.name = "label"}});
+  const std::vector<double> values = scores.to_double();
+  const std::size_t classes = static_cast<std::size_t>(scores.shape()[1]);
+  for (std::int64_t image = 0; image < std::min(kMostRankings, scores.shape()[0]); ++image) {
+    const auto first = values.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(image) * classes);
+    const std::vector<double> row(first, first + static_cast<std::ptrdiff_t>(classes));
+    const std::vector<double> chance = probabilities(row);
+    std::vector<std::size_t> order(classes);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::partial_sort(order.begin(), order.begin() + kRanks, order.end(),
+                      [&](std::size_t a, std::size_t b) { return row[a] > row[b]; });
+    for (std::size_t rank = 0; rank < kRanks; ++rank)
+      table.add_row({output, image, rank + 1, order[rank],
+                     Cell(row[order[rank]], fmt::format("{:.4g}", row[order[rank]])),
+                     Cell(chance[order[rank]], fmt::format("{:.4f}", chance[order[rank]])),
+                     order[rank] < labels.size() ? Cell(labels[order[rank]]) : Cell()});
+  }
+  return table;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void run_model(const RunOptions& options, const Context& context) {
+  const std::vector<std::string> labels =
+      options.labels.empty() ? std::vector<std::string>() : read_labels(options.labels);
+  const Model model = load_model(options.model);
+  std::vector<Array> outputs;
+  std::vector<Port> ports;
+  std::string closing;
+  if (options.device == "reference") {
+    for (const ValueId id : model.graph.outputs)
+      ports.push_back({model.graph.value(id).name, model.graph.value(id).type});
+    const auto start = std::chrono::steady_clock::now();
+    outputs = evaluate(model.graph, model.inputs);
+    closing = fmt::format("reference (plain loops): {} measured\n", format_time(seconds_since(start) * 1e9));
+  } else {
+    const auto start = std::chrono::steady_clock::now();
+    const Session session(model.graph, session_options(options.session));
+    const PlanSummary plan = session.prepare(model.inputs);
+    const double plan_seconds = seconds_since(start);
+    const auto begin = std::chrono::steady_clock::now();
+    outputs = session.run(model.inputs);
+    ports = session.outputs();
+    closing = fmt::format(
+        "planned in {}, ran in {} (measured, first run) with {} on {}\n{} steps in {}; values need {} at once (no plan "
+        "can do with less than {}), packed weights {}\n",
+        format_time(plan_seconds * 1e9), format_time(seconds_since(begin) * 1e9), name(session.isa()),
+        session.threads() == 1 ? "1 thread" : fmt::format("{} threads", session.threads()), plan.steps,
+        plan.stages == 1 ? "1 stage" : fmt::format("{} stages", plan.stages),
+        format_bytes(static_cast<double>(plan.arena_bytes)),
+        format_bytes(static_cast<double>(plan.arena_lower_bound_bytes)),
+        format_bytes(static_cast<double>(plan.weight_bytes)));
+  }
+  context.print(summary(ports, outputs, options));
+  if (context.format != Format::table) return;
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (is_ranking(outputs[i])) {
+      context.print("\n");
+      context.print(top_classes(ports[i].name, outputs[i], labels));
+    }
+  if (!context.quiet) context.print("\n" + closing);
 }
 
 }  // namespace
 
 void add_run(CLI::App& app, const Context& context) {
-  CLI::App* run = app.add_subcommand("run", "Run an ONNX model through the reference: plain loops, exact and slow");
+  CLI::App* run = app.add_subcommand("run", "Run a network on this machine");
   auto options = std::make_shared<RunOptions>();
-  run->add_option("model", options->model, "An .onnx file")->required()->type_name("MODEL");
-  run->add_option("--input", options->inputs, "NAME=FILE.npy for one input, or FILE.npz for all; the others are random")
-      ->expected(1)
-      ->take_all()
-      ->type_name("INPUT");
+  add_model_argument(*run, options->model);
+  add_session_argument(*run, options->session);
+  run->add_option("--device", options->device, "cpu, or reference: plain loops, exact and slow")
+      ->check(CLI::IsMember({"cpu", "reference"}))
+      ->default_str("cpu");
   run->add_option("--output", options->output, "Write one .npy for each output, under its name")->type_name("DIR");
-  run->add_option("--shape", options->shapes, "The shape of an input: NAME:1x3x224x224")
-      ->expected(1)
-      ->take_all()
-      ->type_name("SHAPE");
-  run->add_option("--dim", options->dimensions, "The value of a named extent: batch=8")
-      ->expected(1)
-      ->take_all()
-      ->type_name("NAME=N");
-  run->add_option("--seed", options->seed, "Of the random inputs")->default_str("0")->type_name("N");
+  run->add_option("--labels", options->labels, "Names of the classes, one on each line")->type_name("FILE");
   run->callback([options, &context] { run_model(*options, context); });
 }
 

@@ -14,6 +14,7 @@
 #include "tessera/graph/ops/conv.h"
 #include "tessera/graph/ops/conv_transpose.h"
 #include "tessera/graph/ops/detection.h"
+#include "tessera/graph/ops/determinant.h"
 #include "tessera/graph/ops/dropout.h"
 #include "tessera/graph/ops/expand.h"
 #include "tessera/graph/ops/gather.h"
@@ -36,6 +37,7 @@
 #include "tessera/graph/ops/split.h"
 #include "tessera/graph/ops/transpose.h"
 #include "tessera/graph/ops/unary.h"
+#include "tessera/graph/ops/unique.h"
 #include "tessera/graph/ops/where.h"
 
 #include <string_view>
@@ -51,7 +53,7 @@ using Op = std::variant<BatchNorm, Binary, Cast, Clip, Concat, If, Loop, Conv, C
                         DynamicQuantizeLinear, QLinearConv, QLinearMatMul, ConvInteger, MatMulInteger, Recurrent,
                         Reduce, ArgReduce, Reshape, Flatten, Squeeze, Unsqueeze, Resize, ScatterND, ScatterElements,
                         TopK, CumSum, OneHot, Trilu, NonZero, ShapeOf, SizeOf, ConstantOfShape, Range, EyeLike, Slice,
-                        Softmax, DepthToSpace, SpaceToDepth, Split, Transpose, Unary, Where>;
+                        Softmax, DepthToSpace, SpaceToDepth, Split, Transpose, Unary, Where, Unique, Determinant>;
 
 TSR_API std::string_view name(const Op& op);
 TSR_API std::vector<TensorType> infer(const Op& op, std::span<const Known> inputs);

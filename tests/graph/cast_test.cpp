@@ -50,6 +50,14 @@ TEST(Cast, LeavesTheSameTypeAlone) {
   expect_values<float>(cast(x, ElementType::float32), {2}, {kNan, 1});
 }
 
+TEST(Cast, SeesTheSameBitsAsAnotherType) {
+  const auto seen = [](const Array& x, ElementType to) { return first_of(Cast{.to = to, .bits = true}, {x}); };
+  expect_values<std::int32_t>(seen(floats({2}, {1, -0.0f}), ElementType::int32), {2}, {0x3F800000, INT32_MIN});
+  expect_values<float>(seen(array_of<std::int32_t>({1}, {0x40400000}), ElementType::float32), {1}, {3});
+  EXPECT_NE(refusal_of(Cast{.to = ElementType::int64, .bits = true}, {{ElementType::float32, Shape{1}}}), "");
+  EXPECT_NE(refusal_of(Cast{.to = ElementType::boolean, .bits = true}, {{ElementType::uint8, Shape{1}}}), "");
+}
+
 TEST(Cast, RefusesEightBitFloats) {
   EXPECT_NE(refusal_of(Cast{.to = ElementType::float8_e4m3}, {{ElementType::float32, Shape{1}}}), "");
   EXPECT_NE(refusal_of(Cast{.to = ElementType::int8}, {{ElementType::float8_e5m2, Shape{1}}}), "");

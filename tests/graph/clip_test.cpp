@@ -52,11 +52,15 @@ TEST(Dropout, PassesAndMasksNothing) {
   EXPECT_EQ(y.at(1).to_double(), (std::vector<double>{1, 1}));
 }
 
-TEST(Dropout, TrainsOnlyWithNothingToDrop) {
-  const Array x = floats({2}, {1, 2}), training = array_of<bool>({}, {true});
-  expect_values<float>(first_of(Dropout{}, {x, floats({}, {0}), training}), {2}, {1, 2});
-  EXPECT_THROW(run(Dropout{}, {x, floats({}, {0.5f}), training}), Error);
-  EXPECT_THROW(run(Dropout{}, {x, std::nullopt, training}), Error);
+// The draws of seed 0 are those of NumPy's legacy generator: 0.5488 0.7152 0.6028 0.5449 0.4237 0.6459.
+TEST(Dropout, DropsInTrainingWhatTheSeedSays) {
+  const Array x = floats({6}, {1, 2, 3, 4, 5, 6}), training = array_of<bool>({}, {true});
+  expect_values<float>(first_of(Dropout{}, {x, floats({}, {0}), training}), {6}, {1, 2, 3, 4, 5, 6});
+  expect_values<float>(first_of(Dropout{}, {x, std::nullopt, training}), {6}, {2, 4, 6, 8, 0, 12});
+  const std::vector<Array> some = run(Dropout{.outputs = 2}, {x, floats({}, {0.6f}), training});
+  EXPECT_EQ(some[1].to_double(), (std::vector<double>{0, 1, 1, 0, 0, 1}));
+  EXPECT_THROW(run(Dropout{}, {x, floats({}, {1}), training}), Error);
+  EXPECT_THROW(run(Dropout{}, {x, floats({}, {-0.5f}), training}), Error);
 }
 
 }  // namespace

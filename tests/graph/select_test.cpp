@@ -50,6 +50,13 @@ TEST(CumSum, SumsAlongTheAxis) {
   EXPECT_THAT(error_of([&] { run(CumSum{}, {x, int64s({2})}); }), HasSubstr("axis 2"));
 }
 
+TEST(CumSum, MultipliesWhenAskedTo) {
+  const Array x = floats({2, 3}, {1, 2, 3, 4, 5, 6}), last = Array::scalar<std::int32_t>(-1);
+  EXPECT_EQ(run_one(CumSum{.product = true}, {x, last}), floats({2, 3}, {1, 2, 6, 4, 20, 120}));
+  EXPECT_EQ(run_one(CumSum{.exclusive = true, .reverse = true, .product = true}, {x, last}),
+            floats({2, 3}, {6, 3, 1, 30, 6, 1}));
+}
+
 TEST(OneHot, MarksIndicesFromBothEnds) {
   EXPECT_EQ(run_one(OneHot{}, {int64s({0, -1, 5}), Array::scalar(3.0F), floats({2}, {0, 1})}),
             floats({3, 3}, {1, 0, 0, 0, 0, 1, 0, 0, 0}));

@@ -1,6 +1,8 @@
 #include "tessera/backends/cpu/convert_order.h"
 
+#include "tessera/backends/cpu/internal/transpose.h"
 #include "tessera/core/error.h"
+#include "tessera/core/isa.h"
 #include "tessera/core/parallel_for.h"
 
 #include <algorithm>
@@ -9,30 +11,18 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr std::int64_t kBlock = 16;  // a square of elements that stays in the first cache
-
-// to[c][r] = from[r][c]
-template <class T>
-void transpose(const T* from, T* to, std::int64_t rows, std::int64_t columns) {
-  parallel_for(ceil_div(rows, kBlock), std::max<std::int64_t>(1, 16384 / (kBlock * columns)),
-               [&](std::int64_t begin, std::int64_t end) {
-                 for (std::int64_t r0 = begin * kBlock; r0 < std::min(rows, end * kBlock); r0 += kBlock)
-                   for (std::int64_t c0 = 0; c0 < columns; c0 += kBlock) {
-                     const std::int64_t r1 = std::min(rows, r0 + kBlock), c1 = std::min(columns, c0 + kBlock);
-                     for (std::int64_t r = r0; r < r1; ++r)
-                       for (std::int64_t c = c0; c < c1; ++c) to[c * rows + r] = from[r * columns + c];
-                   }
-               });
-}
-
-template <class T>
-void transpose_each(const std::byte* from, std::byte* to, std::int64_t count, std::int64_t rows, std::int64_t columns) {
-  for (std::int64_t i = 0; i < count; ++i)
-    transpose(reinterpret_cast<const T*>(from) + i * rows * columns, reinterpret_cast<T*>(to) + i * rows * columns,
-              rows, columns);
-}
+constexpr std::int64_t kPart = 1 << 14;  // elements that a thread takes at least
+constexpr std::int64_t kSide = 16;       // squares in which kernels work: parts are whole ones
 
 }  // namespace
+
+TransposeKernel transpose_kernel() {
+#if defined(__x86_64__)
+  if (active_isa() >= Isa::avx512) return avx512::transpose;
+  if (active_isa() >= Isa::avx2) return avx2::transpose;
+#endif
+  return portable::transpose;
+}
 
 void convert_order(const std::byte* from, Order from_order, std::byte* to, Order to_order, const Shape& shape,
                    std::int64_t element_bytes) {
@@ -42,16 +32,32 @@ void convert_order(const std::byte* from, Order from_order, std::byte* to, Order
     std::memcpy(to, from, static_cast<std::size_t>(volume * element_bytes));
     return;
   }
+  check(element_bytes == 1 || element_bytes == 2 || element_bytes == 4 || element_bytes == 8, Code::internal,
+        "elements of {} bytes", element_bytes);
   const std::int64_t batch = shape[0], channels = shape[1], pixels = volume / (batch * channels);
+  if (channels == 1 || pixels == 1) {
+    std::memcpy(to, from, static_cast<std::size_t>(volume * element_bytes));
+    return;
+  }
   const bool to_last = to_order == Order::channels_last;
   const std::int64_t rows = to_last ? channels : pixels, columns = to_last ? pixels : channels;
-  switch (element_bytes) {
-    case 1: return transpose_each<std::uint8_t>(from, to, batch, rows, columns);
-    case 2: return transpose_each<std::uint16_t>(from, to, batch, rows, columns);
-    case 4: return transpose_each<std::uint32_t>(from, to, batch, rows, columns);
-    case 8: return transpose_each<std::uint64_t>(from, to, batch, rows, columns);
-    default: fail(Code::internal, "elements of {} bytes", element_bytes);
-  }
+  // Each image is cut along its pixels, which are many, so that threads write apart from each other.
+  const std::int64_t part = round_up(std::max<std::int64_t>(1, kPart / channels), kSide),
+                     parts = ceil_div(pixels, part);
+  const TransposeKernel transpose = transpose_kernel();
+  const std::int64_t grain = std::max<std::int64_t>(1, kPart / (std::min(part, pixels) * channels));
+  parallel_for(batch * parts, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t u = begin; u < end; ++u) {
+      const std::int64_t image = u / parts * rows * columns, first = u % parts * part,
+                         count = std::min(part, pixels - first);
+      if (to_last)
+        transpose(from + (image + first) * element_bytes, columns, to + (image + first * rows) * element_bytes, rows,
+                  rows, count, element_bytes);
+      else
+        transpose(from + (image + first * columns) * element_bytes, columns, to + (image + first) * element_bytes, rows,
+                  count, columns, element_bytes);
+    }
+  });
 }
 
 }  // namespace tessera::cpu

@@ -60,6 +60,11 @@ std::optional<Activation> read_activation(const Op& op, const Array* low, const 
     case Unary::Kind::silu: return Activation{Kind::silu, unary->alpha == 0 ? 1 : unary->alpha};
     case Unary::Kind::hard_sigmoid: return Activation{Kind::hard_sigmoid, unary->alpha, unary->beta};
     case Unary::Kind::hard_swish: return Activation{Kind::hard_swish};
+    case Unary::Kind::tanh: return Activation{Kind::tanh};
+    case Unary::Kind::softplus: return Activation{Kind::softplus};
+    case Unary::Kind::mish: return Activation{Kind::mish};
+    case Unary::Kind::gelu: return Activation{Kind::gelu};
+    case Unary::Kind::gelu_tanh: return Activation{Kind::gelu_tanh};
     default: return std::nullopt;
   }
 }

@@ -12,12 +12,13 @@
 
 namespace tessera {
 
-// Floating to integer truncates towards zero; to bool is != 0.
+// Floating to integer truncates towards zero; to bool is != 0. As bits: the same bytes seen as another type.
 struct Cast {
   static constexpr std::string_view kName = "Cast";
 
   ElementType to = ElementType::float32;
   bool saturate = true;
+  bool bits = false;
 
   bool operator==(const Cast&) const = default;
 };

@@ -12,10 +12,14 @@
 
 namespace tessera {
 
+// Inputs x, optional share to drop (0.5 without), optional training mode (bool). In training, elements whose draw from
+// [0, 1) is below the share become 0 and the others are divided by what is left. The draws are those of the ONNX
+// reference: a Mersenne twister with this seed, two words to a double. Second output: what was kept.
 struct Dropout {
   static constexpr std::string_view kName = "Dropout";
 
   int outputs = 1;
+  std::int64_t seed = 0;
 
   bool operator==(const Dropout&) const = default;
 };

@@ -126,12 +126,15 @@ std::vector<Array> reference(const CumSum& op, const Arrays& inputs) {
     using Sum = std::conditional_t<std::is_integral_v<T>, std::uint64_t, double>;
     for (std::int64_t o = 0; o < lines.outer; ++o)
       for (std::int64_t i = 0; i < lines.inner; ++i) {
-        Sum sum = 0;
+        Sum sum = op.product ? 1 : 0;
         for (std::int64_t j = 0; j < lines.extent; ++j) {
           const std::int64_t step = op.reverse ? lines.extent - 1 - j : j;
           const auto at = static_cast<std::size_t>((o * lines.extent + step) * lines.inner + i);
           const Sum before = sum;
-          sum += static_cast<Sum>(x.as<T>()[at]);
+          if (op.product)
+            sum *= static_cast<Sum>(x.as<T>()[at]);
+          else
+            sum += static_cast<Sum>(x.as<T>()[at]);
           y.as<T>()[at] = static_cast<T>(op.exclusive ? before : sum);
         }
       }

@@ -33,6 +33,7 @@ struct CumSum {
 
   bool exclusive = false;
   bool reverse = false;
+  bool product = false;  // multiplies instead
 
   bool operator==(const CumSum&) const = default;
 };

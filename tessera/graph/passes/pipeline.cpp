@@ -12,6 +12,11 @@ namespace {
 
 constexpr std::array kPasses{
     Pass{"constant_folding", "computes what depends on constants and known shapes only", fold_constants},
+    Pass{"matmul_to_gemm", "makes products with a constant matrix dense layers", matmul_to_gemm},
+    Pass{"fold_batch_norm", "moves scales and shifts of channels into weights and biases", fold_batch_norm},
+    Pass{"fold_pads", "makes padding with zeros part of what follows it", fold_pads},
+    Pass{"eliminate_duplicates", "computes once what is computed twice", eliminate_duplicates},
+    Pass{"fuse_epilogue", "gives activations, residual sums and pools to the product they follow", fuse_epilogue},
     Pass{"dead_code", "drops what no output needs", remove_dead_code},
 };
 

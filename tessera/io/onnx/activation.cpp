@@ -98,17 +98,12 @@ Values import_softmax(NodeReader& node, NodeBuilder& build) {
 }
 
 Values import_dropout(NodeReader& node, NodeBuilder& build) {
-  node.ignore({"ratio", "seed", "is_test"});  // at inference nothing is dropped
+  node.ignore({"ratio", "is_test"});  // before opset 12 nothing is dropped at inference
   node.inputs(1, 3);
-  if (node.has_input(2)) {
-    const Array* training = node.constant(2);
-    const bool inference = training != nullptr && training->type() == ElementType::boolean && training->count() == 1 &&
-                           !training->as<bool>()[0];
-    check(inference, Code::unsupported, Hint{"export the model for inference"},
-          "training_mode must be a constant false");
-  }
-  Values outputs =
-      build.add(Dropout{.outputs = node.wants_output(1) ? 2 : 1}, {node.input(0)}, node.wants_output(1) ? 2 : 1);
+  const int count = node.wants_output(1) ? 2 : 1;
+  const Dropout op{.outputs = count, .seed = node.integer("seed", 0)};
+  const bool may_train = node.opset() >= 12 && node.has_input(2);
+  Values outputs = build.add(op, may_train ? node.inputs() : Values{node.input(0)}, count);
   if (node.wants_output(1) && node.opset() < 10) outputs[1] = build.add(Cast{.to = node.type(0).type}, {outputs[1]});
   return outputs;
 }

@@ -92,6 +92,11 @@ Values import_cast(NodeReader& node, NodeBuilder& build) {
       node.inputs(1, 1))};
 }
 
+Values import_bit_cast(NodeReader& node, NodeBuilder& build) {
+  return {build.add(Cast{.to = checked_element_type(node.integer("to"), "the wanted type"), .bits = true},
+                    node.inputs(1, 1))};
+}
+
 Values import_cast_like(NodeReader& node, NodeBuilder& build) {
   node.ignore({"round_mode"});
   node.inputs(2, 2);

@@ -1,0 +1,116 @@
+// tessera bench: how long a network takes.
+
+#include "command.h"
+#include "model_argument.h"
+
+#include "tessera/core/error.h"
+#include "tessera/report/units.h"
+#include "tessera/session/session.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <vector>
+
+namespace tessera::cli {
+namespace {
+
+struct BenchOptions {
+  ModelArgument model;
+  SessionArgument session;
+  int runs = 0;
+  double seconds = 2;
+};
+
+double once(const Session& session, const std::vector<Array>& inputs) {
+  const auto start = std::chrono::steady_clock::now();
+  session.run(inputs);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// At least five, then until the time is up; or as many as asked for.
+std::vector<double> timed_runs(const Session& session, const std::vector<Array>& inputs, const BenchOptions& options) {
+  for (int i = 0; i < 2; ++i) once(session, inputs);
+  std::vector<double> seconds;
+  double spent = 0;
+  while (options.runs > 0 ? static_cast<int>(seconds.size()) < options.runs
+                          : seconds.size() < 5 || spent < options.seconds) {
+    seconds.push_back(once(session, inputs));
+    spent += seconds.back();
+  }
+  std::sort(seconds.begin(), seconds.end());
+  return seconds;
+}
+
+void bench(const BenchOptions& options, const Context& context) {
+  const Model model = load_model(options.model);
+  const auto start = std::chrono::steady_clock::now();
+  const Session session(model.graph, session_options(options.session));
+  const PlanSummary plan = session.prepare(model.inputs);
+  const double plan_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const std::vector<double> seconds = timed_runs(session, model.inputs, options);
+  const double median = seconds[seconds.size() / 2], least = seconds.front();
+
+  if (context.format == Format::json) {
+    nlohmann::ordered_json row;
+    row["name"] = model.name;
+    row["median_ms"] = median * 1e3;
+    row["min_ms"] = least * 1e3;
+    row["gflops"] = plan.flops / median * 1e-9;
+    row["runs"] = seconds.size();
+    row["threads"] = session.threads();
+    row["isa"] = name(session.isa());
+    row["dtype"] = options.session.dtype;
+    row["flops"] = plan.flops;
+    row["plan_ms"] = plan_seconds * 1e3;
+    row["arena_bytes"] = plan.arena_bytes;
+    row["weight_bytes"] = plan.weight_bytes;
+    row["kind"] = "measured";
+    nlohmann::ordered_json out = row;  // for one network, and as the rows of a table
+    out["schema"] = 1;
+    out["rows"] = {row};
+    context.print(out.dump(1) + "\n");
+    return;
+  }
+  Table table({{.name = "network", .key = "name"},
+               {.name = "median", .key = "median_ms", .unit = "ms", .align = Align::right},
+               {.name = "min", .key = "min_ms", .unit = "ms", .align = Align::right},
+               {.name = "GFLOP/s", .key = "gflops", .align = Align::right},
+               {.name = "runs", .align = Align::right},
+               {.name = "threads", .align = Align::right},
+               {.name = "isa"},
+               {.name = "dtype"},
+               {.name = "planned in", .key = "plan_ms", .unit = "ms", .align = Align::right},
+               {.name = "values", .key = "arena_bytes", .align = Align::right},
+               {.name = "weights", .key = "weight_bytes", .align = Align::right}});
+  const auto ms = [](double s) { return Cell(s * 1e3, fmt::format("{:.3f}", s * 1e3)); };
+  const auto bytes = [](std::int64_t b) { return Cell(b, format_bytes(static_cast<double>(b))); };
+  table.add_row({model.name, ms(median), ms(least),
+                 Cell(plan.flops / median * 1e-9, fmt::format("{:.1f}", plan.flops / median * 1e-9)), seconds.size(),
+                 session.threads(), name(session.isa()), options.session.dtype, ms(plan_seconds),
+                 bytes(plan.arena_bytes), bytes(plan.weight_bytes)});
+  context.print(table);
+  if (!context.quiet && context.format == Format::table) context.print("\nmeasured on this machine\n");
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, const Context& context) {
+  CLI::App* command = app.add_subcommand("bench", "Measure how long a network takes on this machine");
+  auto options = std::make_shared<BenchOptions>();
+  add_model_argument(*command, options->model);
+  add_session_argument(*command, options->session);
+  command->add_option("--runs", options->runs, "How many; otherwise as many as fit --seconds, at least 5")
+      ->check(CLI::Range(1, 1000000))
+      ->type_name("N");
+  command->add_option("--seconds", options->seconds, "For all runs together")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->default_str("2")
+      ->type_name("S");
+  command->callback([options, &context] { bench(*options, context); });
+}
+
+}  // namespace tessera::cli

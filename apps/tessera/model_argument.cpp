@@ -1,0 +1,181 @@
+#include "model_argument.h"
+
+#include "shape_argument.h"
+
+#include "tessera/core/error.h"
+#include "tessera/graph/passes/pass.h"
+#include "tessera/graph/zoo/zoo.h"
+#include "tessera/io/npy.h"
+#include "tessera/io/npz.h"
+#include "tessera/io/onnx/import.h"
+#include "tessera/io/plan_file.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <random>
+
+namespace tessera::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+Array to_array(NpyArray array) { return Array(array.type, Shape(array.shape), std::move(array.data)); }
+
+// name=x.npy words, and .npz files whose members have the names of inputs.
+std::map<std::string, Array> load_inputs(const std::vector<std::string>& words) {
+  std::map<std::string, Array> arrays;
+  for (const std::string& word : words) {
+    const std::size_t at = word.rfind('=');
+    if (at != std::string::npos && !fs::exists(word)) {
+      arrays.insert_or_assign(word.substr(0, at), to_array(load_npy(word.substr(at + 1))));
+      continue;
+    }
+    check(word.ends_with(".npz"), Code::invalid_argument, "--input '{}' is neither NAME=FILE.npy nor FILE.npz", word);
+    for (auto& [name, array] : load_npz(word)) arrays.insert_or_assign(name, to_array(std::move(array)));
+  }
+  return arrays;
+}
+
+bool in_zoo(const std::string& name) {
+  const auto models = zoo();
+  return std::any_of(models.begin(), models.end(), [&](const ZooModel& model) { return model.name == name; });
+}
+
+// The first extent of every input, where it is open and nothing else was said.
+void set_batch(Graph& graph, std::int64_t batch) {
+  for (const ValueId id : graph.inputs) {
+    TensorType& type = graph.value(id).type;
+    if (type.dims && !type.dims->empty() && type.dims->front() == TensorType::kUnknown) type.dims->front() = batch;
+  }
+}
+
+Graph load_graph(const ModelArgument& argument, const std::map<std::string, Array>& given) {
+  if (in_zoo(argument.model) && !fs::exists(argument.model)) {
+    check(argument.shapes.empty() && argument.dimensions.empty(), Code::invalid_argument,
+          "the shapes of zoo networks are fixed; --batch changes the batch");
+    return make_zoo_model(argument.model, std::max<std::int64_t>(1, argument.batch));
+  }
+  if (!fs::exists(argument.model)) {
+    std::vector<std::string_view> names;
+    for (const ZooModel& model : zoo()) names.push_back(model.name);
+    fail(Code::not_found, "there is no file '{}', and no network of that name: {}", argument.model,
+         fmt::join(names, ", "));
+  }
+  ImportOptions options = parse_import_options(argument.shapes, argument.dimensions);
+  for (const auto& [name, array] : given) options.shapes[name] = array.shape().dims();
+  Graph graph = import_onnx(argument.model, options);
+  if (argument.batch > 0) set_batch(graph, argument.batch);
+  return graph;
+}
+
+}  // namespace
+
+Array random_array(const TensorType& type, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Array out(type.type, type.shape());
+  std::normal_distribution<float> normal;
+  visit_element_type(type.type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for (T& value : out.as<T>()) {
+      if constexpr (is_floating_v<T>)
+        value = T(normal(random));
+      else
+        value = static_cast<T>(random() & 1);
+    }
+  });
+  return out;
+}
+
+void add_model_argument(CLI::App& command, ModelArgument& argument) {
+  command.add_option("model", argument.model, "An .onnx file, or a network of the zoo (resnet50, unet, ...)")
+      ->required()
+      ->type_name("MODEL");
+  command
+      .add_option("--input", argument.inputs, "NAME=FILE.npy for one input, or FILE.npz for all; the others are random")
+      ->expected(1)
+      ->take_all()
+      ->type_name("INPUT");
+  command.add_option("--shape", argument.shapes, "The shape of an input: NAME:1x3x224x224")
+      ->expected(1)
+      ->take_all()
+      ->type_name("SHAPE");
+  command.add_option("--dim", argument.dimensions, "The value of a named extent: batch=8")
+      ->expected(1)
+      ->take_all()
+      ->type_name("NAME=N");
+  command.add_option("--batch", argument.batch, "The first extent of the inputs, where the model leaves it open")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
+      ->type_name("N");
+  command.add_option("--seed", argument.seed, "Of the random inputs")->default_str("0")->type_name("N");
+}
+
+Model load_model(const ModelArgument& argument) {
+  std::map<std::string, Array> given = load_inputs(argument.inputs);
+  Model model{fs::path(argument.model).stem().string(), load_graph(argument, given), {}};
+  for (std::size_t i = 0; i < model.graph.inputs.size(); ++i) {
+    const Value& value = model.graph.value(model.graph.inputs[i]);
+    if (const auto found = given.find(value.name); found != given.end()) {
+      model.inputs.push_back(std::move(found->second));
+      given.erase(found);
+      continue;
+    }
+    check(value.type.is_static(), Code::invalid_argument,
+          Hint{fmt::format("--shape {}:1x3x224x224, --dim NAME=1, --batch 1 or --input {}=x.npy", value.name,
+                           value.name)},
+          "input '{}' is {}: which shape shall it have?", value.name, value.type.to_string());
+    model.inputs.push_back(random_array(value.type, argument.seed + i));
+  }
+  for (const auto& [name, array] : given) model.graph.input_position(name);  // an Error that lists the names
+  return model;
+}
+
+void add_session_argument(CLI::App& command, SessionArgument& argument) {
+  command.add_option("--threads", argument.threads, "How many; otherwise all that this process may use")
+      ->check(CLI::Range(1, 4096))
+      ->type_name("N");
+  command.add_option("--isa", argument.isa, "At most this instruction set: portable, avx2, avx512, amx")
+      ->type_name("ISA");
+  command.add_option("--dtype", argument.dtype, "How values and weights are kept; arithmetic is in float32")
+      ->check(CLI::IsMember({"f32", "bf16"}))
+      ->default_str("f32");
+  std::vector<std::string> names{"order"};
+  for (const Pass& pass : all_passes()) names.emplace_back(pass.name);
+  command
+      .add_option("--without-pass", argument.passes_off,
+                  fmt::format("Leave an optimisation out: {}", fmt::join(names, ", ")))
+      ->expected(1)
+      ->take_all()
+      ->type_name("PASS");
+  command.add_option("--without-kernel", argument.kernels_off, "Leave a kernel out (see `tessera kernels`)")
+      ->expected(1)
+      ->take_all()
+      ->type_name("KERNEL");
+  command
+      .add_option("--memory-limit", argument.memory_limit_bytes, "Refuse plans that need more for values: 64MiB, 1GB")
+      ->transform(CLI::AsSizeValue(false))
+      ->type_name("BYTES");
+  command.add_option("--plan", argument.plan, "Take the kernels that this plan file says (from `tessera plan`)")
+      ->type_name("FILE");
+}
+
+SessionOptions session_options(const SessionArgument& argument) {
+  SessionOptions options;
+  options.threads = argument.threads;
+  if (!argument.isa.empty()) {
+    options.isa = parse_isa(argument.isa);
+    check(options.isa.has_value(), Code::invalid_argument, "there is no instruction set '{}'", argument.isa);
+    check(*options.isa <= host_isa(), Code::unsupported, "this CPU has {} at most, not {}", name(host_isa()),
+          argument.isa);
+  }
+  if (argument.dtype == "bf16") options.storage = ElementType::bfloat16;
+  options.passes_off = argument.passes_off;
+  options.kernels_off = argument.kernels_off;
+  if (argument.memory_limit_bytes > 0) options.memory_limit_bytes = argument.memory_limit_bytes;
+  if (!argument.plan.empty()) options.kernels = load_plan_file(argument.plan).kernels;
+  return options;
+}
+
+}  // namespace tessera::cli

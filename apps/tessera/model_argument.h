@@ -1,0 +1,48 @@
+#pragma once
+
+// What the commands that run networks share: which network, with which inputs, and how.
+
+#include "tessera/graph/graph.h"
+#include "tessera/session/session.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tessera::cli {
+
+struct ModelArgument {
+  std::string model;
+  std::vector<std::string> inputs, shapes, dimensions;
+  std::int64_t batch = 0;  // 0: as the model says, 1 for the zoo
+  std::uint64_t seed = 0;
+};
+
+// MODEL, --input, --shape, --dim, --batch, --seed.
+void add_model_argument(CLI::App& command, ModelArgument& argument);
+
+struct Model {
+  std::string name;  // stem of the file, or the zoo's
+  Graph graph;
+  std::vector<Array> inputs;  // given or random, in the graph's order
+};
+
+// Reads or builds the network and its inputs. An extent that nothing tells is an Error with the flags that would.
+Model load_model(const ModelArgument& argument);
+
+// --threads, --isa, --dtype, --without-pass, --without-kernel, --memory-limit, --plan.
+struct SessionArgument {
+  int threads = 0;
+  std::string isa, dtype = "f32", plan;
+  std::vector<std::string> passes_off, kernels_off;
+  std::int64_t memory_limit_bytes = 0;
+};
+void add_session_argument(CLI::App& command, SessionArgument& argument);
+SessionOptions session_options(const SessionArgument& argument);
+
+// Normal numbers for floating types, 0 and 1 for the others: valid wherever indices are.
+Array random_array(const TensorType& type, std::uint64_t seed);
+
+}  // namespace tessera::cli

@@ -1,0 +1,216 @@
+// Convolutions over one or two dimensions, channels last, on the dense engine: a row is an output pixel, a column an
+// output channel.
+
+#include "tessera/backends/cpu/internal/conv2d.h"
+
+#include "tessera/backends/cpu/internal/families.h"
+#include "tessera/core/convert.h"
+#include "tessera/core/error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+namespace tessera::cpu {
+namespace {
+
+// Taps side by side are read as one run where that makes runs long enough to be worth it.
+constexpr std::int64_t kShortDepth = 16;
+
+bool merges_taps(const Conv2dShape& s) {
+  return s.groups == 1 && s.dilation_w == 1 && s.kw > 1 && s.ic < kShortDepth &&
+         s.kh * s.kw * s.ic <= kDenseBorderElements;
+}
+
+std::vector<DenseJob> make_jobs(const Conv2dShape& s, const DenseKernel& kernel) {
+  const std::int64_t ic = s.ic / s.groups, oc = s.oc / s.groups, reduction = s.kh * s.kw * ic;
+  std::vector<DenseJob> jobs;
+  for (std::int64_t g = 0; g < s.groups; ++g) {
+    DenseJob& job = jobs.emplace_back();
+    job.images = s.n, job.grid_h = s.oh, job.grid_w = s.ow, job.step_h = s.stride_h, job.step_w = s.stride_w;
+    job.height = s.h, job.width = s.w, job.pixel = s.ic, job.x_first = g * ic;
+    const bool merged = merges_taps(s);
+    for (std::int64_t ky = 0; ky < s.kh; ++ky)
+      for (std::int64_t kx = 0; kx < (merged ? 1 : s.kw); ++kx)
+        job.taps.push_back({ky * s.dilation_h - s.top, kx * s.dilation_w - s.left});
+    job.depth = merged ? s.kw * ic : ic;
+    job.run = merged ? s.kw : 1;
+    job.y_first = g * oc, job.y_image = s.oh * s.ow * s.oc, job.y_row = s.ow * s.oc, job.y_pixel = s.oc;
+    job.columns = oc;
+    job.weights_first = g * packed_elements(kernel, reduction, oc);
+    job.bias_first = g * round_up(oc, kernel.columns);
+  }
+  return jobs;
+}
+
+// M C/groups kh kw into the panels of each group, [tap][channel][column].
+template <class T>
+PackedWeights pack(const Array& weights, const Conv2dShape& s, const DenseKernel& kernel) {
+  const std::int64_t ic = s.ic / s.groups, oc = s.oc / s.groups, taps = s.kh * s.kw, reduction = taps * ic;
+  const std::int64_t group = packed_elements(kernel, reduction, oc);
+  PackedWeights packed(static_cast<std::size_t>(s.groups * group) * sizeof(T));
+  for (std::int64_t g = 0; g < s.groups; ++g) {
+    const T* from = reinterpret_cast<const T*>(weights.bytes().data()) + g * oc * reduction;
+    pack_panels(kernel, reduction, oc, reinterpret_cast<T*>(packed.data()) + g * group,
+                [&](std::int64_t column, std::int64_t k) { return from[column * reduction + k % ic * taps + k / ic]; });
+  }
+  return packed;
+}
+
+std::string floats(const ElementType type) { return std::string(name(type)); }
+
+struct Layout {
+  std::int64_t widened_bytes = 0;  // x as float32, for other storage
+  std::int64_t pool_bytes = 0;     // all slots
+};
+
+Layout scratch_layout(const Conv2dShape& s, const Epilogue& epilogue, ElementType type, int threads) {
+  Layout layout;
+  if (type != ElementType::float32) layout.widened_bytes = round_up(s.n * s.h * s.w * s.ic * 4, 64);
+  if (epilogue.pool != nullptr)
+    layout.pool_bytes = pool_chunks(threads) * pool_slot_bytes(read_pool(*epilogue.pool, s), s, element_bytes(type));
+  return layout;
+}
+
+Answer consider(const KernelInfo& info, const Problem& problem) {
+  const auto read = read_conv2d(problem);
+  if (const auto* refusal = std::get_if<Refusal>(&read)) return *refusal;
+  const Conv2dShape& s = std::get<Conv2dShape>(read);
+  if (problem.input(0).type != info.type)
+    return Refusal{fmt::format("stores {}, the input is {}", floats(info.type), floats(problem.input(0).type))};
+  if (problem.constant(1) == nullptr) return Refusal{"the weights are computed at run time"};
+  if (problem.has(2) && problem.node.op_inputs() > 2 && problem.constant(2) == nullptr)
+    return Refusal{"the bias is computed at run time"};
+  if (s.groups > 1 && s.groups == s.ic && s.oc == s.ic) return Refusal{"depthwise: has kernels of its own"};
+  const auto read_fused = read_epilogue(problem);
+  if (const auto* refusal = std::get_if<Refusal>(&read_fused)) return *refusal;
+  const Epilogue& epilogue = std::get<Epilogue>(read_fused);
+  if (epilogue.pool != nullptr)
+    if (auto reason = refuse_pool(*epilogue.pool, s)) return Refusal{*reason};
+
+  Offer offer;
+  offer.inputs.assign(problem.node.inputs.size(), Order::row_major);
+  offer.inputs[0] = Order::channels_last;
+  if (epilogue.residual >= 0) offer.inputs[static_cast<std::size_t>(epilogue.residual)] = Order::channels_last;
+  offer.outputs = {Order::channels_last};
+  const Layout layout = scratch_layout(s, epilogue, info.type, problem.threads);
+  offer.scratch_bytes = layout.widened_bytes + layout.pool_bytes;
+  const Work w = work(problem.graph, problem.node);
+  const DenseKernel& kernel = dense_kernel(info);
+  offer.estimate = estimate(problem, info.isa, w.flops, w.read_bytes + w.write_bytes,
+                            dense_efficiency(kernel, s.n * s.oh * s.ow, s.oc / s.groups));
+  return offer;
+}
+
+Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, WeightCache& weights) {
+  struct State {
+    Conv2dShape shape;
+    DenseWork work;
+    std::shared_ptr<const PackedWeights> weights;
+    std::vector<float> bias;
+    int residual = -1;
+    bool pools = false;
+    PoolShape pool;
+    int chunks = 1;
+    Layout layout;
+  };
+  auto state = std::make_shared<State>();
+  State& to = *state;
+  const DenseKernel& kernel = dense_kernel(info);
+  to.shape = std::get<Conv2dShape>(read_conv2d(problem));
+  const Epilogue epilogue = std::get<Epilogue>(read_epilogue(problem));
+  to.work.kernel = &kernel;
+  to.work.jobs = make_jobs(to.shape, kernel);
+  to.work.epilogue = dense_epilogue(epilogue);
+  split_work(to.work, problem.threads);
+  const Conv2dShape& s = to.shape;
+  to.weights =
+      weights.get(problem.graph.value(problem.node.inputs[1]).constant,
+                  fmt::format("conv2d groups={} columns={}", s.groups, kernel.columns), [&](const Array& array) {
+                    return info.type == ElementType::float32 ? pack<float>(array, s, kernel)
+                                                             : pack<std::uint16_t>(array, s, kernel);
+                  });
+  if (problem.node.op_inputs() > 2 && problem.has(2)) {
+    const std::vector<double> bias = problem.constant(2)->to_double();
+    const std::int64_t oc = s.oc / s.groups, padded = round_up(oc, kernel.columns);
+    to.bias.assign(static_cast<std::size_t>(s.groups * padded), 0.0f);
+    for (std::int64_t i = 0; i < s.oc; ++i)
+      to.bias[static_cast<std::size_t>(i / oc * padded + i % oc)] =
+          static_cast<float>(bias[static_cast<std::size_t>(i)]);
+  }
+  to.residual = epilogue.residual;
+  to.pools = epilogue.pool != nullptr;
+  if (to.pools) to.pool = read_pool(*epilogue.pool, s);
+  to.chunks = pool_chunks(problem.threads);
+  to.layout = scratch_layout(s, epilogue, info.type, problem.threads);
+
+  return [state](const StepArgs& args) {
+    const State& from = *state;
+    DenseOperands operands;
+    operands.x = widened(args.inputs[0], from.work.kernel->type,
+                         from.shape.n * from.shape.h * from.shape.w * from.shape.ic, args.scratch);
+    operands.weights = from.weights->data();
+    operands.bias = from.bias.empty() ? nullptr : from.bias.data();
+    operands.residual = from.residual >= 0 ? args.inputs[static_cast<std::size_t>(from.residual)] : nullptr;
+    operands.y = args.outputs[0];
+    if (from.pools)
+      run_pooled(from.work, operands, from.shape, from.pool, from.chunks, args.scratch + from.layout.widened_bytes);
+    else
+      run_dense(from.work, operands);
+  };
+}
+
+constexpr ElementType kType_f32 = ElementType::float32, kType_bf16 = ElementType::bfloat16;
+
+constexpr CpuKernel kKernels[] = {
+#define M(storage, isa)
+#define K(storage, rows, columns, set, vectors)                 \
+  {{.name = "conv2d_" #storage "_" #rows "x" #columns "_" #set, \
+    .op = Conv::kName,                                          \
+    .isa = Isa::set,                                            \
+    .type = kType_##storage,                                    \
+    .m = rows,                                                  \
+    .n = columns,                                               \
+    .consider = consider},                                      \
+   prepare},
+#include "tessera/backends/cpu/dense.def"
+#undef K
+#undef M
+};
+
+}  // namespace
+
+std::variant<Conv2dShape, Refusal> read_conv2d(const Problem& problem) {
+  const auto& conv = std::get<Conv>(problem.node.op);
+  const Shape x = problem.input(0).shape(), w = problem.input(1).shape(), y = problem.op_output().shape();
+  if (x.rank() < 3 || x.rank() > 4) return Refusal{fmt::format("{} spatial dimensions, not 1 or 2", x.rank() - 2)};
+  if (x.volume() == 0 || w.volume() == 0 || y.volume() == 0) return Refusal{"nothing to compute"};
+  Window window = conv.window;
+  window.kernel.assign(w.begin() + 2, w.end());
+  const ResolvedWindow r = resolve(window, {x.begin() + 2, x.end()}, false, Conv::kName);
+  const std::size_t last = r.kernel.size() - 1;
+  const bool plane = last == 1;
+  Conv2dShape s;
+  s.n = x[0], s.ic = x[1], s.oc = w[0], s.groups = conv.groups;
+  s.h = plane ? x[2] : 1, s.w = x[x.rank() - 1], s.oh = plane ? y[2] : 1, s.ow = y[y.rank() - 1];
+  s.kh = plane ? r.kernel[0] : 1, s.kw = r.kernel[last];
+  s.stride_h = plane ? r.strides[0] : 1, s.stride_w = r.strides[last];
+  s.dilation_h = plane ? r.dilations[0] : 1, s.dilation_w = r.dilations[last];
+  s.top = plane ? r.begins[0] : 0, s.left = r.begins[last];
+  return s;
+}
+
+const float* widened(const std::byte* x, ElementType type, std::int64_t count, std::byte* to) {
+  if (type == ElementType::float32) return reinterpret_cast<const float*>(x);
+  constexpr std::int64_t kGrain = 1 << 14;
+  parallel_for(count, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    convert(x + begin * 2, DType::bfloat16, to + begin * 4, DType::float32, end - begin, Rounding::host);
+  });
+  return reinterpret_cast<const float*>(to);
+}
+
+std::span<const CpuKernel> conv2d_kernels() { return kKernels; }
+
+}  // namespace tessera::cpu

@@ -1,0 +1,347 @@
+#include "tessera/backends/cpu/internal/dense.h"
+
+#include "tessera/core/error.h"
+#include "tessera/core/float_bits.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace tessera::cpu {
+namespace {
+
+constexpr std::int64_t kTableRows = 2048;        // row pointers of one call, on the stack
+constexpr std::int64_t kTileRows = 28;           // of any tile, at most
+constexpr std::int64_t kCacheBytes = 640 << 10;  // of a second cache, left to weights
+constexpr std::int64_t kHeldTiles = 8;           // whose partial sums are kept while parts of the reduction pass
+constexpr std::int64_t kHeldElements = 8 * 512;
+constexpr std::int64_t kUnitsPerThread = 4;
+constexpr std::int64_t kUnitProducts = 1 << 15;  // fewer multiply-adds take less time than waking a thread
+
+constexpr std::int64_t vector_columns(Isa isa) { return isa == Isa::portable ? 4 : isa == Isa::avx2 ? 8 : 16; }
+constexpr auto kType_f32 = ElementType::float32;
+constexpr auto kType_bf16 = ElementType::bfloat16;
+
+constexpr DenseKernel kKernels[] = {
+#define M(storage, isa)
+#define K(storage, rows, columns, isa, vectors)  \
+  {#storage "_" #rows "x" #columns "_" #isa,     \
+   Isa::isa,                                     \
+   kType_##storage,                              \
+   rows,                                         \
+   columns,                                      \
+   vector_columns(Isa::isa),                     \
+   dense_##storage##_##rows##x##columns##_##isa, \
+   dense_max_##storage##_##isa},
+#include "tessera/backends/cpu/dense.def"
+#undef K
+#undef M
+};
+
+// Copies of runs that begin or end in the padding.
+static_assert(kTileRows * kDenseBorderElements * sizeof(float) <= 64 << 10);
+
+// Pointers to the rows of a tile.
+class RowTable {
+ public:
+  RowTable(const DenseWork& work, const DenseJob& job, const DenseOperands& operands)
+      : work_(work),
+        job_(job),
+        operands_(operands),
+        tile_rows_(work.kernel->rows),
+        element_bytes_(element_bytes(work.kernel->type)) {
+    const auto by_y = [](const DenseTap& a, const DenseTap& b) { return a.dy < b.dy; };
+    const auto by_x = [](const DenseTap& a, const DenseTap& b) { return a.dx < b.dx; };
+    if (job.taps.empty()) return;
+    const auto [top, bottom] = std::minmax_element(job.taps.begin(), job.taps.end(), by_y);
+    const auto [left, right] = std::minmax_element(job.taps.begin(), job.taps.end(), by_x);
+    top_ = top->dy, bottom_ = bottom->dy, left_ = left->dx, right_ = right->dx + job.run - 1;
+  }
+
+  // Rows [first, first + count) and their taps [tap_begin, tap_end).
+  void point(std::int64_t first, std::int64_t count, std::int64_t tap_begin, std::int64_t tap_end) {
+    std::int64_t gx = first % job_.grid_w, gy = first / job_.grid_w % job_.grid_h,
+                 image = first / job_.grid_w / job_.grid_h;
+    for (std::int64_t m = 0; m < count; ++m) {
+      point_row(m, image, gy, gx, tap_begin, tap_end);
+      if (++gx == job_.grid_w) {
+        gx = 0;
+        if (++gy == job_.grid_h) gy = 0, ++image;
+      }
+    }
+  }
+
+  const float* const* rows() const { return rows_; }
+  void* const* y() const { return y_; }
+  const void* const* residual() const { return operands_.residual ? residual_ : nullptr; }
+
+  // `column` columns further to the right in y and residual.
+  void shift_columns(std::int64_t count, std::int64_t columns) {
+    for (std::int64_t m = 0; m < count; ++m) {
+      y_[m] = static_cast<std::byte*>(y_[m]) + columns * element_bytes_;
+      if (operands_.residual) residual_[m] = static_cast<const std::byte*>(residual_[m]) + columns * element_bytes_;
+    }
+  }
+
+ private:
+  void point_row(std::int64_t m, std::int64_t image, std::int64_t gy, std::int64_t gx, std::int64_t tap_begin,
+                 std::int64_t tap_end) {
+    const DenseJob& job = job_;
+    const std::int64_t at = job.y_first + image * job.y_image + gy * job.y_row + gx * job.y_pixel;
+    const std::int64_t y_at =
+        operands_.y_ring > 0 ? job.y_first + gy % operands_.y_ring * job.y_row + gx * job.y_pixel : at;
+    y_[m] = static_cast<std::byte*>(operands_.y) + y_at * element_bytes_;
+    if (operands_.residual) residual_[m] = static_cast<const std::byte*>(operands_.residual) + at * element_bytes_;
+
+    const std::int64_t iy = gy * job.step_h, ix = gx * job.step_w;
+    const float* origin = operands_.x + job.x_first + ((image * job.height + iy) * job.width + ix) * job.pixel;
+    const float** to = rows_ + m;
+    if (iy + top_ >= 0 && iy + bottom_ < job.height && ix + left_ >= 0 && ix + right_ < job.width) {
+      for (std::int64_t t = tap_begin; t < tap_end; ++t, to += tile_rows_) {
+        const DenseTap tap = job.taps[static_cast<std::size_t>(t)];
+        *to = origin + (tap.dy * job.width + tap.dx) * job.pixel;
+      }
+      return;
+    }
+    for (std::int64_t t = tap_begin; t < tap_end; ++t, to += tile_rows_) {
+      const DenseTap tap = job.taps[static_cast<std::size_t>(t)];
+      const std::int64_t y = iy + tap.dy, x = ix + tap.dx;
+      const std::int64_t begin = std::max<std::int64_t>(0, -x), end = std::min(job.run, job.width - x);
+      if (y < 0 || y >= job.height || begin >= end) {
+        *to = work_.zeros.data();
+      } else if (begin == 0 && end == job.run) {
+        *to = origin + (tap.dy * job.width + tap.dx) * job.pixel;
+      } else {
+        float* copy = border_ + (m * (tap_end - tap_begin) + t - tap_begin) * job.depth;
+        const float* from = origin + (tap.dy * job.width + tap.dx) * job.pixel;
+        const std::int64_t first = begin * job.pixel, last = end * job.pixel;
+        std::fill(copy, copy + first, 0.0f);
+        std::copy(from + first, from + last, copy + first);
+        std::fill(copy + last, copy + job.depth, 0.0f);
+        *to = copy;
+      }
+    }
+  }
+
+  const DenseWork& work_;
+  const DenseJob& job_;
+  const DenseOperands& operands_;
+  std::int64_t tile_rows_, element_bytes_;
+  std::int64_t top_ = 0, bottom_ = 0, left_ = 0, right_ = 0;
+  const float* rows_[kTableRows];
+  void* y_[kTileRows];
+  const void* residual_[kTileRows];
+  float border_[kTileRows * kDenseBorderElements];
+};
+
+// Rows [begin, end) cut into tiles as even as can be.
+struct Tiles {
+  std::int64_t begin, end, count;
+  Tiles(std::int64_t first, std::int64_t last, std::int64_t most)
+      : begin(first), end(last), count(ceil_div(last - first, most)) {}
+  std::int64_t at(std::int64_t i) const {
+    const std::int64_t each = (end - begin) / count, longer = (end - begin) % count;
+    return begin + i * each + std::min(i, longer);
+  }
+};
+
+// Sums begin with the addend's part for rows [row_begin, row_end) of one panel.
+void fill_addend(const DenseOperands& operands, const DenseKernel& kernel, std::int64_t row_begin, std::int64_t row_end,
+                 std::int64_t first_column, std::int64_t columns, float* to) {
+  for (std::int64_t row = row_begin; row < row_end; ++row, to += kernel.columns)
+    for (std::int64_t n = 0; n < kernel.columns; ++n) {
+      const std::int64_t at = row * operands.addend_row + (first_column + n) * operands.addend_column;
+      if (n >= columns)
+        to[n] = 0;
+      else if (kernel.type == ElementType::float32)
+        to[n] = operands.addend_scale * static_cast<const float*>(operands.addend)[at];
+      else
+        to[n] = operands.addend_scale * float_from_bfloat16(static_cast<const std::uint16_t*>(operands.addend)[at]);
+    }
+}
+
+void run_block(const DenseWork& work, const DenseJob& job, const DenseOperands& operands, std::int64_t row_begin,
+               std::int64_t row_end, std::int64_t panel_begin, std::int64_t panel_end) {
+  const DenseKernel& kernel = *work.kernel;
+  const std::int64_t taps = static_cast<std::int64_t>(job.taps.size()), bytes = element_bytes(kernel.type);
+  const std::int64_t panel_elements = job.reduction() * kernel.columns;
+  const auto* weights =
+      static_cast<const std::byte*>(operands.weights) + (job.weights_first + panel_begin * panel_elements) * bytes;
+  RowTable table(work, job, operands);
+  const Tiles tiles(row_begin, row_end, kernel.rows);
+
+  DenseTile tile;
+  tile.panel_elements = panel_elements;
+  tile.epilogue = &work.epilogue;
+  tile.rows = table.rows();
+  tile.y = table.y();
+  tile.residual = table.residual();
+  const auto set_panels = [&](std::int64_t first, std::int64_t last) {
+    tile.columns = std::min(last * kernel.columns, job.columns) - first * kernel.columns;
+    tile.bias = operands.bias ? operands.bias + job.bias_first + first * kernel.columns : nullptr;
+  };
+
+  if (job.tap_block >= taps && job.depth_block >= job.depth && operands.addend == nullptr) {
+    set_panels(panel_begin, panel_end);
+    tile.weights = weights;
+    tile.taps = taps;
+    tile.depth = job.depth;
+    for (std::int64_t i = 0; i < tiles.count; ++i) {
+      const std::int64_t first = tiles.at(i);
+      tile.count = tiles.at(i + 1) - first;
+      table.point(first, tile.count, 0, taps);
+      table.shift_columns(tile.count, panel_begin * kernel.columns);
+      kernel.tile(tile);
+    }
+    return;
+  }
+  // Part after part of the reduction, over a few tiles whose sums wait in between.
+  alignas(64) float held[kHeldElements];
+  const std::int64_t held_tiles =
+      std::clamp<std::int64_t>(kHeldElements / (kernel.rows * kernel.columns), 1, kHeldTiles);
+  for (std::int64_t panel = panel_begin; panel < panel_end; ++panel) {
+    set_panels(panel, panel + 1);
+    for (std::int64_t first_tile = 0; first_tile < tiles.count; first_tile += held_tiles) {
+      const std::int64_t last_tile = std::min(first_tile + held_tiles, tiles.count);
+      if (operands.addend != nullptr)
+        for (std::int64_t i = first_tile; i < last_tile; ++i)
+          fill_addend(operands, kernel, tiles.at(i), tiles.at(i + 1), panel * kernel.columns, tile.columns,
+                      held + (i - first_tile) * kernel.rows * kernel.columns);
+      for (std::int64_t t = 0; t < taps; t += job.tap_block)
+        for (std::int64_t c = 0; c < job.depth; c += job.depth_block) {
+          tile.taps = std::min(job.tap_block, taps - t);
+          tile.depth = std::min(job.depth_block, job.depth - c);
+          tile.row_offset = c;
+          tile.weights =
+              weights + ((panel - panel_begin) * panel_elements + (t * job.depth + c) * kernel.columns) * bytes;
+          tile.first = t == 0 && c == 0 && operands.addend == nullptr;
+          tile.last = t + tile.taps == taps && c + tile.depth == job.depth;
+          for (std::int64_t i = first_tile; i < last_tile; ++i) {
+            const std::int64_t first = tiles.at(i);
+            tile.count = tiles.at(i + 1) - first;
+            tile.partial = held + (i - first_tile) * kernel.rows * kernel.columns;
+            table.point(first, tile.count, t, t + tile.taps);
+            table.shift_columns(tile.count, panel * kernel.columns);
+            kernel.tile(tile);
+          }
+        }
+    }
+  }
+}
+
+// Parts of the reduction: whole taps, or pieces of a single tap.
+void split_reduction(const DenseKernel& kernel, DenseJob& job) {
+  const std::int64_t taps = static_cast<std::int64_t>(job.taps.size());
+  const std::int64_t step_bytes = kernel.columns * element_bytes(kernel.type);
+  job.tap_block = std::max<std::int64_t>(taps, 1);
+  job.depth_block = std::max<std::int64_t>(job.depth, 1);
+  const bool again = job.row_count() > kernel.rows;  // weights are read more than once
+  const std::int64_t most = again ? kCacheBytes / step_bytes : std::numeric_limits<std::int64_t>::max();
+  if (taps > 1) {
+    const std::int64_t table = kTableRows / kernel.rows;
+    const std::int64_t blocks = std::max(ceil_div(taps, table), ceil_div(job.reduction(), most));
+    job.tap_block = std::max<std::int64_t>(1, ceil_div(taps, blocks));
+  } else if (job.depth > most) {
+    job.depth_block = ceil_div(job.depth, ceil_div(job.depth, most));
+  }
+}
+
+}  // namespace
+
+std::span<const DenseKernel> dense_kernels() { return kKernels; }
+
+const DenseKernel& dense_kernel(const KernelInfo& info) {
+  for (const DenseKernel& kernel : kKernels)
+    if (info.name.ends_with(kernel.tile_name)) return kernel;
+  fail(Code::internal, "kernel {} is not made of a tile of dense.def", info.name);
+}
+
+std::int64_t packed_elements(const DenseKernel& kernel, std::int64_t reduction, std::int64_t columns) {
+  return reduction * round_up(columns, kernel.columns);
+}
+
+DenseEpilogue dense_epilogue(const Epilogue& from) {
+  DenseEpilogue to;
+  to.before = from.before;
+  to.after = from.after;
+  to.clips = true;
+  const auto bounds = [&](const Activation& activation, float& low, float& high) {
+    low = -std::numeric_limits<float>::infinity();
+    high = std::numeric_limits<float>::infinity();
+    switch (activation.kind) {
+      case Activation::Kind::none: break;
+      case Activation::Kind::relu: low = 0; break;
+      case Activation::Kind::clip: low = activation.alpha, high = activation.beta; break;
+      default: to.clips = false;
+    }
+  };
+  bounds(from.before, to.before_low, to.before_high);
+  bounds(from.after, to.after_low, to.after_high);
+  return to;
+}
+
+void split_work(DenseWork& work, int threads) {
+  const DenseKernel& kernel = *work.kernel;
+  const std::int64_t jobs = static_cast<std::int64_t>(work.jobs.size());
+  std::int64_t longest = 0, units = 0, products = 0;
+  work.units_before.clear();
+  for (DenseJob& job : work.jobs) {
+    longest = std::max(longest, job.depth);
+    split_reduction(kernel, job);
+    job.panels = ceil_div(job.columns, kernel.columns);
+    const std::int64_t panel_bytes =
+        std::max<std::int64_t>(job.reduction() * kernel.columns * element_bytes(kernel.type), 1);
+    job.panel_block = std::clamp<std::int64_t>(kCacheBytes / panel_bytes, 1, job.panels);
+    std::int64_t panel_blocks = ceil_div(job.panels, job.panel_block), row_blocks = 1;
+    const std::int64_t job_products = job.row_count() * job.columns * job.reduction();
+    const std::int64_t wanted = std::min(ceil_div(threads * kUnitsPerThread, jobs), job_products / kUnitProducts);
+    products += job_products;
+    if (threads > 1) {
+      if (panel_blocks < wanted)
+        row_blocks = std::clamp<std::int64_t>(job.row_count() / (2 * kernel.rows), 1, ceil_div(wanted, panel_blocks));
+      if (panel_blocks * row_blocks < wanted)
+        panel_blocks = std::clamp<std::int64_t>(ceil_div(wanted, row_blocks), panel_blocks, job.panels);
+    }
+    job.panel_block = ceil_div(job.panels, panel_blocks);
+    job.row_block = ceil_div(job.row_count(), row_blocks);
+    if (row_blocks > 1) job.row_block = round_up(job.row_block, kernel.rows);
+    work.units_before.push_back(units);
+    units += ceil_div(job.panels, job.panel_block) * ceil_div(job.row_count(), job.row_block);
+  }
+  work.units_before.push_back(units);
+  work.grain = std::max<std::int64_t>(1, ceil_div(units * kUnitProducts, std::max<std::int64_t>(products, 1)));
+  work.zeros.assign(static_cast<std::size_t>(longest), 0.0f);
+}
+
+void run_dense(const DenseWork& work, const DenseOperands& operands) {
+  parallel_for(work.units_before.back(), work.grain, [&](std::int64_t begin, std::int64_t end) {
+    auto at = std::upper_bound(work.units_before.begin(), work.units_before.end(), begin) - 1;
+    for (std::int64_t unit = begin; unit < end; ++unit) {
+      while (unit >= *(at + 1)) ++at;
+      const DenseJob& job = work.jobs[static_cast<std::size_t>(at - work.units_before.begin())];
+      const std::int64_t row_blocks = ceil_div(job.row_count(), job.row_block);
+      const std::int64_t panel = (unit - *at) / row_blocks * job.panel_block,
+                         row = (unit - *at) % row_blocks * job.row_block;
+      run_block(work, job, operands, row, std::min(row + job.row_block, job.row_count()), panel,
+                std::min(panel + job.panel_block, job.panels));
+    }
+  });
+}
+
+void run_dense_rows(const DenseWork& work, const DenseJob& job, const DenseOperands& operands, std::int64_t row_begin,
+                    std::int64_t row_end) {
+  for (std::int64_t panel = 0; panel < job.panels; panel += job.panel_block)
+    run_block(work, job, operands, row_begin, row_end, panel, std::min(panel + job.panel_block, job.panels));
+}
+
+double dense_efficiency(const DenseKernel& kernel, std::int64_t rows, std::int64_t columns) {
+  // A step of the reduction takes its multiply-adds, and some time for loading weights.
+  const std::int64_t tiles = ceil_div(rows, kernel.rows), vectors = ceil_div(columns, kernel.width);
+  const std::int64_t panels = ceil_div(columns, kernel.columns);
+  const double useful = static_cast<double>(rows) * static_cast<double>(columns) / static_cast<double>(kernel.width);
+  const double spent = static_cast<double>(rows) * static_cast<double>(vectors) +
+                       static_cast<double>(tiles) * (0.25 * static_cast<double>(vectors) + static_cast<double>(panels));
+  return 0.95 * useful / std::max(spent, 1.0);
+}
+
+}  // namespace tessera::cpu

@@ -1,0 +1,1 @@
+#include "tessera/backends/cpu/depthwise_tile.h"

@@ -1,0 +1,39 @@
+#pragma once
+
+// A convolution over two dimensions in numbers (over one: height 1), and the pool that may be fused into it.
+
+#include "tessera/backends/cpu/internal/dense.h"
+#include "tessera/graph/ops/conv.h"
+#include "tessera/graph/ops/pool.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+
+namespace tessera::cpu {
+
+struct Conv2dShape {
+  std::int64_t n = 0, ic = 0, h = 0, w = 0, oc = 0, oh = 0, ow = 0, kh = 0, kw = 0;
+  std::int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1, top = 0, left = 0, groups = 1;
+};
+std::variant<Conv2dShape, Refusal> read_conv2d(const Problem& problem);
+
+// x as float32: itself, or converted into `to`.
+const float* widened(const std::byte* x, ElementType type, std::int64_t count, std::byte* to);
+
+struct PoolShape {
+  std::int64_t kh = 1, kw = 1, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1, top = 0, left = 0;
+  std::int64_t oh = 0, ow = 0;
+};
+std::optional<std::string> refuse_pool(const MaxPool& pool, const Conv2dShape& conv);
+PoolShape read_pool(const MaxPool& pool, const Conv2dShape& conv);
+
+// Rows of the pool are cut into chunks; each has a slot of scratch for the convolution's rows that a row of the pool
+// sees, used in turns.
+int pool_chunks(int threads);
+std::int64_t pool_slot_bytes(const PoolShape& pool, const Conv2dShape& conv, std::int64_t element_bytes);
+void run_pooled(const DenseWork& work, const DenseOperands& operands, const Conv2dShape& conv, const PoolShape& pool,
+                int chunks, std::byte* scratch);
+
+}  // namespace tessera::cpu

@@ -1,0 +1,135 @@
+#pragma once
+
+// The dense engine: rows times columns, for convolutions, products of matrices and transposed convolutions alike.
+//
+// A row is a pixel of a grid laid over images with their channels last; its elements are those of a list of taps, each
+// a run of `depth` elements at an offset from the pixel's place in the input (a matrix is an image one pixel high with
+// a single tap). Nothing is copied out of the input: tiles read it through tables of row pointers, where taps in the
+// padding point to zeros. Columns are output channels, their weights packed in panels [tap][depth][columns of the
+// tile].
+//
+// Work is cut into blocks of panels, whose weights stay in the second cache while rows pass by, times blocks of rows;
+// threads take blocks. Few rows and many weights: threads share out panels and each weight is read once. Many rows:
+// they share out rows.
+
+#include "tessera/backends/cpu/internal/dense_tile.h"
+#include "tessera/backends/cpu/internal/epilogue.h"
+#include "tessera/backends/cpu/kernel.h"
+#include "tessera/core/parallel_for.h"
+#include "tessera/core/shape.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace tessera::cpu {
+
+// One line of dense.def.
+struct DenseKernel {
+  std::string_view tile_name;  // "f32_14x32_avx512"
+  Isa isa;
+  ElementType type;
+  std::int64_t rows, columns, width;  // of the tile, and columns of one vector
+  DenseTileFn tile;
+  DenseMaxFn max;
+};
+std::span<const DenseKernel> dense_kernels();
+// By the tail of a kernel's name: "conv2d_" + tile_name.
+const DenseKernel& dense_kernel(const KernelInfo& info);
+
+// A tap that reads several pixels side by side at once (run > 1) is copied where it begins or ends in the padding; its
+// row may have so many elements.
+constexpr std::int64_t kDenseBorderElements = 512;
+
+struct DenseTap {
+  std::int64_t dy = 0, dx = 0;  // from a pixel's place, in pixels of the input
+};
+
+struct DenseJob {
+  // Rows: a grid over images. Pixel (i, gy, gx) lies over (gy * step_h, gx * step_w) of image i.
+  std::int64_t images = 1, grid_h = 1, grid_w = 1, step_h = 1, step_w = 1;
+  std::int64_t height = 1, width = 1, pixel = 1;  // of the input; `pixel` elements from one pixel to the next
+  std::int64_t x_first = 0;                       // elements
+  std::vector<DenseTap> taps;
+  std::int64_t depth = 0;
+  std::int64_t run = 1;  // pixels side by side that a tap reads
+
+  // Where pixel (i, gy, gx) of the result begins; likewise in a residual.
+  std::int64_t y_first = 0, y_image = 0, y_row = 0, y_pixel = 0;
+
+  std::int64_t columns = 0;
+  std::int64_t weights_first = 0, bias_first = 0;  // elements
+
+  // Work: filled in by split_work().
+  std::int64_t panels = 0, panel_block = 1, row_block = 1;
+  std::int64_t tap_block = 0, depth_block = 0;  // parts of the reduction whose weights fit the second cache
+
+  std::int64_t row_count() const { return images * grid_h * grid_w; }
+  std::int64_t reduction() const { return static_cast<std::int64_t>(taps.size()) * depth; }
+};
+
+struct DenseWork {
+  const DenseKernel* kernel = nullptr;
+  std::vector<DenseJob> jobs;
+  DenseEpilogue epilogue;
+  std::vector<float> zeros;                // as long as the longest depth
+  std::vector<std::int64_t> units_before;  // of each job, and all of them
+  std::int64_t grain = 1;                  // units that are worth a thread
+};
+
+struct DenseOperands {
+  const float* x = nullptr;
+  const void* weights = nullptr;
+  const float* bias = nullptr;     // null: none
+  const void* residual = nullptr;  // null: none
+  void* y = nullptr;
+  // A matrix of the kernel's storage that is added to the products, of rows and columns as far apart as said; for jobs of
+  // one image with a grid of one row.
+  const void* addend = nullptr;
+  std::int64_t addend_row = 0, addend_column = 0;
+  float addend_scale = 1;
+  std::int64_t y_ring = 0;  // > 0: y has so many rows of a single image, used in turns
+};
+
+// Elements of the packed weights of `columns` columns.
+std::int64_t packed_elements(const DenseKernel& kernel, std::int64_t reduction, std::int64_t columns);
+
+DenseEpilogue dense_epilogue(const Epilogue& epilogue);
+
+// Cuts the jobs into units for so many threads and makes the rest of `work` ready.
+void split_work(DenseWork& work, int threads);
+
+void run_dense(const DenseWork& work, const DenseOperands& operands);
+// Rows [row_begin, row_end) of one job, all columns.
+void run_dense_rows(const DenseWork& work, const DenseJob& job, const DenseOperands& operands, std::int64_t row_begin,
+                    std::int64_t row_end);
+
+// The part of a tile's multiply-adds that are useful, times what the loop reaches of the peak.
+double dense_efficiency(const DenseKernel& kernel, std::int64_t rows, std::int64_t columns);
+
+// Panels that are worth a thread when weights are packed.
+inline std::int64_t packing_grain(const DenseKernel& kernel, std::int64_t reduction) {
+  constexpr std::int64_t kElements = 1 << 14;
+  return std::max<std::int64_t>(1, kElements / std::max<std::int64_t>(1, reduction * kernel.columns));
+}
+
+// Copies weights into panels: to[panel][k][column of the tile] = element(column, k), where k counts taps and their
+// depth. Columns that do not exist are 0.
+template <class T, class Element>
+void pack_panels(const DenseKernel& kernel, std::int64_t reduction, std::int64_t columns, T* to,
+                 const Element& element) {
+  parallel_for(ceil_div(columns, kernel.columns), packing_grain(kernel, reduction), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t panel = begin; panel < end; ++panel) {
+      T* at = to + panel * reduction * kernel.columns;
+      for (std::int64_t n = 0; n < kernel.columns; ++n) {
+        const std::int64_t column = panel * kernel.columns + n;
+        for (std::int64_t k = 0; k < reduction; ++k)
+          at[k * kernel.columns + n] = column < columns ? element(column, k) : T{};
+      }
+    }
+  });
+}
+
+}  // namespace tessera::cpu

@@ -1,0 +1,57 @@
+#pragma once
+
+// One call of a tile of the dense engine: `count` rows times one or more panels of columns,
+//
+//   y[m][n] = epilogue(sum over taps t and c < depth of rows[t][m][c] * weights[panel][t][c][n] + bias[n])
+//
+// Plain data: files compiled for an instruction set include it.
+
+#include "tessera/backends/cpu/internal/activation.h"
+
+#include <cstddef>
+
+namespace tessera::cpu {
+
+// after(before(sum + bias) + residual). Where both are clips (a rectifier is one, and so is nothing), `clips` is true
+// and the four bounds say all.
+struct DenseEpilogue {
+  Activation before, after;
+  bool clips = true;
+  float before_low = 0, before_high = 0, after_low = 0, after_high = 0;
+};
+
+struct DenseTile {
+  const float* const* rows = nullptr;  // rows[tap * (rows of the tile) + m]
+  std::ptrdiff_t row_offset = 0;       // added to each
+  std::ptrdiff_t taps = 0, depth = 0;
+  std::ptrdiff_t count = 0;  // rows, at most those of the tile
+
+  const void* weights = nullptr;      // of the first panel
+  std::ptrdiff_t panel_elements = 0;  // from one panel to the next
+  std::ptrdiff_t columns = 0;         // in all panels together, the last of which may be cut short
+  const float* bias = nullptr;        // of the first panel; padded to whole panels; may be null
+
+  // Sums over parts of the depth: [panel][count][columns of the tile]. Without `first` they are taken up from there,
+  // without `last` put down there and nothing else is done.
+  float* partial = nullptr;
+  bool first = true, last = true;
+
+  void* const* y = nullptr;               // `count` rows, at the first panel's first column
+  const void* const* residual = nullptr;  // likewise; may be null
+  const DenseEpilogue* epilogue = nullptr;
+};
+
+// Largest of any count > 0 rows, element by element; NaN wins.
+using DenseMaxFn = void (*)(const void* const* rows, std::ptrdiff_t count, std::ptrdiff_t elements, void* y);
+
+using DenseTileFn = void (*)(const DenseTile& tile);
+
+#define K(storage, rows, columns, isa, vectors) \
+  void dense_##storage##_##rows##x##columns##_##isa(const DenseTile& tile);
+#define M(storage, isa) \
+  void dense_max_##storage##_##isa(const void* const* rows, std::ptrdiff_t count, std::ptrdiff_t elements, void* y);
+#include "tessera/backends/cpu/dense.def"
+#undef K
+#undef M
+
+}  // namespace tessera::cpu

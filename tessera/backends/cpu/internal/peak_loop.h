@@ -1,0 +1,23 @@
+// Included by peak_<isa>.cpp: multiply-adds that wait for nothing but each other.
+
+#include "tessera/backends/cpu/internal/simd.h"
+
+namespace tessera::cpu::TSR_ISA {
+
+double peak_loop(long rounds, float seed) {
+  constexpr int kChains = 12;  // more than latency times throughput of any CPU so far
+  Vec sums[kChains];
+  for (int i = 0; i < kChains; ++i) sums[i] = Vec::all(seed + static_cast<float>(i));
+  const Vec a = Vec::all(1.0f - seed * 1e-9f), b = Vec::all(seed * 1e-9f);
+  for (long r = 0; r < rounds; ++r) {
+#pragma GCC unroll 12
+    for (int i = 0; i < kChains; ++i) sums[i] = fma(sums[i], a, b);
+  }
+  Vec total = sums[0];
+  for (int i = 1; i < kChains; ++i) total = total + sums[i];
+  return sum(total);
+}
+
+double peak_loop_flops(long rounds) { return 2.0 * 12 * Vec::kWidth * static_cast<double>(rounds); }
+
+}  // namespace tessera::cpu::TSR_ISA

@@ -1,0 +1,95 @@
+#include "tessera/backends/cpu/peak.h"
+
+#include "tessera/core/bytes.h"
+#include "tessera/core/parallel_for.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+
+namespace tessera::cpu {
+
+#define TSR_PEAK(isa)                        \
+  namespace isa {                            \
+  double peak_loop(long rounds, float seed); \
+  double peak_loop_flops(long rounds);       \
+  }
+TSR_PEAK(portable)
+#if defined(__x86_64__)
+TSR_PEAK(avx2)
+TSR_PEAK(avx512)
+#endif
+#undef TSR_PEAK
+
+namespace {
+
+struct Loop {
+  double (*run)(long rounds, float seed);
+  double (*flops)(long rounds);
+};
+
+Loop loop_of([[maybe_unused]] Isa isa) {
+#if defined(__x86_64__)
+  if (isa >= Isa::avx512) return {avx512::peak_loop, avx512::peak_loop_flops};
+  if (isa == Isa::avx2) return {avx2::peak_loop, avx2::peak_loop_flops};
+#endif
+  return {portable::peak_loop, portable::peak_loop_flops};
+}
+
+double seconds_of(FunctionRef<void()> work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// The best of several, so that a machine that others use too shows what it can do.
+double best_flop_per_s(Isa isa, int threads, double budget) {
+  const Loop loop = loop_of(isa);
+  constexpr long kRounds = 1 << 18;
+  std::atomic<double> sink{0};
+  double best = 0, spent = 0;
+  do {
+    const double seconds = seconds_of([&] {
+      parallel_for(threads, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) sink = sink + loop.run(kRounds, 1.0f);
+      });
+    });
+    best = std::max(best, loop.flops(kRounds) * threads / seconds);
+    spent += seconds;
+  } while (spent < budget);
+  return best;
+}
+
+double best_read_bytes_per_s(double budget) {
+  constexpr std::int64_t kBytes = std::int64_t{192} << 20, kChunk = 1 << 16;
+  const Bytes memory(static_cast<std::size_t>(kBytes), std::byte{1});
+  std::atomic<std::uint64_t> sink{0};
+  double best = 0, spent = 0;
+  do {
+    const double seconds = seconds_of([&] {
+      parallel_for(kBytes / kChunk, 1, [&](std::int64_t begin, std::int64_t end) {
+        std::uint64_t sums[4] = {};
+        for (std::int64_t at = begin * kChunk; at < end * kChunk; at += 32)
+          for (std::int64_t i = 0; i < 4; ++i) {
+            std::uint64_t word = 0;
+            std::memcpy(&word, memory.data() + at + 8 * i, 8);
+            sums[i] ^= word;
+          }
+        sink ^= sums[0] ^ sums[1] ^ sums[2] ^ sums[3];
+      });
+    });
+    best = std::max(best, static_cast<double>(kBytes) / seconds);
+    spent += seconds;
+  } while (spent < budget);
+  return best;
+}
+
+}  // namespace
+
+Peak measure_peak(Isa isa, int threads, double seconds) {
+  const ThreadLimit limit(threads);
+  return {best_flop_per_s(isa, threads, seconds / 2), best_read_bytes_per_s(seconds / 2)};
+}
+
+}  // namespace tessera::cpu

@@ -1,0 +1,18 @@
+#pragma once
+
+// What this machine can do at best, measured now: the roof that kernels are held against.
+
+#include "tessera/core/export.h"
+#include "tessera/core/isa.h"
+
+namespace tessera::cpu {
+
+struct Peak {
+  double flop_per_s = 0;        // float32 multiply-adds, counted as two
+  double read_bytes_per_s = 0;  // from memory, far beyond the caches
+};
+
+// On so many threads, with what `isa` has; takes about `seconds`.
+TSR_API Peak measure_peak(Isa isa, int threads, double seconds = 0.1);
+
+}  // namespace tessera::cpu

@@ -1,0 +1,1 @@
+#include "tessera/backends/cpu/internal/peak_loop.h"

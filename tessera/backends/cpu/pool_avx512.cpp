@@ -1,0 +1,1 @@
+#include "tessera/backends/cpu/pool_tile.h"

@@ -1,0 +1,1 @@
+#include "tessera/backends/cpu/reduce_tile.h"

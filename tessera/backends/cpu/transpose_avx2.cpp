@@ -1,0 +1,1 @@
+#include "tessera/backends/cpu/transpose_tile.h"

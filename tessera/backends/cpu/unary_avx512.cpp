@@ -1,0 +1,1 @@
+#include "tessera/backends/cpu/internal/unary_simd.h"
