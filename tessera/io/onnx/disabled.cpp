@@ -1,5 +1,6 @@
-// In place of the importer, in builds without it.
+// In place of the importer and the exporter, in builds without them.
 
+#include "tessera/io/onnx/export.h"
 #include "tessera/io/onnx/import.h"
 #include "tessera/io/onnx/tensor_file.h"
 
@@ -8,7 +9,7 @@ namespace {
 
 [[noreturn]] void refuse() {
   fail(Code::unsupported, Hint{"build Tessera with protobuf and the onnx package there, and -DTESSERA_ONNX=ON"},
-       "this build of Tessera cannot read ONNX files");
+       "this build of Tessera cannot read or write ONNX files");
 }
 
 }  // namespace
@@ -22,6 +23,8 @@ ImportReport check_onnx_bytes(std::span<const std::byte>, const std::filesystem:
 }
 Array parse_onnx_tensor(std::span<const std::byte>) { refuse(); }
 Array load_onnx_tensor(const std::filesystem::path&) { refuse(); }
+std::vector<std::byte> export_onnx_bytes(const Graph&, const ExportOptions&) { refuse(); }
+void export_onnx(const Graph&, const std::filesystem::path&, const ExportOptions&) { refuse(); }
 bool has_onnx() { return false; }
 
 }  // namespace tessera

@@ -141,6 +141,18 @@ std::optional<ElementType> element_type(std::int64_t data_type) {
   }
 }
 
+std::int32_t data_type(ElementType type) {
+  for (std::int32_t number = 1; number <= pb::TensorProto::BFLOAT16; ++number)
+    if (element_type(number) == type) return number;
+  fail(Code::unsupported, "{} has no form in the ONNX files that are written", name(type));
+}
+
+void fill_tensor(const Array& array, pb::TensorProto& tensor) {
+  tensor.set_data_type(data_type(array.type()));
+  for (const std::int64_t extent : array.shape()) tensor.add_dims(extent);
+  tensor.set_raw_data(array.bytes().data(), array.bytes().size());
+}
+
 std::string data_type_name(std::int64_t data_type) {
   if (const auto type = element_type(data_type)) return std::string(name(*type));
   switch (data_type) {
