@@ -1,10 +1,11 @@
-// tessera test-onnx: standard ONNX test directories through the reference.
+// tessera test-onnx: standard ONNX test directories on this machine, or through the reference.
 
 #include "command.h"
 
 #include "tessera/graph/evaluate.h"
 #include "tessera/io/onnx/import.h"
 #include "tessera/io/onnx/tensor_file.h"
+#include "tessera/session/session.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -92,7 +94,8 @@ std::vector<fs::path> sorted_children(const fs::path& folder) {
   return children;
 }
 
-int run_data_sets(const Graph& graph, const fs::path& folder) {
+int run_data_sets(const Graph& graph, const fs::path& folder, const std::string& device) {
+  const std::optional<Session> session = device == "cpu" ? std::optional<Session>(Session(graph)) : std::nullopt;
   int sets = 0;
   for (const fs::path& set : sorted_children(folder)) {
     if (!fs::is_directory(set) || !set.filename().string().starts_with("test_data_set_")) continue;
@@ -100,7 +103,7 @@ int run_data_sets(const Graph& graph, const fs::path& folder) {
       std::vector<Array> inputs;
       for (std::size_t i = 0; i < graph.inputs.size(); ++i)
         inputs.push_back(load_onnx_tensor(set / fmt::format("input_{}.pb", i)));
-      const std::vector<Array> outputs = evaluate(graph, inputs);
+      const std::vector<Array> outputs = session ? session->run(inputs) : evaluate(graph, inputs);
       for (std::size_t i = 0; i < outputs.size(); ++i)
         compare(outputs[i], load_onnx_tensor(set / fmt::format("output_{}.pb", i)), graph.value(graph.outputs[i]).name);
     });
@@ -121,7 +124,7 @@ std::string subject(const ImportReport& report) {
   return "(several)";
 }
 
-Result run_test(const fs::path& folder) {
+Result run_test(const fs::path& folder, const std::string& device) {
   Result result{folder.filename().string(), "?", Status::passed, {}};
   const auto set = [&](Status status, std::string reason) {
     result.status = status;
@@ -139,7 +142,7 @@ Result run_test(const fs::path& folder) {
     }
     const Graph graph = import_onnx(folder / "model.onnx");
     check_sizes(graph);
-    if (run_data_sets(graph, folder) == 0) set(Status::failed, "there is no test_data_set_0");
+    if (run_data_sets(graph, folder, device) == 0) set(Status::failed, "there is no test_data_set_0");
   } catch (const Error& error) {
     set(error.code() == Code::unsupported ? Status::unsupported : Status::failed, error.message());
   } catch (const std::exception& error) {
@@ -190,7 +193,7 @@ Table all_tests(const std::vector<Result>& results, bool only_failed) {
   return table;
 }
 
-void run_tests(const std::vector<std::string>& folders, const Context& context) {
+void run_tests(const std::vector<std::string>& folders, const std::string& device, const Context& context) {
   std::vector<fs::path> tests;
   for (const std::string& folder : folders) {
     check(fs::is_directory(folder), Code::not_found, "'{}' is not a directory", folder);
@@ -202,7 +205,7 @@ void run_tests(const std::vector<std::string>& folders, const Context& context) 
   std::vector<Result> results;
   Counts counts;
   for (const fs::path& test : tests) {
-    results.push_back(run_test(test));
+    results.push_back(run_test(test, device));
     counts.add(results.back().status);
   }
   if (context.format == Format::json) {
@@ -226,8 +229,7 @@ void run_tests(const std::vector<std::string>& folders, const Context& context) 
 }  // namespace
 
 void add_test_onnx(CLI::App& app, const Context& context) {
-  CLI::App* test =
-      app.add_subcommand("test-onnx", "Run standard ONNX test directories through the reference (exact, slow)");
+  CLI::App* test = app.add_subcommand("test-onnx", "Run standard ONNX test directories on this machine");
   auto folders = std::make_shared<std::vector<std::string>>();
   test->add_option("folders", *folders,
                    "Directories with a model.onnx and test_data_set_N/{input,output}_K.pb, or directories of those. "
@@ -237,7 +239,11 @@ void add_test_onnx(CLI::App& app, const Context& context) {
                    "1.6e-2 and 1e-3. Exit status 1 if a test fails")
       ->required()
       ->type_name("DIR");
-  test->callback([folders, &context] { run_tests(*folders, context); });
+  auto device = std::make_shared<std::string>("cpu");
+  test->add_option("--device", *device, "cpu, or reference: plain loops, exact and slow")
+      ->check(CLI::IsMember({"cpu", "reference"}))
+      ->default_str("cpu");
+  test->callback([folders, device, &context] { run_tests(*folders, *device, context); });
 }
 
 }  // namespace tessera::cli
