@@ -99,6 +99,7 @@ Values import_softmax(NodeReader& node, NodeBuilder& build) {
 }
 
 Values import_dropout(NodeReader& node, NodeBuilder& build) {
+  if (node.opset() < 7) node.ignore({"consumed_inputs"});
   node.ignore({"ratio", "is_test"});  // before opset 12 nothing is dropped at inference
   node.inputs(1, 3);
   const int count = node.wants_output(1) ? 2 : 1;

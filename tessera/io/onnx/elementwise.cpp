@@ -38,8 +38,10 @@ Kind kind_of(NodeReader& node) {
 // Before opset 7 the second operand could be laid along the first from `axis` on.
 ValueId aligned_second(NodeReader& node, NodeBuilder& build) {
   node.ignore({"consumed_inputs"});
-  const bool broadcast = node.flag("broadcast", false);
-  const auto axis = node.maybe_integer("axis");
+  const bool slopes = node.op_type() == "PRelu";  // one for each channel
+  const bool broadcast = slopes || node.flag("broadcast", false);
+  const auto axis = slopes ? (node.rank(1) == 1 && node.rank(0) > 1 ? std::optional<std::int64_t>(1) : std::nullopt)
+                           : node.maybe_integer("axis");
   if (!broadcast || !axis) return node.input(1);
   const int rank = node.rank(0), second = node.rank(1);
   const int first = normalized_axis(*axis, rank, node.op_type());

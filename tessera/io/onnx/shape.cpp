@@ -34,7 +34,8 @@ Values import_transpose(NodeReader& node, NodeBuilder& build) {
 
 Values import_concat(NodeReader& node, NodeBuilder& build) {
   check(node.input_count() > 0, Code::parse, "at least one input is needed");
-  return {build.add(Concat{.axis = node.integer("axis")}, node.inputs(node.input_count(), node.input_count()))};
+  const std::int64_t axis = node.opset() < 4 ? node.integer("axis", 1) : node.integer("axis");
+  return {build.add(Concat{.axis = axis}, node.inputs(node.input_count(), node.input_count()))};
 }
 
 Values import_split(NodeReader& node, NodeBuilder& build) {
