@@ -141,6 +141,7 @@ void write(const Binary& op, NodeWriter& out) {
 void write(const Clip&, NodeWriter& out) { out.add("Clip"); }
 
 void write(const Cast& op, NodeWriter& out) {
+  if (op.bits) return out.refuse("casts of bits are not in the opsets that are written");
   NodeAttributes attributes = out.add("Cast").integer("to", data_type(op.to));
   if (out.opset() >= 19) attributes.integer("saturate", op.saturate, 1);  // before, there was nothing it could change
 }

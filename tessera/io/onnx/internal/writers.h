@@ -62,6 +62,8 @@ void write(const CumSum& op, NodeWriter& out);
 void write(const OneHot& op, NodeWriter& out);
 void write(const Trilu& op, NodeWriter& out);
 void write(const NonZero& op, NodeWriter& out);
+void write(const Unique& op, NodeWriter& out);
+void write(const Determinant& op, NodeWriter& out);
 void write(const ShapeOf& op, NodeWriter& out);
 void write(const SizeOf& op, NodeWriter& out);
 void write(const ConstantOfShape& op, NodeWriter& out);
