@@ -74,7 +74,9 @@ class RowTable {
       const std::int64_t in_row = job.y_first + gx * job.y_pixel + column, at = image * job.y_image + gy * job.y_row;
       const std::int64_t y_at = operands_.y_ring > 0 ? gy % operands_.y_ring * job.y_row : at;
       auto* y = static_cast<std::byte*>(operands_.y) + (in_row + y_at) * element_bytes_;
-      const auto* residual = static_cast<const std::byte*>(operands_.residual) + (in_row + at) * element_bytes_;
+      const std::byte* residual = y;  // not read where there is none
+      if (operands_.residual)
+        residual = static_cast<const std::byte*>(operands_.residual) + (in_row + at) * element_bytes_;
       const std::int64_t y_step = job.y_pixel * element_bytes_;
       for (; m < end; ++m, ix += job.step_w, origin += job.step_w * job.pixel, y += y_step, residual += y_step) {
         y_[m] = y;

@@ -171,21 +171,27 @@ TSR_INLINE float sum(Vec a) {
 
 #else
 
+// Vectors as GCC and Clang know them, for whatever the CPU has at least.
 struct Vec {
   static constexpr int kWidth = 4;
+  typedef float Lanes __attribute__((vector_size(16)));
+  typedef std::int32_t Bits __attribute__((vector_size(16)));
   struct Mask {
-    std::uint32_t m[4];
+    Bits m;  // all bits of a lane, or none
   };
-  float v[4];
+  Lanes v;
 
   static TSR_INLINE Mask first(std::ptrdiff_t n) {
-    Mask mask;
-    for (int i = 0; i < 4; ++i) mask.m[i] = i < n ? ~0u : 0u;
-    return mask;
+    const int count = n > 4 ? 4 : static_cast<int>(n);
+    return {Bits{0, 1, 2, 3} < Bits{count, count, count, count}};
   }
   static TSR_INLINE Vec zero() { return all(0); }
-  static TSR_INLINE Vec all(float x) { return {{x, x, x, x}}; }
-  static TSR_INLINE Vec load(const float* at) { return {{at[0], at[1], at[2], at[3]}}; }
+  static TSR_INLINE Vec all(float x) { return {Lanes{x, x, x, x}}; }
+  static TSR_INLINE Vec load(const float* at) {
+    Vec out;
+    __builtin_memcpy(&out.v, at, sizeof out.v);
+    return out;
+  }
   static TSR_INLINE Vec load(const float* at, Mask m) {
     Vec out = zero();
     for (int i = 0; i < 4; ++i)
@@ -193,7 +199,7 @@ struct Vec {
     return out;
   }
   static TSR_INLINE float widen(Bf16 x) { return __builtin_bit_cast(float, std::uint32_t{x} << 16); }
-  static TSR_INLINE Vec load(const Bf16* at) { return {{widen(at[0]), widen(at[1]), widen(at[2]), widen(at[3])}}; }
+  static TSR_INLINE Vec load(const Bf16* at) { return {Lanes{widen(at[0]), widen(at[1]), widen(at[2]), widen(at[3])}}; }
   static TSR_INLINE Vec load(const Bf16* at, Mask m) {
     Vec out = zero();
     for (int i = 0; i < 4; ++i)
@@ -205,9 +211,7 @@ struct Vec {
     if (x != x) return static_cast<Bf16>((bits | 0x400000) >> 16);
     return static_cast<Bf16>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
   }
-  TSR_INLINE void store(float* at) const {
-    for (int i = 0; i < 4; ++i) at[i] = v[i];
-  }
+  TSR_INLINE void store(float* at) const { __builtin_memcpy(at, &v, sizeof v); }
   TSR_INLINE void store(float* at, Mask m) const {
     for (int i = 0; i < 4; ++i)
       if (m.m[i]) at[i] = v[i];
@@ -220,31 +224,44 @@ struct Vec {
       if (m.m[i]) at[i] = narrow(v[i]);
   }
 
+  friend TSR_INLINE Vec operator+(Vec a, Vec b) { return {a.v + b.v}; }
+  friend TSR_INLINE Vec operator-(Vec a, Vec b) { return {a.v - b.v}; }
+  friend TSR_INLINE Vec operator*(Vec a, Vec b) { return {a.v * b.v}; }
+  friend TSR_INLINE Vec operator/(Vec a, Vec b) { return {a.v / b.v}; }
+  friend TSR_INLINE Mask operator<(Vec a, Vec b) { return {a.v < b.v}; }
+  friend TSR_INLINE Mask operator<=(Vec a, Vec b) { return {a.v <= b.v}; }
+  friend TSR_INLINE Mask operator==(Vec a, Vec b) { return {a.v == b.v}; }
+};
 #define TSR_LANES(result, expression)     \
   result out;                             \
   for (int i = 0; i < 4; ++i) expression; \
   return out
-  friend TSR_INLINE Vec operator+(Vec a, Vec b) { TSR_LANES(Vec, out.v[i] = a.v[i] + b.v[i]); }
-  friend TSR_INLINE Vec operator-(Vec a, Vec b) { TSR_LANES(Vec, out.v[i] = a.v[i] - b.v[i]); }
-  friend TSR_INLINE Vec operator*(Vec a, Vec b) { TSR_LANES(Vec, out.v[i] = a.v[i] * b.v[i]); }
-  friend TSR_INLINE Vec operator/(Vec a, Vec b) { TSR_LANES(Vec, out.v[i] = a.v[i] / b.v[i]); }
-  friend TSR_INLINE Mask operator<(Vec a, Vec b) { TSR_LANES(Mask, out.m[i] = a.v[i] < b.v[i] ? ~0u : 0u); }
-  friend TSR_INLINE Mask operator<=(Vec a, Vec b) { TSR_LANES(Mask, out.m[i] = a.v[i] <= b.v[i] ? ~0u : 0u); }
-  friend TSR_INLINE Mask operator==(Vec a, Vec b) { TSR_LANES(Mask, out.m[i] = a.v[i] == b.v[i] ? ~0u : 0u); }
-};
-TSR_INLINE Vec fma(Vec a, Vec b, Vec c) { TSR_LANES(Vec, out.v[i] = a.v[i] * b.v[i] + c.v[i]); }   // a * b + c
-TSR_INLINE Vec fnma(Vec a, Vec b, Vec c) { TSR_LANES(Vec, out.v[i] = c.v[i] - a.v[i] * b.v[i]); }  // c - a * b
-TSR_INLINE Vec min_second(Vec a, Vec b) { TSR_LANES(Vec, out.v[i] = a.v[i] < b.v[i] ? a.v[i] : b.v[i]); }
-TSR_INLINE Vec max_second(Vec a, Vec b) { TSR_LANES(Vec, out.v[i] = a.v[i] > b.v[i] ? a.v[i] : b.v[i]); }
-TSR_INLINE Vec select(Vec::Mask m, Vec yes, Vec no) { TSR_LANES(Vec, out.v[i] = m.m[i] ? yes.v[i] : no.v[i]); }
-TSR_INLINE Vec::Mask is_nan(Vec a) { TSR_LANES(Vec::Mask, out.m[i] = a.v[i] != a.v[i] ? ~0u : 0u); }
+TSR_INLINE Vec fma(Vec a, Vec b, Vec c) { return {a.v * b.v + c.v}; }   // a * b + c
+TSR_INLINE Vec fnma(Vec a, Vec b, Vec c) { return {c.v - a.v * b.v}; }  // c - a * b
+TSR_INLINE Vec select(Vec::Mask m, Vec yes, Vec no) { return {m.m ? yes.v : no.v}; }
+TSR_INLINE Vec min_second(Vec a, Vec b) { return select(a < b, a, b); }  // b if either is NaN
+TSR_INLINE Vec max_second(Vec a, Vec b) { return select(b < a, a, b); }
+TSR_INLINE Vec::Mask is_nan(Vec a) { return {a.v != a.v}; }
 TSR_INLINE Vec abs(Vec a) { TSR_LANES(Vec, out.v[i] = __builtin_fabsf(a.v[i])); }
 TSR_INLINE Vec sqrt(Vec a) { TSR_LANES(Vec, out.v[i] = __builtin_sqrtf(a.v[i])); }
-TSR_INLINE Vec round(Vec a) { TSR_LANES(Vec, out.v[i] = __builtin_nearbyintf(a.v[i])); }
+// Ties to even, by what an addition cuts off: the C library's function would be a call for each lane.
+TSR_INLINE float rounded(float a) {
+  const float magnitude = __builtin_fabsf(a), whole = (magnitude + 8388608.0f) - 8388608.0f;
+  return __builtin_copysignf(magnitude < 8388608.0f ? whole : magnitude, a);
+}
+TSR_INLINE Vec round(Vec a) { TSR_LANES(Vec, out.v[i] = rounded(a.v[i])); }
 TSR_INLINE Vec floor(Vec a) { TSR_LANES(Vec, out.v[i] = __builtin_floorf(a.v[i])); }
 TSR_INLINE Vec ceil(Vec a) { TSR_LANES(Vec, out.v[i] = __builtin_ceilf(a.v[i])); }
+TSR_INLINE float power_of_two(int n) { return __builtin_bit_cast(float, static_cast<std::uint32_t>(n + 127) << 23); }
+// x * 2^n for a whole n in [-252, 254], in two steps so that subnormal results come out right. NaN may be n where it is
+// x.
 TSR_INLINE Vec scale_by_power_of_two(Vec x, Vec n) {
-  TSR_LANES(Vec, out.v[i] = __builtin_ldexpf(x.v[i], static_cast<int>(n.v[i])));
+  Vec out;
+  for (int i = 0; i < 4; ++i) {
+    const int whole = n.v[i] == n.v[i] ? static_cast<int>(n.v[i]) : 0, half = whole >> 1;
+    out.v[i] = x.v[i] * power_of_two(half) * power_of_two(whole - half);
+  }
+  return out;
 }
 #undef TSR_LANES
 TSR_INLINE float sum(Vec a) { return (a.v[0] + a.v[1]) + (a.v[2] + a.v[3]); }
