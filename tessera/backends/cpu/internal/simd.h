@@ -240,11 +240,24 @@ TSR_INLINE Vec select(Vec::Mask m, Vec yes, Vec no) { TSR_LANES(Vec, out.v[i] = 
 TSR_INLINE Vec::Mask is_nan(Vec a) { TSR_LANES(Vec::Mask, out.m[i] = a.v[i] != a.v[i] ? ~0u : 0u); }
 TSR_INLINE Vec abs(Vec a) { TSR_LANES(Vec, out.v[i] = __builtin_fabsf(a.v[i])); }
 TSR_INLINE Vec sqrt(Vec a) { TSR_LANES(Vec, out.v[i] = __builtin_sqrtf(a.v[i])); }
-TSR_INLINE Vec round(Vec a) { TSR_LANES(Vec, out.v[i] = __builtin_nearbyintf(a.v[i])); }
+// Ties to even, by what an addition cuts off: the C library's function would be a call for each lane.
+TSR_INLINE float rounded(float a) {
+  const float magnitude = __builtin_fabsf(a), whole = (magnitude + 8388608.0f) - 8388608.0f;
+  return __builtin_copysignf(magnitude < 8388608.0f ? whole : magnitude, a);
+}
+TSR_INLINE Vec round(Vec a) { TSR_LANES(Vec, out.v[i] = rounded(a.v[i])); }
 TSR_INLINE Vec floor(Vec a) { TSR_LANES(Vec, out.v[i] = __builtin_floorf(a.v[i])); }
 TSR_INLINE Vec ceil(Vec a) { TSR_LANES(Vec, out.v[i] = __builtin_ceilf(a.v[i])); }
+TSR_INLINE float power_of_two(int n) { return __builtin_bit_cast(float, static_cast<std::uint32_t>(n + 127) << 23); }
+// x * 2^n for a whole n in [-252, 254], in two steps so that subnormal results come out right. NaN may be n where it is
+// x.
 TSR_INLINE Vec scale_by_power_of_two(Vec x, Vec n) {
-  TSR_LANES(Vec, out.v[i] = __builtin_ldexpf(x.v[i], static_cast<int>(n.v[i])));
+  Vec out;
+  for (int i = 0; i < 4; ++i) {
+    const int whole = n.v[i] == n.v[i] ? static_cast<int>(n.v[i]) : 0, half = whole >> 1;
+    out.v[i] = x.v[i] * power_of_two(half) * power_of_two(whole - half);
+  }
+  return out;
 }
 #undef TSR_LANES
 TSR_INLINE float sum(Vec a) { return (a.v[0] + a.v[1]) + (a.v[2] + a.v[3]); }
