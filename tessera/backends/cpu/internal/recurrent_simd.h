@@ -29,6 +29,31 @@ TSR_INLINE void multiply_panel(const float* x, std::int64_t x_stride, std::int64
     for (int v = 0; v < kVectors; ++v) sums[r][v].store(y + r * y_stride + v * Vec::kWidth);
 }
 
+// One row has few sums: several for each column hide how long a fused multiplication takes.
+TSR_INLINE void multiply_row(const float* x, std::int64_t depth, const float* w, const float* bias, float* y) {
+  constexpr int kParts = kVectors > 2 ? 2 : 4;
+  Vec sums[kParts][kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    sums[0][v] = Vec::load((bias != nullptr ? bias : y) + v * Vec::kWidth);
+    for (int p = 1; p < kParts; ++p) sums[p][v] = Vec::zero();
+  }
+  std::int64_t k = 0;
+  for (; k + kParts <= depth; k += kParts)
+    for (int p = 0; p < kParts; ++p) {
+      const Vec value = Vec::all(x[k + p]);
+      for (int v = 0; v < kVectors; ++v)
+        sums[p][v] = fma(value, Vec::load(w + (k + p) * kPanel + v * Vec::kWidth), sums[p][v]);
+    }
+  for (; k < depth; ++k)
+    for (int v = 0; v < kVectors; ++v)
+      sums[0][v] = fma(Vec::all(x[k]), Vec::load(w + k * kPanel + v * Vec::kWidth), sums[0][v]);
+  for (int v = 0; v < kVectors; ++v) {
+    Vec sum = sums[0][v];
+    for (int p = 1; p < kParts; ++p) sum = sum + sums[p][v];
+    sum.store(y + v * Vec::kWidth);
+  }
+}
+
 void multiply(const float* x, std::int64_t x_stride, std::int64_t rows, std::int64_t depth, const float* packed,
               std::int64_t panels, const float* bias, float* y, std::int64_t y_stride) {
   for (std::int64_t p = 0; p < panels; ++p) {
@@ -37,8 +62,7 @@ void multiply(const float* x, std::int64_t x_stride, std::int64_t rows, std::int
     std::int64_t r = 0;
     for (; r + kRows <= rows; r += kRows)
       multiply_panel<kRows>(x + r * x_stride, x_stride, depth, w, b, y + r * y_stride + p * kPanel, y_stride);
-    for (; r < rows; ++r)
-      multiply_panel<1>(x + r * x_stride, x_stride, depth, w, b, y + r * y_stride + p * kPanel, y_stride);
+    for (; r < rows; ++r) multiply_row(x + r * x_stride, depth, w, b, y + r * y_stride + p * kPanel);
   }
 }
 
