@@ -67,11 +67,13 @@ Answer consider(const KernelInfo& kernel, const Problem& problem) {
   if (!is_computable(from) || !is_computable(to)) return Refusal{"8-bit floats are only carried"};
   if (!problem.node.fused.empty()) return Refusal{"something is fused"};
   Offer offer = elementwise_offer(problem);
-  if (from == to) offer.view_of = 0;
+  // The same bytes: nothing to cast, or bits seen as another type.
+  const bool view = from == to || std::get<Cast>(problem.node.op).bits;
+  if (view) offer.view_of = 0;
   const double count = static_cast<double>(problem.output().shape().volume());
-  offer.estimate = from == to ? Estimate{0, "overhead"}
-                              : estimate(problem, kernel.isa, 2 * count, streamed_bytes(problem),
-                                         is_vector_pair(from, to) ? 0.5 : 0.1);
+  offer.estimate =
+      view ? Estimate{0, "overhead"}
+           : estimate(problem, kernel.isa, 2 * count, streamed_bytes(problem), is_vector_pair(from, to) ? 0.5 : 0.1);
   return offer;
 }
 

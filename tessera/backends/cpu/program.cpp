@@ -67,6 +67,10 @@ Program::Program(Plan plan, WeightCache& weights) : plan_(std::move(plan)) {
       runners_.push_back(conversion(plan_, step));
       continue;
     }
+    if (step.offer.view_of >= 0) {
+      runners_.emplace_back([](const StepArgs&) {});
+      continue;
+    }
     const CpuKernel& kernel = kernel_of(*step.kernel);
     const Problem problem = problem_of(plan_, step, machine);
     runners_.push_back(

@@ -112,6 +112,11 @@ std::variant<std::vector<Array>, Refusal> run_kernel(const CpuKernel& kernel, co
   if (scratch != nullptr) std::memset(scratch, 0xff, static_cast<std::size_t>(offer.scratch_bytes));  // NaN
   set_max_threads(threads);
   for (int twice = 0; twice < 2; ++twice) run({inputs, outputs, scratch});
+  // A view is what its input is, whatever the kernel would have written.
+  if (offer.view_of >= 0 && problem.types.outputs[0].shape().volume() > 0)
+    std::memcpy(outputs[0], inputs[static_cast<std::size_t>(offer.view_of)],
+                static_cast<std::size_t>(problem.types.outputs[0].shape().volume() *
+                                         element_bytes(problem.types.outputs[0].type)));
   set_max_threads(0);
 
   std::vector<Array> results;

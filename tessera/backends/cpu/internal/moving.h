@@ -26,7 +26,7 @@ class StridedCopy {
   void run(const std::byte* from, std::byte* to) const;
 
   // All of it is one piece.
-  bool is_one_block() const { return dims_.empty() && !empty_; }
+  bool is_one_block() const { return dims_.empty() && !transposes_ && !empty_; }
   std::int64_t block_bytes() const { return block_bytes_; }
 
  private:
