@@ -160,9 +160,7 @@ ValueId ZooBuilder::concat(const std::string& name, const std::vector<ValueId>& 
 }
 
 std::vector<ValueId> ZooBuilder::halves(const std::string& name, ValueId x) {
-  const std::int64_t half = channels(x) / 2;
-  const std::vector<ValueId> parts =
-      graph_.add_node(name, Split{.axis = 1, .sizes = {half, half}, .outputs = 2}, {x}, 2);
+  const std::vector<ValueId> parts = graph_.add_node(name, Split{.axis = 1, .sizes = {}, .outputs = 2}, {x}, 2);
   for (ValueId part : parts) keep(part, mean_square_[x]);
   return parts;
 }
