@@ -32,6 +32,7 @@ void write(const TopK& op, NodeWriter& out) {
 }
 
 void write(const CumSum& op, NodeWriter& out) {
+  if (op.product) out.refuse("CumProd is known from opset 26 on");
   out.add("CumSum").integer("exclusive", op.exclusive, 0).integer("reverse", op.reverse, 0);
 }
 
@@ -40,6 +41,11 @@ void write(const OneHot& op, NodeWriter& out) { out.add("OneHot").integer("axis"
 void write(const Trilu& op, NodeWriter& out) { out.add("Trilu").integer("upper", op.upper, 1); }
 
 void write(const NonZero&, NodeWriter& out) { out.add("NonZero"); }
+
+void write(const Unique& op, NodeWriter& out) {
+  NodeAttributes attributes = out.add("Unique").integer("sorted", op.sorted, 1);
+  if (op.axis) attributes.integer("axis", *op.axis);
+}
 
 void write(const NonMaxSuppression& op, NodeWriter& out) {
   out.add("NonMaxSuppression").integer("center_point_box", op.center_point_box, 0);

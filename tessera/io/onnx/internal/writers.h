@@ -75,5 +75,7 @@ void write(const Split& op, NodeWriter& out);
 void write(const Transpose& op, NodeWriter& out);
 void write(const Unary& op, NodeWriter& out);
 void write(const Where& op, NodeWriter& out);
+void write(const Unique& op, NodeWriter& out);
+void write(const Determinant& op, NodeWriter& out);
 
 }  // namespace tessera::onnx
