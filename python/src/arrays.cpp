@@ -3,12 +3,16 @@
 #include "tessera/core/error.h"
 
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
 
 #include <cstring>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace tessera::python {
 namespace {
@@ -47,6 +51,49 @@ nb::dlpack::dtype dlpack_type(DType dtype) {
   else if (dtype == DType::int32)
     code = Code_::Int;
   return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(8 * element_bytes(dtype)), 1};
+}
+
+nb::dlpack::dtype dlpack_type(ElementType type) {
+  using Code_ = nb::dlpack::dtype_code;
+  Code_ code = Code_::UInt;
+  switch (type) {
+    case ElementType::boolean: code = Code_::Bool; break;
+    case ElementType::int8:
+    case ElementType::int16:
+    case ElementType::int32:
+    case ElementType::int64: code = Code_::Int; break;
+    case ElementType::float16:
+    case ElementType::float32:
+    case ElementType::float64: code = Code_::Float; break;
+    default: break;
+  }
+  return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(8 * element_bytes(type)), 1};
+}
+
+// The name by which numpy knows the type; for those it does not know, one that holds their numbers.
+std::string numpy_type(ElementType type) {
+  switch (type) {
+    case ElementType::bfloat16:
+    case ElementType::float8_e5m2:
+    case ElementType::float8_e4m3: return "float32";
+    default: return std::string(name(type));
+  }
+}
+
+std::optional<nb::object> optional_module(const char* name) {
+  try {
+    return nb::module_::import_(name);
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_ImportError)) throw;
+    return std::nullopt;
+  }
+}
+
+tessera::Array widened(const tessera::Array& x) {
+  tessera::Array out(ElementType::float32, x.shape());
+  const std::vector<double> values = x.to_double();
+  for (std::size_t i = 0; i < values.size(); ++i) out.as<float>()[i] = static_cast<float>(values[i]);
+  return out;
 }
 
 Array array_of(nb::handle object) {
@@ -126,6 +173,39 @@ Tensor import_list(const nb::list& values, const Shape& shape, const ArrayImport
   check(static_cast<std::int64_t>(flat.size()) == shape.volume(), Code::invalid_argument,
         "{} values cannot fill a tensor of shape {}, which has {}", flat.size(), shape.to_string(), shape.volume());
   return tensor_from_array(std::as_bytes(std::span(flat)), ElementType::float64, shape, how);
+}
+
+tessera::Array import_host_array(nb::handle object, ElementType wanted) {
+  nb::object source = nb::borrow(object);
+  const nb::object as_array = nb::module_::import_("numpy").attr("asarray");
+  if (!nb::hasattr(source, "__dlpack__"))  // numpy's own numbers have __array__ only
+    source = nb::hasattr(source, "__array__") ? as_array(source) : as_array(source, numpy_type(wanted));
+  // Types that numpy learns from ml_dtypes are no types of DLPack's to it.
+  std::optional<ElementType> type;
+  if (nb::hasattr(source, "astype") && nb::str(source.attr("dtype")).equal(nb::str("bfloat16"))) {
+    type = ElementType::bfloat16;
+    source = as_array(source, "order"_a = "C").attr("view")("uint16");
+  }
+  const Array array = array_of(source);
+  std::vector<std::int64_t> dims;
+  for (std::size_t i = 0; i < array.ndim(); ++i) dims.push_back(static_cast<std::int64_t>(array.shape(i)));
+  const auto* first = static_cast<const std::byte*>(array.data());
+  return tessera::Array(type.value_or(array_type(array.dtype())), Shape(std::move(dims)),
+                        std::vector<std::byte>(first, first + array.nbytes()));
+}
+
+nb::object export_host_array(tessera::Array x) {
+  const bool bfloat16 = x.type() == ElementType::bfloat16;
+  const std::optional<nb::object> ml_dtypes = bfloat16 ? optional_module("ml_dtypes") : std::nullopt;
+  if (bfloat16 && !ml_dtypes) x = widened(x);
+  const nb::dlpack::dtype type = bfloat16 && ml_dtypes ? dlpack_type(ElementType::uint16) : dlpack_type(x.type());
+  auto owned = std::make_unique<tessera::Array>(std::move(x));
+  std::vector<std::size_t> shape(owned->shape().begin(), owned->shape().end());
+  std::byte* data = owned->bytes().data();
+  nb::capsule owner(owned.get(), [](void* p) noexcept { delete static_cast<tessera::Array*>(p); });
+  static_cast<void>(owned.release());  // the capsule owns it now
+  nb::object out = nb::cast(nb::ndarray<nb::numpy>(data, shape.size(), shape.data(), owner, nullptr, type));
+  return ml_dtypes ? nb::object(out.attr("view")(ml_dtypes->attr("bfloat16"))) : out;
 }
 
 nb::object export_numpy(const Tensor& x) { return exported<nb::numpy>(x, exported_dtype(x, false)); }

@@ -1,7 +1,8 @@
 #pragma once
 
-// Arrays of numpy, torch and others to host tensors and back.
+// Arrays of numpy, torch and others to host tensors and arrays, and back.
 
+#include "tessera/core/array.h"
 #include "tessera/core/tensor_from_array.h"
 
 #include <nanobind/nanobind.h>
@@ -12,6 +13,13 @@ namespace tessera::python {
 Tensor import_array(nanobind::handle array, const ArrayImport& how);
 // Nested or flat Python numbers, in row-major order, for a tensor of this shape.
 Tensor import_list(const nanobind::list& values, const Shape& shape, const ArrayImport& how);
+
+// The elements as they are, copied once; those of other strides are gathered on the way. `wanted` is the type of
+// numbers and lists, which have none of their own.
+tessera::Array import_host_array(nanobind::handle array, ElementType wanted);
+// A numpy array that owns the elements of x. bfloat16 needs the ml_dtypes package; without it, the same numbers in
+// float32.
+nanobind::object export_host_array(tessera::Array x);
 
 // bfloat16 and block floats come out as float32, which numpy knows.
 nanobind::object export_numpy(const Tensor& x);

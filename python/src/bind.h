@@ -8,6 +8,7 @@ namespace tessera::python {
 
 void bind_error(nanobind::module_& module);
 void bind_dtype(nanobind::module_& module);
+void bind_session(nanobind::module_& module);
 
 // ttnn
 void bind_ttnn_enums(nanobind::module_& module);

@@ -7,6 +7,7 @@ NB_MODULE(_tessera, module) {
   module.attr("__version__") = TESSERA_VERSION;
   tessera::python::bind_error(module);
   tessera::python::bind_dtype(module);
+  tessera::python::bind_session(module);
   tessera::python::bind_ttnn_enums(module);
   tessera::python::bind_core_grid(module);
   tessera::python::bind_shape(module);

@@ -73,6 +73,8 @@ void write(const Gemm& op, NodeWriter& out) {
   attributes.integer("transA", op.transpose_a, 0).integer("transB", op.transpose_b, 0);
 }
 
+void write(const Determinant&, NodeWriter& out) { out.add("Det"); }
+
 void write(const Einsum& op, NodeWriter& out) { out.add("Einsum").text("equation", op.equation); }
 
 }  // namespace tessera::onnx

@@ -141,14 +141,14 @@ void write(const Binary& op, NodeWriter& out) {
 void write(const Clip&, NodeWriter& out) { out.add("Clip"); }
 
 void write(const Cast& op, NodeWriter& out) {
-  if (op.bits) return out.refuse("casts of bits are not in the opsets that are written");
+  if (op.bits) out.refuse("BitCast is known from opset 26 on");
   NodeAttributes attributes = out.add("Cast").integer("to", data_type(op.to));
   if (out.opset() >= 19) attributes.integer("saturate", op.saturate, 1);  // before, there was nothing it could change
 }
 
 void write(const Where&, NodeWriter& out) { out.add("Where"); }
 
-void write(const Dropout&, NodeWriter& out) { out.add("Dropout"); }
+void write(const Dropout& op, NodeWriter& out) { out.add("Dropout").integer("seed", op.seed, 0); }
 
 void write(const Softmax& op, NodeWriter& out) {
   const std::string_view name = op.log ? "LogSoftmax" : "Softmax";

@@ -32,7 +32,7 @@ void write(const TopK& op, NodeWriter& out) {
 }
 
 void write(const CumSum& op, NodeWriter& out) {
-  if (op.product) return out.refuse("running products are not in the opsets that are written");
+  if (op.product) out.refuse("CumProd is known from opset 26 on");
   out.add("CumSum").integer("exclusive", op.exclusive, 0).integer("reverse", op.reverse, 0);
 }
 
@@ -46,8 +46,6 @@ void write(const Unique& op, NodeWriter& out) {
   NodeAttributes attributes = out.add("Unique").integer("sorted", op.sorted, 1);
   if (op.axis) attributes.integer("axis", *op.axis);
 }
-
-void write(const Determinant&, NodeWriter& out) { out.add("Det"); }
 
 void write(const NonMaxSuppression& op, NodeWriter& out) {
   out.add("NonMaxSuppression").integer("center_point_box", op.center_point_box, 0);

@@ -62,8 +62,6 @@ void write(const CumSum& op, NodeWriter& out);
 void write(const OneHot& op, NodeWriter& out);
 void write(const Trilu& op, NodeWriter& out);
 void write(const NonZero& op, NodeWriter& out);
-void write(const Unique& op, NodeWriter& out);
-void write(const Determinant& op, NodeWriter& out);
 void write(const ShapeOf& op, NodeWriter& out);
 void write(const SizeOf& op, NodeWriter& out);
 void write(const ConstantOfShape& op, NodeWriter& out);
@@ -77,5 +75,7 @@ void write(const Split& op, NodeWriter& out);
 void write(const Transpose& op, NodeWriter& out);
 void write(const Unary& op, NodeWriter& out);
 void write(const Where& op, NodeWriter& out);
+void write(const Unique& op, NodeWriter& out);
+void write(const Determinant& op, NodeWriter& out);
 
 }  // namespace tessera::onnx

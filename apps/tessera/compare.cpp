@@ -1,0 +1,233 @@
+// tessera compare: the outputs of a network here and elsewhere, and the first node that differs.
+
+#include "bisect.h"
+#include "command.h"
+#include "difference.h"
+#include "model_argument.h"
+#include "peer.h"
+
+#include "tessera/core/error.h"
+#include "tessera/core/parallel_for.h"
+#include "tessera/graph/evaluate.h"
+#include "tessera/io/onnx/export.h"
+#include "tessera/session/session.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tessera::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct CompareOptions {
+  ModelArgument model;
+  SessionArgument session;
+  std::string against = "onnxruntime", python;
+  double tolerance = 1e-4;
+  bool bisect = false;
+};
+
+struct Expected {
+  std::map<std::string, Array> values;  // outputs; with a bisection every value that could be had
+  std::string by;
+};
+
+Expected by_reference(const Model& model, bool intermediates) {
+  Expected expected{{}, "the reference (plain loops)"};
+  const auto keep = [&](ValueId id, const Array& array) {
+    expected.values.insert_or_assign(model.graph.value(id).name, array);
+  };
+  std::function<void(const Node&, const std::vector<const Array*>&)> observer;
+  if (intermediates)
+    observer = [&](const Node& node, const std::vector<const Array*>& outputs) {
+      for (std::size_t i = 0; i < outputs.size(); ++i)
+        if (outputs[i] != nullptr && node.outputs[i] != kNoValue) keep(node.outputs[i], *outputs[i]);
+    };
+  const std::vector<Array> outputs = evaluate(model.graph, model.inputs, observer);
+  for (std::size_t i = 0; i < outputs.size(); ++i) keep(model.graph.outputs[i], outputs[i]);
+  return expected;
+}
+
+Expected by_onnxruntime(const Model& model, const CompareOptions& options) {
+  const TemporaryDirectory directory;
+  PeerRequest request;
+  request.python = options.python;
+  request.model = options.model.model;
+  if (!fs::exists(request.model)) {  // a network of the zoo
+    request.model = directory.path() / "model.onnx";
+    export_onnx(model.graph, request.model);
+  }
+  for (std::size_t i = 0; i < model.inputs.size(); ++i)
+    request.inputs.emplace_back(model.graph.value(model.graph.inputs[i]).name, &model.inputs[i]);
+  request.intermediates = options.bisect;
+  request.threads = options.session.threads;
+  PeerResult result = run_onnxruntime(request);
+  return {std::move(result.values), std::move(result.version)};
+}
+
+Cell number(double value) { return Cell(value, fmt::format("{:.3g}", value)); }
+
+struct Row {
+  std::string output;
+  const Array* found = nullptr;
+  Difference difference;
+};
+
+Table output_table(const std::vector<Row>& rows, double tolerance) {
+  Table table({{.name = "output"},
+               {.name = "type"},
+               {.name = "shape"},
+               {.name = "max abs error", .key = "max_abs_error", .align = Align::right},
+               {.name = "max relative error", .key = "max_relative_error", .align = Align::right},
+               {.name = "PCC", .key = "pcc", .align = Align::right},
+               {.name = "verdict"}});
+  for (const Row& row : rows) {
+    const Difference& d = row.difference;
+    const bool agrees = d.within(tolerance);
+    table.add_row({row.output, name(row.found->type()), row.found->shape().to_string(),
+                   d.same_form ? number(d.max_abs) : Cell(), d.same_form ? number(d.max_relative) : Cell(),
+                   d.pcc ? Cell(*d.pcc, fmt::format("{:.9f}", *d.pcc)) : Cell(),
+                   agrees        ? "agrees"
+                   : d.same_form ? "differs"
+                                 : "another type or shape"});
+  }
+  return table;
+}
+
+std::string index_text(const Shape& shape, std::int64_t position) {
+  std::string text;
+  for (int d = shape.rank() - 1; d >= 0; --d) {
+    text = fmt::format("{}{}{}", position % shape[d], text.empty() ? "" : ", ", text);
+    position /= shape[d];
+  }
+  return "[" + text + "]";
+}
+
+// The value that differs, and below it what its node reads.
+Table finding_table(const Finding& finding) {
+  Table table({{.name = "value"},
+               {.name = "role"},
+               {.name = "node"},
+               {.name = "operator", .key = "op"},
+               {.name = "kernel"},
+               {.name = "type"},
+               {.name = "max abs error", .key = "max_abs_error", .align = Align::right},
+               {.name = "max relative error", .key = "max_relative_error", .align = Align::right},
+               {.name = "at"},
+               {.name = "here", .key = "found", .align = Align::right},
+               {.name = "there", .key = "expected", .align = Align::right}});
+  const auto figures = [](const Difference& d, const Shape& shape) -> std::vector<Cell> {
+    if (!d.same_form) return {Cell(), Cell(), Cell("another type or shape"), Cell(), Cell()};
+    const auto exact = [](double value) { return Cell(value, fmt::format("{:.9g}", value)); };
+    return {number(d.max_abs), number(d.max_relative), Cell(index_text(shape, d.worst)), exact(d.found),
+            exact(d.expected)};
+  };
+  const auto add = [&](std::vector<Cell> start, const std::vector<Cell>& rest) {
+    start.insert(start.end(), rest.begin(), rest.end());
+    table.add_row(std::move(start));
+  };
+  add({finding.value, "differs", finding.node, finding.op, finding.kernel, finding.type},
+      figures(finding.difference, finding.shape));
+  for (const Finding::Input& input : finding.inputs) {
+    const std::vector<Cell> nothing(5);
+    add({input.value, input.role, Cell(), Cell(), Cell(), input.type},
+        input.difference ? figures(*input.difference, input.shape) : nothing);
+  }
+  return table;
+}
+
+void print_text(const Bisection& bisection, double tolerance, const Context& context) {
+  if (bisection.first) {
+    context.print(fmt::format("\nThe first value over the tolerance{}:\n\n",
+                              bisection.fused ? ", which only differs when operators are fused" : ""));
+    context.print(finding_table(*bisection.first));
+  }
+  if (!context.quiet)
+    context.print(
+        fmt::format("\n{} values compared{}{}\n", bisection.compared,
+                    bisection.first ? "" : fmt::format(", none differs by more than {:g}", tolerance),
+                    bisection.skipped == 0 ? "" : fmt::format("; {} exist on one side only", bisection.skipped)));
+}
+
+nlohmann::json rows_of(const Table& table) { return nlohmann::json::parse(render_json(table))["rows"]; }
+
+void compare_model(const CompareOptions& options, const Context& context) {
+  const Model model = load_model(options.model);
+  const SessionOptions session_options = cli::session_options(options.session);
+  const Session session(model.graph, session_options);
+  const std::vector<Array> found = session.run(model.inputs);
+  const Expected expected =
+      options.against == "reference" ? by_reference(model, options.bisect) : by_onnxruntime(model, options);
+  std::vector<Row> rows;
+  bool agrees = true;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const std::string& name = session.outputs()[i].name;
+    const auto there = expected.values.find(name);
+    check(there != expected.values.end(), Code::unsupported, "{} gave no output '{}' that could be compared",
+          expected.by, name);
+    rows.push_back({name, &found[i], difference(found[i], there->second)});
+    agrees = agrees && rows.back().difference.within(options.tolerance);
+  }
+  std::optional<Bisection> bisection;
+  if (options.bisect)
+    bisection = bisect(model.graph, model.inputs, session_options, expected.values, options.tolerance);
+
+  const Table table = output_table(rows, options.tolerance);
+  if (context.format == Format::json) {
+    nlohmann::json out = {{"schema", 1},      {"model", options.model.model},   {"against", expected.by},
+                          {"agrees", agrees}, {"tolerance", options.tolerance}, {"outputs", rows_of(table)}};
+    if (bisection) {
+      out["bisect"] = {{"compared", bisection->compared}, {"skipped", bisection->skipped}, {"fused", bisection->fused}};
+      out["bisect"]["first"] = bisection->first ? rows_of(finding_table(*bisection->first)) : nlohmann::json();
+    }
+    context.print(out.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  } else if (context.format == Format::csv) {
+    context.print(bisection && bisection->first ? finding_table(*bisection->first) : table);
+  } else {
+    context.print(table);
+    if (bisection) print_text(*bisection, options.tolerance, context);
+    if (!context.quiet)
+      context.print(
+          fmt::format("\nagainst {}; tolerance {:g} of the largest magnitude\n", expected.by, options.tolerance));
+  }
+  const bool inside = !bisection || !bisection->first;
+  check(agrees, Code::invalid_argument, "the outputs differ from those of {} by more than {:g}", expected.by,
+        options.tolerance);
+  check(inside, Code::invalid_argument, "the outputs agree with those of {}, but a value inside differs", expected.by);
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, const Context& context) {
+  CLI::App* command =
+      app.add_subcommand("compare", "Compare the outputs with another runtime's, and find the first node that differs");
+  auto options = std::make_shared<CompareOptions>();
+  add_model_argument(*command, options->model);
+  add_session_argument(*command, options->session);
+  command
+      ->add_option("--against", options->against,
+                   "onnxruntime, through a Python interpreter that has it; or reference, our own plain loops (slow)")
+      ->check(CLI::IsMember({"onnxruntime", "reference"}))
+      ->type_name("PEER")
+      ->default_str("onnxruntime");
+  command
+      ->add_option("--tolerance", options->tolerance,
+                   "The largest error that agrees, as a part of the largest magnitude of the value")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("X")
+      ->default_str("1e-4");
+  command->add_flag("--bisect", options->bisect,
+                    "Compare every value inside, unfused, and show the first over the tolerance");
+  command->add_option("--python", options->python, "The interpreter; otherwise the variable TESSERA_PYTHON, or python3")
+      ->type_name("PATH");
+  command->callback([options, &context] { compare_model(*options, context); });
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,122 @@
+#include "peer.h"
+
+#include "tessera/core/error.h"
+#include "tessera/core/file.h"
+#include "tessera/io/npz.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include <cerrno>
+#include <cstdlib>
+#include <system_error>
+
+extern char** environ;
+
+namespace tessera::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Exit statuses of the script: what could not be imported.
+constexpr int kNoNumpy = 11, kNoOnnxRuntime = 12, kNoOnnx = 13;
+
+std::string interpreter(const std::string& asked) {
+  if (!asked.empty()) return asked;
+  const char* named = std::getenv("TESSERA_PYTHON");
+  return named != nullptr && *named != '\0' ? named : "python3";
+}
+
+// Runs a program found on PATH without a shell, its output in files; returns the exit status (128 + signal).
+int run_program(std::vector<std::string> words, const fs::path& out, const fs::path& err) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  const int error = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  check(error == 0, Code::not_found,
+        Hint{"name an interpreter that has onnxruntime with --python PATH or the variable TESSERA_PYTHON"},
+        "cannot run the Python interpreter '{}': {}", words[0], std::generic_category().message(error));
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0)
+    check(errno == EINTR, Code::io, "cannot wait for '{}': {}", words[0], std::generic_category().message(errno));
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+std::string last_lines(std::string text, int count) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  std::size_t at = text.size();
+  for (int i = 0; i < count && at != std::string::npos && at > 0; ++i) at = text.rfind('\n', at - 1);
+  return at == std::string::npos || at == 0 ? text : text.substr(at + 1);
+}
+
+void check_status(int status, const std::string& python, const std::string& said) {
+  if (status == 0) return;
+  const char* package = status == kNoNumpy         ? "numpy"
+                        : status == kNoOnnxRuntime ? "onnxruntime"
+                        : status == kNoOnnx        ? "onnx"
+                                                   : nullptr;
+  const std::string why = status == kNoOnnx ? ", which --bisect needs" : "";
+  if (package != nullptr)
+    fail(Code::not_found,
+         Hint{fmt::format("`{} -m pip install {}`, or name another interpreter with --python or TESSERA_PYTHON", python,
+                          package)},
+         "the Python interpreter '{}' has no {}{}: {}", python, package, why, last_lines(said, 1));
+  fail(Code::io, "ONNX Runtime in '{}' ended with status {}:\n{}", python, status, last_lines(said, 5));
+}
+
+}  // namespace
+
+TemporaryDirectory::TemporaryDirectory() {
+  std::string name = (fs::temp_directory_path() / "tessera-XXXXXX").string();
+  check(::mkdtemp(name.data()) != nullptr, Code::io, "cannot make a temporary directory '{}': {}", name,
+        std::generic_category().message(errno));
+  path_ = name;
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+PeerResult run_onnxruntime(const PeerRequest& request) {
+  const TemporaryDirectory directory;
+  const fs::path& folder = directory.path();
+  nlohmann::json asked = {{"model", fs::absolute(request.model).string()},
+                          {"inputs", nlohmann::json::array()},
+                          {"intermediates", request.intermediates},
+                          {"threads", request.threads}};
+  std::vector<std::pair<std::string, NpyView>> arrays;
+  for (const auto& [name, array] : request.inputs) {
+    asked["inputs"].push_back(name);
+    arrays.emplace_back(std::to_string(arrays.size()), NpyView(array->type(), array->shape().dims(), array->bytes()));
+  }
+  save_npz(folder / "inputs.npz", arrays);
+  write_file_atomically(folder / "request.json", asked.dump());
+  write_file_atomically(folder / "run.py", std::string_view(kOnnxRuntimeScript));
+
+  const std::string python = interpreter(request.python);
+  const int status =
+      run_program({python, (folder / "run.py").string(), folder.string()}, folder / "out", folder / "err");
+  check_status(status, python, read_text_file(folder / "err"));
+
+  PeerResult result;
+  const nlohmann::json told = nlohmann::json::parse(read_text_file(folder / "result.json"));
+  result.version = told["version"].get<std::string>();
+  for (auto& [key, array] : load_npz(folder / "outputs.npz"))
+    result.values.emplace(told["outputs"].at(static_cast<std::size_t>(std::stoul(key))).get<std::string>(),
+                          Array(array.type, Shape(array.shape), std::move(array.data)));
+  return result;
+}
+
+}  // namespace tessera::cli

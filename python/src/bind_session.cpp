@@ -1,0 +1,322 @@
+// tessera.Session: a network on this machine's CPU.
+
+#include "arrays.h"
+#include "bind.h"
+
+#include "tessera/core/error.h"
+#include "tessera/graph/zoo/zoo.h"
+#include "tessera/io/onnx/export.h"
+#include "tessera/session/session.h"
+
+#include <fmt/ranges.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace tessera::python {
+namespace {
+
+using Shapes = std::map<std::string, std::vector<std::int64_t>>;
+using Dimensions = std::map<std::string, std::int64_t>;
+
+ElementType storage_type(const std::string& text) {
+  if (text == "float32") return ElementType::float32;
+  if (text == "bfloat16") return ElementType::bfloat16;
+  fail(Code::invalid_argument, "storage is 'float32' or 'bfloat16', not '{}'", text);
+}
+
+Isa isa_of(const std::string& text) {
+  const std::optional<Isa> isa = parse_isa(text);
+  check(isa.has_value(), Code::invalid_argument, "there is no instruction set '{}'", text);
+  check(*isa <= host_isa(), Code::unsupported, "this CPU has {} at most, not {}", name(host_isa()), text);
+  return *isa;
+}
+
+// A file, or a network of the zoo where no file has that name.
+Graph graph_of(const std::filesystem::path& model, const ImportOptions& import, std::int64_t batch) {
+  const std::string text = model.string();
+  const auto models = zoo();
+  const bool known = std::any_of(models.begin(), models.end(), [&](const ZooModel& m) { return m.name == text; });
+  if (std::filesystem::exists(model) || text.ends_with(".onnx") || (!known && text.find('/') != std::string::npos))
+    return import_onnx(model, import);
+  check(import.shapes.empty() && import.dimensions.empty(), Code::invalid_argument,
+        "the shapes of zoo networks are fixed; batch changes the batch");
+  return make_zoo_model(text, batch);
+}
+
+struct Options {
+  int threads;
+  std::string storage;
+  std::optional<std::string> isa;
+  std::vector<std::string> passes_off, kernels_off;
+  std::size_t max_plans;
+  std::optional<std::int64_t> memory_limit_bytes;
+};
+
+SessionOptions session_options(const Options& options) {
+  check(options.threads >= 0, Code::invalid_argument, "{} threads cannot run anything", options.threads);
+  SessionOptions out;
+  out.threads = options.threads;
+  out.storage = storage_type(options.storage);
+  if (options.isa) out.isa = isa_of(*options.isa);
+  out.passes_off = options.passes_off;
+  out.kernels_off = options.kernels_off;
+  out.max_plans = options.max_plans;
+  out.memory_limit_bytes = options.memory_limit_bytes;
+  return out;
+}
+
+Session make_session(const std::filesystem::path& model, const Options& options, const std::optional<Shapes>& shapes,
+                     const std::optional<Dimensions>& dims, std::int64_t batch) {
+  const SessionOptions out = session_options(options);
+  const nb::gil_scoped_release release;
+  return Session(graph_of(model, {shapes.value_or(Shapes{}), dims.value_or(Dimensions{})}, batch), out);
+}
+
+std::vector<Array> in_order(const Session& session, const nb::sequence& arrays) {
+  const std::size_t given = nb::len(arrays), wanted = session.inputs().size();
+  check(given == wanted, Code::invalid_argument, "the network has {} input{}, {} {} given", wanted,
+        wanted == 1 ? "" : "s", given, given == 1 ? "is" : "are");
+  std::vector<Array> out;
+  for (std::size_t i = 0; i < given; ++i)
+    out.push_back(import_host_array(nb::object(arrays[i]), session.inputs()[i].type.type));
+  return out;
+}
+
+std::map<std::string, Array> by_name(const Session& session, const nb::dict& arrays) {
+  std::map<std::string, Array> out;
+  for (const auto& [key, array] : arrays) {
+    const std::string name = nb::cast<std::string>(key);
+    const auto& ports = session.inputs();
+    const auto port = std::find_if(ports.begin(), ports.end(), [&](const Port& p) { return p.name == name; });
+    // What nobody asked for is refused by name; its type does not matter.
+    out.emplace(name, import_host_array(array, port == ports.end() ? ElementType::float32 : port->type.type));
+  }
+  return out;
+}
+
+// A dict by name, or a sequence in order; without either zeros, where every extent is known.
+std::vector<Array> inputs_of(const Session& session, const nb::object& inputs) {
+  if (nb::isinstance<nb::dict>(inputs)) {
+    std::map<std::string, Array> named = by_name(session, nb::borrow<nb::dict>(inputs));
+    std::vector<Array> out;
+    for (const Port& port : session.inputs()) {
+      const auto found = named.find(port.name);
+      check(found != named.end(), Code::invalid_argument, "input '{}' ({}) is missing", port.name,
+            port.type.to_string());
+      out.push_back(std::move(found->second));
+    }
+    return out;
+  }
+  if (!inputs.is_none()) return in_order(session, nb::borrow<nb::sequence>(inputs));
+  std::vector<Array> out;
+  for (const Port& port : session.inputs()) {
+    check(port.type.is_static(), Code::invalid_argument, Hint{"hand over inputs of the shapes you mean"},
+          "input '{}' is {}: which shape shall it have?", port.name, port.type.to_string());
+    out.emplace_back(port.type.type, port.type.shape());
+  }
+  return out;
+}
+
+nb::list listed(std::vector<Array> arrays) {
+  nb::list out;
+  for (Array& array : arrays) out.append(export_host_array(std::move(array)));
+  return out;
+}
+
+nb::list run_in_order(const Session& session, const nb::sequence& arrays) {
+  const std::vector<Array> inputs = in_order(session, arrays);
+  std::vector<Array> outputs;
+  {
+    const nb::gil_scoped_release release;
+    outputs = session.run(inputs);
+  }
+  return listed(std::move(outputs));
+}
+
+nb::object run(const Session& session, const nb::object& inputs) {
+  if (!nb::isinstance<nb::dict>(inputs)) {
+    if (!nb::isinstance<nb::list>(inputs) && !nb::isinstance<nb::tuple>(inputs))
+      throw nb::type_error("run() takes a dict of arrays by name, or a list of arrays in order");
+    return run_in_order(session, nb::borrow<nb::sequence>(inputs));
+  }
+  const std::map<std::string, Array> named = by_name(session, nb::borrow<nb::dict>(inputs));
+  std::map<std::string, Array> outputs;
+  {
+    const nb::gil_scoped_release release;
+    outputs = session.run(named);
+  }
+  nb::dict out;
+  for (const Port& port : session.outputs())  // in the order of the network
+    if (const auto found = outputs.find(port.name); found != outputs.end())
+      out[nb::str(port.name.c_str())] = export_host_array(std::move(found->second));
+  return out;
+}
+
+nb::list profile(const Session& session, const nb::object& inputs, int runs, int warm_up) {
+  const std::vector<Array> arrays = inputs_of(session, inputs);
+  Profile measured;
+  {
+    const nb::gil_scoped_release release;
+    measured = session.profile(arrays, runs, warm_up);
+  }
+  nb::list out;
+  for (const ProfiledStep& step : measured.steps) {
+    nb::dict row;
+    row["name"] = step.name;
+    row["node"] = step.node;
+    row["op"] = step.op;
+    row["kernel"] = step.kernel;
+    row["shape"] = step.shape;
+    row["seconds"] = step.seconds;
+    row["begin_ns"] = step.begin_ns;
+    row["end_ns"] = step.end_ns;
+    row["flops"] = step.work.flops;
+    row["read_bytes"] = step.work.read_bytes;
+    row["write_bytes"] = step.work.write_bytes;
+    out.append(row);
+  }
+  return out;
+}
+
+nb::dict plan_summary(const Session& session, const nb::object& inputs) {
+  const std::vector<Array> arrays = inputs_of(session, inputs);
+  PlanSummary summary;
+  {
+    const nb::gil_scoped_release release;
+    summary = session.prepare(arrays);
+  }
+  nb::dict out;
+  out["steps"] = summary.steps;
+  out["stages"] = summary.stages;
+  out["arena_bytes"] = summary.arena_bytes;
+  out["arena_lower_bound_bytes"] = summary.arena_lower_bound_bytes;
+  out["weight_bytes"] = summary.weight_bytes;
+  out["flops"] = summary.flops;
+  return out;
+}
+
+nb::object shape_of(const Port& port) {
+  if (!port.type.dims) return nb::none();
+  nb::list extents;
+  for (const std::int64_t extent : *port.type.dims)
+    extents.append(extent == TensorType::kUnknown ? nb::object(nb::none()) : nb::object(nb::int_(extent)));
+  return nb::tuple(extents);
+}
+
+std::string port_text(const Port& port) { return fmt::format("{} {}", port.name, port.type.to_string()); }
+
+std::string session_text(const Session& session) {
+  std::vector<std::string> in, out;
+  for (const Port& port : session.inputs()) in.push_back(port_text(port));
+  for (const Port& port : session.outputs()) out.push_back(port_text(port));
+  return fmt::format("<tessera.Session: {} -> {}>", fmt::join(in, ", "), fmt::join(out, ", "));
+}
+
+void bind_port(nb::module_& module) {
+  nb::class_<Port>(module, "Port", "An input or output of a network.")
+      .def_ro("name", &Port::name)
+      .def_prop_ro(
+          "dtype", [](const Port& port) { return std::string(name(port.type.type)); }, "\"float32\", \"int64\", ...")
+      .def_prop_ro("shape", shape_of, nb::sig("def shape(self) -> tuple[int | None, ...] | None"),
+                   "The extents, None for those that are open; None if even their number is.")
+      .def("__repr__", [](const Port& port) { return fmt::format("<tessera.Port {}>", port_text(port)); });
+}
+
+}  // namespace
+
+void bind_session(nb::module_& module) {
+  bind_port(module);
+  nb::class_<Session>(
+      module, "Session", nb::is_weak_referenceable(),
+      "A network on this machine's CPU: an .onnx file, or a network of the zoo by its name.\n\n"
+      "Loading reads and optimises; the first run with new shapes plans for them, and after that a run\n"
+      "only computes. A session may be used from several threads at once, and others run meanwhile.\n\n"
+      "threads: how many; 0 for all that the process may use\n"
+      "storage: how values and weights are kept, \"float32\" or \"bfloat16\"; arithmetic is float32\n"
+      "shapes: of inputs that the model leaves open, by name\n"
+      "dims: values of named extents of the model\n"
+      "isa: the most that may be used: \"portable\", \"avx2\", \"avx512\", \"amx\"\n"
+      "batch: of a network of the zoo\n"
+      "passes_off, kernels_off: names of optimisations and kernels to leave out\n"
+      "max_plans: kept for so many different input shapes\n"
+      "memory_limit_bytes: refuse plans that need more for values")
+      .def(
+          "__init__",
+          [](Session* self, const std::filesystem::path& model, int threads, const std::string& storage,
+             const std::optional<Shapes>& shapes, const std::optional<std::string>& isa,
+             const std::optional<Dimensions>& dims, std::int64_t batch, const std::vector<std::string>& passes_off,
+             const std::vector<std::string>& kernels_off, std::size_t max_plans,
+             std::optional<std::int64_t> memory_limit_bytes) {
+            new (self) Session(
+                make_session(model, {threads, storage, isa, passes_off, kernels_off, max_plans, memory_limit_bytes},
+                             shapes, dims, batch));
+          },
+          "model"_a, nb::kw_only(), "threads"_a = 0, "storage"_a = "float32", "shapes"_a = nb::none(),
+          "isa"_a = nb::none(), "dims"_a = nb::none(), "batch"_a = 1, "passes_off"_a = std::vector<std::string>{},
+          "kernels_off"_a = std::vector<std::string>{}, "max_plans"_a = 8, "memory_limit_bytes"_a = nb::none())
+      .def_prop_ro(
+          "inputs", [](const Session& s) { return s.inputs(); }, "What the network takes.")
+      .def_prop_ro(
+          "outputs", [](const Session& s) { return s.outputs(); }, "What it gives.")
+      .def_prop_ro("threads", &Session::threads)
+      .def_prop_ro("isa", [](const Session& s) { return std::string(name(s.isa())); })
+      .def_prop_ro("storage", [](const Session& s) { return std::string(name(s.options().storage)); })
+      .def_prop_ro("plans_made", &Session::plans_made, "How many plans have been made since the session began.")
+      .def("run", run, "inputs"_a,
+           nb::sig("def run(self, inputs: dict[str, typing.Any] | collections.abc.Sequence[typing.Any]) -> typing.Any"),
+           "Runs the network. A dict of arrays by name gives a dict of numpy arrays, a list in order gives a list.\n\n"
+           "Arrays are anything with __dlpack__ or __array__, of the type that the network takes, of any strides;\n"
+           "bfloat16 through the ml_dtypes package.")
+      .def(
+          "__call__",
+          [](const Session& s, const nb::args& arrays) { return run_in_order(s, nb::borrow<nb::sequence>(arrays)); },
+          nb::sig("def __call__(self, *arrays: typing.Any) -> list[typing.Any]"),
+          "session(x, y) is session.run([x, y]).")
+      .def("profile", profile, "inputs"_a = nb::none(), "runs"_a = 10, "warm_up"_a = 2,
+           nb::sig("def profile(self, inputs: dict[str, typing.Any] | collections.abc.Sequence[typing.Any] | None = "
+                   "None, runs: "
+                   "int = 10, warm_up: int = 2) -> list[dict[str, typing.Any]]"),
+           "What each step took: its node, operator, kernel, seconds (median over the runs), flops and bytes.\n"
+           "Without inputs, zeros of the network's shapes.")
+      .def("plan_summary", plan_summary, "inputs"_a = nb::none(),
+           nb::sig("def plan_summary(self, inputs: dict[str, typing.Any] | collections.abc.Sequence[typing.Any] | None "
+                   "= None) "
+                   "-> dict[str, typing.Any]"),
+           "Plans for inputs of these shapes, and says what the plan needs: steps, bytes, floating-point operations.")
+      .def("__repr__", session_text);
+
+  module.def(
+      "zoo",
+      [] {
+        nb::dict names;
+        for (const ZooModel& model : zoo())
+          names[nb::str(model.name.data(), model.name.size())] =
+              nb::str(model.description.data(), model.description.size());
+        return names;
+      },
+      nb::sig("def zoo() -> dict[str, str]"), "The networks that can be had by name, with a line about each.");
+  module.def(
+      "export_onnx",
+      [](const std::filesystem::path& model, const std::filesystem::path& file, std::optional<std::int64_t> opset,
+         std::int64_t batch) {
+        const nb::gil_scoped_release release;
+        export_onnx(graph_of(model, {}, batch), file, {opset});
+      },
+      "model"_a, "file"_a, nb::kw_only(), "opset"_a = nb::none(), "batch"_a = 1,
+      "Writes a network of the zoo, or an .onnx file read back, as an ONNX model.");
+}
+
+}  // namespace tessera::python

@@ -1,0 +1,115 @@
+#include "bisect.h"
+
+#include "tessera/graph/evaluate.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace tessera::cli {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+Array floats(std::vector<float> values) {
+  return Array::of<float>(Shape{static_cast<std::int64_t>(values.size())}, values);
+}
+
+TEST(Difference, IsMeasuredAgainstTheLargestMagnitudeExpected) {
+  const Difference d = difference(floats({1, 2, 3.5f}), floats({1, -4, 3}));
+  EXPECT_TRUE(d.same_form);
+  EXPECT_EQ(d.max_abs, 6);
+  EXPECT_EQ(d.max_relative, 1.5);
+  EXPECT_EQ(d.worst, 1);
+  EXPECT_EQ(d.found, 2);
+  EXPECT_EQ(d.expected, -4);
+  EXPECT_FALSE(d.within(1.4));
+  EXPECT_TRUE(d.within(1.5));
+}
+
+TEST(Difference, NaNAndInfinityAgreeOnlyWithThemselves) {
+  EXPECT_TRUE(difference(floats({kNaN, kInfinity, -kInfinity}), floats({kNaN, kInfinity, -kInfinity})).within(0));
+  EXPECT_FALSE(difference(floats({kNaN, 1}), floats({1, 1})).within(1e30));
+  EXPECT_FALSE(difference(floats({1, 1}), floats({kNaN, 1})).within(1e30));
+  EXPECT_FALSE(difference(floats({kInfinity}), floats({-kInfinity})).within(1e30));
+  EXPECT_FALSE(difference(floats({1}), floats({kInfinity})).within(1e30));
+}
+
+TEST(Difference, ZerosAreExpectedExactly) {
+  EXPECT_TRUE(difference(floats({0, -0.0f}), floats({0, 0})).within(0));
+  EXPECT_FALSE(difference(floats({0, 1e-30f}), floats({0, 0})).within(1e30));
+}
+
+TEST(Difference, OtherTypesAndShapesNeverAgree) {
+  EXPECT_FALSE(difference(floats({1, 2}), floats({1, 2, 3})).within(1e30));
+  EXPECT_FALSE(difference(floats({1}), Array::of<double>(Shape{1}, std::vector<double>{1})).within(1e30));
+}
+
+TEST(Difference, CorrelationIsThatOfPearson) {
+  EXPECT_NEAR(*difference(floats({1, 2, 3}), floats({2, 4, 6})).pcc, 1, 1e-15);
+  EXPECT_NEAR(*difference(floats({1, 2, 3}), floats({3, 2, 1})).pcc, -1, 1e-15);
+  EXPECT_FALSE(difference(floats({1, 1}), floats({1, 1})).pcc.has_value());
+}
+
+// x -> a -> b -> c, and what each should be, wrong from one of them on.
+struct Chain {
+  Graph graph;
+  std::vector<Array> inputs{floats({1, -2, 3, -4})};
+  std::map<std::string, Array> expected;
+
+  explicit Chain(const std::string& wrong_from) {
+    const ValueId x = graph.add_input("x", TensorType(ElementType::float32, Shape{4}));
+    const ValueId a = graph.add("a", Unary{Unary::Kind::abs}, {x});
+    const ValueId b = graph.add("b", Unary{Unary::Kind::sqrt}, {a});
+    graph.outputs = {graph.add("c", Binary{Binary::Kind::mul}, {b, a})};
+    bool wrong = false;
+    evaluate(graph, inputs, [&](const Node& node, const std::vector<const Array*>& outputs) {
+      Array value = *outputs[0];
+      wrong = wrong || node.name == wrong_from;
+      if (wrong) value.as<float>()[2] += 1;
+      expected.emplace(node.name, std::move(value));
+    });
+  }
+};
+
+TEST(Bisect, FindsTheFirstValueThatDiffersAndWhatItReads) {
+  const Chain chain("b");
+  const Bisection found = bisect(chain.graph, chain.inputs, {}, chain.expected, 1e-4);
+  ASSERT_TRUE(found.first.has_value());
+  EXPECT_FALSE(found.fused);
+  EXPECT_EQ(found.compared, 3);
+  EXPECT_EQ(found.first->value, "b");
+  EXPECT_EQ(found.first->node, "b");
+  EXPECT_EQ(found.first->difference.worst, 2);
+  EXPECT_NE(found.first->kernel, "");
+  ASSERT_EQ(found.first->inputs.size(), 1u);
+  EXPECT_EQ(found.first->inputs[0].value, "a");
+  EXPECT_EQ(found.first->inputs[0].role, "made earlier");
+  ASSERT_TRUE(found.first->inputs[0].difference.has_value());
+  EXPECT_EQ(found.first->inputs[0].difference->max_abs, 0);
+}
+
+TEST(Bisect, FindsNothingWhereAllAgree) {
+  const Chain chain("");
+  const Bisection found = bisect(chain.graph, chain.inputs, {}, chain.expected, 1e-4);
+  EXPECT_FALSE(found.first.has_value());
+  EXPECT_EQ(found.compared, 3);
+  EXPECT_EQ(found.skipped, 0);
+}
+
+TEST(Bisect, CountsValuesThatTheOtherSideLacks) {
+  Chain chain("c");
+  chain.expected.erase("a");
+  const Bisection found = bisect(chain.graph, chain.inputs, {}, chain.expected, 1e-4);
+  ASSERT_TRUE(found.first.has_value());
+  EXPECT_EQ(found.first->value, "c");
+  EXPECT_EQ(found.skipped, 1);
+  ASSERT_EQ(found.first->inputs.size(), 2u);
+  EXPECT_FALSE(found.first->inputs[1].difference.has_value());
+}
+
+}  // namespace
+}  // namespace tessera::cli
