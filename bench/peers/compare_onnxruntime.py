@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Networks of the zoo, or ONNX files, on Tessera and on ONNX Runtime: rounds of runs by turns, medians, and their ratio.
 
-    python bench/peers/onnxruntime.py [MODEL ...] [--tessera build/tessera] [--threads 2] [--rounds 5]
+    python bench/peers/compare_onnxruntime.py [MODEL ...] [--tessera build/tessera] [--threads 2] [--rounds 5]
 
 Needs the packages onnxruntime and numpy. The runtime stays in this process and rests while the command runs, and the
 other way round. A ratio above 1 means that Tessera is faster. Everything printed is measured.
