@@ -70,7 +70,7 @@ void check_status(int status, const std::string& python, const std::string& said
   if (package != nullptr)
     fail(Code::not_found,
          Hint{fmt::format("`{} -m pip install {}`, or name another interpreter with --python or TESSERA_PYTHON", python,
-                          package)},
+                          status == kNoOnnx ? "onnx" : "onnxruntime")},
          "the Python interpreter '{}' has no {}{}: {}", python, package, why, last_lines(said, 1));
   fail(Code::io, "ONNX Runtime in '{}' ended with status {}:\n{}", python, status, last_lines(said, 5));
 }

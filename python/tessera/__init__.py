@@ -1,5 +1,9 @@
 """Plans, runs and simulates convolutional and liquid networks on tile machines."""
 
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from tessera._tessera import DType, Error, InvalidArgument, Port, Session, __version__, export_onnx, parse_dtype, zoo
 
 __all__ = [
@@ -16,9 +20,18 @@ __all__ = [
 ]
 
 
-def load(path, *, threads=0, storage="float32", shapes=None, isa=None, **options):
+def load(
+    path: str | os.PathLike[str],
+    *,
+    threads: int = 0,
+    storage: str = "float32",
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    isa: str | None = None,
+    **options: Any,
+) -> Session:
     """A session of an ONNX file: ``load("m.onnx", threads=4)``. It takes the options of Session, and means the same."""
-    return Session(path, threads=threads, storage=storage, shapes=shapes, isa=isa, **options)
+    given = None if shapes is None else {name: list(extents) for name, extents in shapes.items()}
+    return Session(path, threads=threads, storage=storage, shapes=given, isa=isa, **options)
 
 
 # Tracebacks and help() name what people import, not where it is compiled.

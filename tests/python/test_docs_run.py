@@ -59,7 +59,7 @@ def test_python_examples_run(folder, monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert "<tessera.Port x float32[1, 3, 224, 224]>" in printed
     assert "'flops'" in printed
-    assert float(printed.split()[-1]) > 0.99  # bfloat16 against float32
+    assert float(printed.split()[-1]) > 0.999999  # one instruction set against another
 
 
 def test_the_cpp_example_is_the_one_that_is_built(folder):

@@ -11,6 +11,23 @@ bool dilated(const Window& window) {
   return std::any_of(window.dilations.begin(), window.dilations.end(), [](std::int64_t d) { return d != 1; });
 }
 
+// Opset 22 leaves out a last window that begins beyond the input; before, the rounding up was all there was to it, and
+// the same attributes ask for one more.
+void check_ceil_mode(const Window& window, NodeWriter& out) {
+  const TensorType& x = out.type(0);
+  if (!x.is_static()) return;
+  const std::vector<std::int64_t> spatial(x.dims->begin() + 2, x.dims->end());
+  const ResolvedWindow resolved = resolve(window, spatial, true, "ceil_mode");
+  for (std::size_t d = 0; d < spatial.size(); ++d) {
+    const std::int64_t reach = resolved.dilations[d] * (resolved.kernel[d] - 1) + 1;
+    const std::int64_t room = spatial[d] + resolved.begins[d] + resolved.ends[d] - reach;
+    const std::int64_t rounded_up = (room + resolved.strides[d] - 1) / resolved.strides[d] + 1;
+    if (rounded_up == resolved.output[d]) continue;
+    out.refuse("a last window that begins beyond the input is left out from opset 22 on only");
+    return;
+  }
+}
+
 }  // namespace
 
 void write(const Conv& op, NodeWriter& out) { out.add("Conv").window(op.window).integer("group", op.groups, 1); }
@@ -32,6 +49,7 @@ void write(const QLinearConv& op, NodeWriter& out) {
 }
 
 void write(const MaxPool& op, NodeWriter& out) {
+  if (op.ceil_mode) check_ceil_mode(op.window, out);
   out.add("MaxPool")
       .window(op.window)
       .integer("ceil_mode", op.ceil_mode, 0)
@@ -40,6 +58,7 @@ void write(const MaxPool& op, NodeWriter& out) {
 
 void write(const AveragePool& op, NodeWriter& out) {
   if (dilated(op.window)) out.need_opset(19, "AveragePool with dilations");
+  if (op.ceil_mode) check_ceil_mode(op.window, out);
   out.add("AveragePool")
       .window(op.window)
       .integer("ceil_mode", op.ceil_mode, 0)
@@ -64,7 +83,11 @@ void write(const MatMul&, NodeWriter& out) { out.add("MatMul"); }
 
 void write(const MatMulInteger&, NodeWriter& out) { out.add("MatMulInteger"); }
 
-void write(const QLinearMatMul&, NodeWriter& out) { out.add("QLinearMatMul"); }
+void write(const QLinearMatMul&, NodeWriter& out) {
+  if (out.type(1).type != ElementType::float32)
+    out.need_opset(21, fmt::format("QLinearMatMul with scales of {}", name(out.type(1).type)));
+  out.add("QLinearMatMul");
+}
 
 void write(const Gemm& op, NodeWriter& out) {
   NodeAttributes attributes = out.add("Gemm");

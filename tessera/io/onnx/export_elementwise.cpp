@@ -119,6 +119,7 @@ void write(const Unary& op, NodeWriter& out) {
       return;
     case U::hard_sigmoid: out.add("HardSigmoid").real("alpha", op.alpha).real("beta", op.beta); return;
     case U::is_inf:
+      if (element_bytes(out.type(0).type) < 4) out.need_opset(20, fmt::format("IsInf of {}", name(out.type(0).type)));
       out.add("IsInf").integer("detect_negative", op.alpha != 0, 1).integer("detect_positive", op.beta != 0, 1);
       return;
     case U::leaky_relu: out.add("LeakyRelu").real("alpha", op.alpha); return;

@@ -63,6 +63,7 @@ void write(const Reduce& op, NodeWriter& out) {
                                          "ReduceProd",   "ReduceL1",       "ReduceL2",  "ReduceSumSquare",
                                          "ReduceLogSum", "ReduceLogSumExp"};
   const std::string_view name = kNames[static_cast<std::size_t>(op.kind)];
+  if (out.type(0).type == ElementType::boolean) out.need_opset(20, fmt::format("{} of truth values", name));
   const bool axes_are_input = op.kind == Reduce::Kind::sum || out.opset() >= 18;
   if (axes_are_input) {
     Names inputs = {out.input(0), op.axes.empty() ? out.input(1) : out.integers("axes", op.axes)};
@@ -90,6 +91,7 @@ void write(const ArgReduce& op, NodeWriter& out) {
 }
 
 void write(const QuantizeLinear& op, NodeWriter& out) {
+  if (out.has(2) && element_bytes(out.type(2).type) > 1) out.need_opset(21, "QuantizeLinear to 16 bits");
   if (op.block != 0) out.need_opset(21, "QuantizeLinear by blocks");
   if (!op.saturate) out.need_opset(19, "QuantizeLinear without saturation");
   if (op.precision) out.refuse("a precision of the division is known from opset 23 on");
@@ -101,6 +103,7 @@ void write(const QuantizeLinear& op, NodeWriter& out) {
 }
 
 void write(const DequantizeLinear& op, NodeWriter& out) {
+  if (element_bytes(out.type(0).type) == 2) out.need_opset(21, "DequantizeLinear from 16 bits");
   if (op.block != 0) out.need_opset(21, "DequantizeLinear by blocks");
   if (op.type && *op.type != out.type(1).type)
     out.refuse("another type than that of the scale is known from opset 23 on");

@@ -76,7 +76,12 @@ void write(const ConstantOfShape& op, NodeWriter& out) {
   out.add("ConstantOfShape").tensor("value", op.value.reshaped(Shape{1}));
 }
 
-void write(const Range&, NodeWriter& out) { out.add("Range"); }
+void write(const Range&, NodeWriter& out) {
+  const ElementType type = out.type(0).type;
+  if (type == ElementType::float16 || type == ElementType::bfloat16)
+    out.refuse(fmt::format("Range of {} came after the opsets that are written", name(type)));
+  out.add("Range");
+}
 
 void write(const EyeLike& op, NodeWriter& out) {
   NodeAttributes attributes = out.add("EyeLike").integer("k", op.diagonal, 0);
