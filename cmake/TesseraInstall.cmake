@@ -24,7 +24,7 @@ install(FILES ${PROJECT_BINARY_DIR}/TesseraConfig.cmake ${PROJECT_BINARY_DIR}/Te
 set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH TESSERA_PC_TO_PREFIX /prefix/${pkgconfig_dir} /prefix)
 if(NOT BUILD_SHARED_LIBS)
-  set(TESSERA_PC_STATIC_LIBS "-fopenmp -pthread -lz")
+  set(TESSERA_PC_STATIC_LIBS "-pthread -lz")
   if(TESSERA_HAS_ONNX)
     string(APPEND TESSERA_PC_STATIC_LIBS " -lprotobuf-lite")
   endif()

@@ -2,6 +2,7 @@
 
 #include "command.h"
 #include "model_argument.h"
+#include "progress.h"
 
 #include "tessera/core/error.h"
 #include "tessera/report/units.h"
@@ -32,12 +33,14 @@ double once(const Session& session, const std::vector<Array>& inputs) {
 }
 
 // At least five, then until the time is up; or as many as asked for.
-std::vector<double> timed_runs(const Session& session, const std::vector<Array>& inputs, const BenchOptions& options) {
+std::vector<double> timed_runs(const Session& session, const std::vector<Array>& inputs, const BenchOptions& options,
+                               Progress& progress) {
   for (int i = 0; i < 2; ++i) once(session, inputs);
   std::vector<double> seconds;
   double spent = 0;
   while (options.runs > 0 ? static_cast<int>(seconds.size()) < options.runs
                           : seconds.size() < 5 || spent < options.seconds) {
+    progress.at(options.runs > 0 ? seconds.size() : static_cast<std::size_t>(spent * 1e3));
     seconds.push_back(once(session, inputs));
     spent += seconds.back();
   }
@@ -51,7 +54,11 @@ void bench(const BenchOptions& options, const Context& context) {
   const Session session(model.graph, session_options(options.session));
   const PlanSummary plan = session.prepare(model.inputs);
   const double plan_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const std::vector<double> seconds = timed_runs(session, model.inputs, options);
+  const std::vector<double> seconds = [&] {
+    const std::size_t total = static_cast<std::size_t>(options.runs > 0 ? options.runs : options.seconds * 1e3);
+    Progress progress(options.runs > 0 ? "runs" : "milliseconds", total, context.quiet);
+    return timed_runs(session, model.inputs, options, progress);
+  }();
   const double median = seconds[seconds.size() / 2], least = seconds.front();
 
   if (context.format == Format::json) {

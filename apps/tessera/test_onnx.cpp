@@ -1,6 +1,7 @@
 // tessera test-onnx: standard ONNX test directories on this machine, or through the reference.
 
 #include "command.h"
+#include "progress.h"
 
 #include "tessera/graph/evaluate.h"
 #include "tessera/io/onnx/import.h"
@@ -204,7 +205,9 @@ void run_tests(const std::vector<std::string>& folders, const std::string& devic
         "there is no test under {}", folders.front());
   std::vector<Result> results;
   Counts counts;
+  Progress progress("tests", tests.size(), context.quiet);
   for (const fs::path& test : tests) {
+    progress.at(results.size(), test.filename().string());
     results.push_back(run_test(test, device));
     counts.add(results.back().status);
   }

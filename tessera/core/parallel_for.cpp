@@ -1,9 +1,8 @@
 #include "tessera/core/parallel_for.h"
 
 #include "tessera/core/error.h"
+#include "tessera/core/internal/thread_team.h"
 #include "tessera/core/shape.h"
-
-#include <omp.h>
 
 #include <algorithm>
 #include <atomic>
@@ -147,20 +146,6 @@ struct InsideGuard {
   ~InsideGuard() { t_inside = false; }
 };
 
-// Calls work once on each of so many threads, the caller's included. It must not throw.
-void run_on_threads(int threads, FunctionRef<void()> work) {
-#if defined(__SANITIZE_THREAD__)
-  // The thread sanitizer does not see the barriers inside GNU OpenMP and would take every region for a race.
-  std::vector<std::thread> others;
-  for (int i = 1; i < threads; ++i) others.emplace_back(work);
-  work();
-  for (std::thread& other : others) other.join();
-#else
-#pragma omp parallel num_threads(threads)
-  work();
-#endif
-}
-
 }  // namespace
 
 ThreadCount count_threads(int cpus, const fs::path& root) {
@@ -205,13 +190,13 @@ void parallel_for(std::int64_t n, std::int64_t grain, FunctionRef<void(std::int6
   grain = std::clamp<std::int64_t>(grain, 1, n);
   const std::int64_t grains = (n - 1) / grain + 1;
   const int threads = static_cast<int>(std::min<std::int64_t>(t_inside ? 1 : max_threads(), grains));
-  if (threads <= 1 || omp_in_parallel()) return body(0, n);
+  if (threads <= 1) return body(0, n);
 
   const std::int64_t ranges = std::min(grains, threads * kRangesPerThread);
   std::atomic<std::int64_t> next{0};
   std::atomic<bool> failed{false};
   std::exception_ptr error;
-  run_on_threads(threads, [&] {
+  internal::ThreadTeam::instance().run(threads - 1, [&] {
     const InsideGuard inside;
     for (;;) {
       const std::int64_t i = next.fetch_add(1, std::memory_order_relaxed);

@@ -1,8 +1,7 @@
 #pragma once
 
-// Threads, all of them through one function. It runs on OpenMP; we never spin while idle, but GNU OpenMP lets a worker
-// look for new work for some milliseconds after each region before it sleeps: set OMP_WAIT_POLICY=passive (or
-// GOMP_SPINCOUNT=0) in the environment to have it sleep at once.
+// Threads, all of them through one function. Helpers look for more work for some microseconds after each region and
+// then sleep: an idle process uses no CPU.
 
 #include "tessera/core/export.h"
 #include "tessera/core/function_ref.h"

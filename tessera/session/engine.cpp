@@ -1,6 +1,7 @@
 #include "tessera/session/internal/engine.h"
 
 #include "tessera/core/error.h"
+#include "tessera/core/memory_size.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/graph/evaluate.h"
 #include "tessera/graph/ops/control_flow_run.h"
@@ -56,7 +57,7 @@ Plan plan_of(Graph graph, const SessionOptions& options) {
   plan.orders = std::find(options.passes_off.begin(), options.passes_off.end(), "order") == options.passes_off.end();
   plan.without = options.kernels_off;
   plan.decided = options.kernels;
-  plan.memory_limit_bytes = options.memory_limit_bytes;
+  plan.memory_limit_bytes = options.memory_limit_bytes.value_or(memory_size_bytes());
   return make_plan(std::move(graph), infos, plan);
 }
 

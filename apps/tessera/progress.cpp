@@ -1,0 +1,32 @@
+#include "progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace tessera::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kBetween{100};
+constexpr std::size_t kWidth = 78;
+
+}  // namespace
+
+Progress::Progress(std::string what, std::size_t total, bool quiet)
+    : what_(std::move(what)), total_(total), shown_(!quiet && ::isatty(STDERR_FILENO) == 1) {}
+
+Progress::~Progress() {
+  if (shown_) fmt::print(stderr, "\r{:{}}\r", "", kWidth);
+}
+
+void Progress::at(std::size_t done, std::string_view item) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!shown_ || now < next_) return;
+  next_ = now + kBetween;
+  const std::string line = fmt::format("{} {}/{} {}", what_, done, total_, item);
+  fmt::print(stderr, "\r{:{}}", line.substr(0, kWidth), kWidth);
+  std::fflush(stderr);
+}
+
+}  // namespace tessera::cli

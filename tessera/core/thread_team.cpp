@@ -1,0 +1,96 @@
+#include "tessera/core/internal/thread_team.h"
+
+#include <chrono>
+#include <system_error>
+#include <thread>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace tessera::internal {
+namespace {
+
+constexpr std::uint32_t kOneHelper = 1u << 16;
+constexpr std::uint32_t kPlaces = kOneHelper - 1;
+
+// How long to look for a change before sleeping: about as long as waking up takes. Steps of a network follow each other
+// faster than that; an idle process uses no CPU.
+constexpr std::chrono::microseconds kLook{50};
+
+void pause() {
+#if defined(__x86_64__)
+  _mm_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
+
+// Until `changed`, or the time is up.
+template <class Changed>
+bool look_for(Changed changed) {
+  const auto end = std::chrono::steady_clock::now() + kLook;
+  do {
+    for (int i = 0; i < 64; ++i) {
+      if (changed()) return true;
+      pause();
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  return changed();
+}
+
+}  // namespace
+
+ThreadTeam& ThreadTeam::instance() {
+  static ThreadTeam* const team = new ThreadTeam;
+  return *team;
+}
+
+void ThreadTeam::start(int helpers) {
+  try {
+    for (; started_ < helpers; ++started_) std::thread([this] { help(); }).detach();
+  } catch (const std::system_error&) {
+    // The system has no thread to give: those that are there have to do.
+  }
+}
+
+bool ThreadTeam::join_region() {
+  std::uint32_t places = places_.load(std::memory_order_acquire);
+  while ((places & kPlaces) != 0)
+    if (places_.compare_exchange_weak(places, places - 1 + kOneHelper, std::memory_order_acq_rel)) return true;
+  return false;
+}
+
+void ThreadTeam::leave_region() {
+  if (places_.fetch_sub(kOneHelper, std::memory_order_acq_rel) == kOneHelper) places_.notify_all();
+}
+
+void ThreadTeam::help() {
+  std::uint32_t seen = region_.load(std::memory_order_acquire);
+  for (;;) {
+    while (join_region()) {
+      (*work_)();
+      leave_region();
+    }
+    if (!look_for([&] { return region_.load(std::memory_order_acquire) != seen; }))
+      region_.wait(seen, std::memory_order_acquire);
+    seen = region_.load(std::memory_order_acquire);
+  }
+}
+
+void ThreadTeam::run(int helpers, FunctionRef<void()> work) {
+  const std::unique_lock region(busy_, std::try_to_lock);
+  if (!region.owns_lock()) return work();
+  start(helpers);
+  work_ = &work;
+  places_.store(static_cast<std::uint32_t>(helpers), std::memory_order_release);
+  region_.fetch_add(1, std::memory_order_acq_rel);
+  region_.notify_all();
+  work();
+  // No one may join any more; then wait for those who did.
+  std::uint32_t places = places_.fetch_and(~kPlaces, std::memory_order_acq_rel) & ~kPlaces;
+  if (places == 0 || look_for([&] { return places_.load(std::memory_order_acquire) == 0; })) return;
+  while ((places = places_.load(std::memory_order_acquire)) != 0) places_.wait(places, std::memory_order_acquire);
+}
+
+}  // namespace tessera::internal

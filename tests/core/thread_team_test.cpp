@@ -1,0 +1,86 @@
+// What parallel_for's threads do when several callers come, when nobody does, and in a process that was forked.
+
+#include "tessera/core/parallel_for.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+class ThreadTeam : public ::testing::Test {
+ protected:
+  void SetUp() override { set_max_threads(4); }
+  void TearDown() override { set_max_threads(0); }
+};
+
+std::int64_t sum_to(std::int64_t n) {
+  std::atomic<std::int64_t> sum{0};
+  parallel_for(n, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) sum += i;
+  });
+  return sum;
+}
+
+double cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+TEST_F(ThreadTeam, ServesCallersFromSeveralThreads) {
+  std::vector<std::thread> callers;
+  std::atomic<int> wrong{0};
+  for (int c = 0; c < 4; ++c)
+    callers.emplace_back([&] {
+      for (int i = 0; i < 200; ++i)
+        if (sum_to(100 + i) != (100 + i) * (99 + i) / 2) ++wrong;
+    });
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_F(ThreadTeam, UsesNoCpuWhileItWaits) {
+  sum_to(1000);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const double before = cpu_seconds();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_LT(cpu_seconds() - before, 0.1);  // three helpers that spin would take 0.3 and more
+}
+
+#if !defined(__SANITIZE_THREAD__)
+TEST_F(ThreadTeam, AForkedProcessWorksWithoutTheThreadsItLost) {
+  sum_to(1000);
+  const pid_t child = fork();
+  if (child == 0) _exit(sum_to(1000) == 499500 ? 0 : 1);
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+#endif
+
+TEST_F(ThreadTeam, ALimitHoldsForTheThreadThatSetIt) {
+  const ThreadLimit limit(1);
+  EXPECT_EQ(max_threads(), 1);
+  std::thread([] { EXPECT_EQ(max_threads(), 4); }).join();
+  {
+    const ThreadLimit unchanged(0);
+    EXPECT_EQ(max_threads(), 1);
+    const ThreadLimit inner(2);
+    EXPECT_EQ(max_threads(), 2);
+  }
+  EXPECT_EQ(max_threads(), 1);
+}
+
+}  // namespace
+}  // namespace tessera
