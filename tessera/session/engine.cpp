@@ -76,16 +76,47 @@ Graph specialised(const Graph& graph, const std::vector<const Array*>& inputs, c
   return g;
 }
 
-// Where each value of a cut graph can be had.
-class Sources {
- public:
-  explicit Sources(std::size_t values) : at_(values) {}
-  void set(ValueId id, Stage::Source source) { at_[static_cast<std::size_t>(id)] = source; }
-  const std::optional<Stage::Source>& of(ValueId id) const { return at_[static_cast<std::size_t>(id)]; }
+// The part of the graph that can be planned, with what is wanted of it for outputs.
+Graph early_of(const Graph& g, const Cut& parts, const std::vector<ValueId>& wanted) {
+  Graph early = g;
+  early.outputs = wanted;
+  std::size_t n = 0;
+  std::erase_if(early.nodes, [&](const Node&) {
+    const bool gone = parts.late[n] || parts.rest[n];
+    ++n;
+    return gone;
+  });
+  remove_dead_code(early);
+  return early;
+}
 
- private:
-  std::vector<std::optional<Stage::Source>> at_;
-};
+// What comes after the late nodes, as a graph of its own. Fills in where its inputs and the stage's outputs come from.
+Graph rest_of(const Graph& g, const Cut& parts, const Sources& sources, Stage& stage) {
+  Graph rest = g;
+  rest.nodes.clear();
+  rest.inputs.clear();
+  rest.outputs.clear();
+  std::vector<bool> asked(g.values.size());
+  for (std::size_t n = 0; n < g.nodes.size(); ++n) {
+    if (!parts.rest[n]) continue;
+    rest.nodes.push_back(g.nodes[n]);
+    for (const ValueId id : g.nodes[n].inputs) {
+      if (id == kNoValue || !sources.of(id) || g.value(id).constant || asked[static_cast<std::size_t>(id)]) continue;
+      asked[static_cast<std::size_t>(id)] = true;
+      rest.inputs.push_back(id);
+      stage.rest_inputs.push_back(*sources.of(id));
+    }
+  }
+  for (const ValueId id : g.outputs) {
+    if (sources.of(id)) {
+      stage.outputs.push_back({sources.of(id), 0});
+      continue;
+    }
+    stage.outputs.push_back({std::nullopt, rest.outputs.size()});
+    rest.outputs.push_back(id);
+  }
+  return rest;
+}
 
 // The body of an If or Loop as an engine: what the outer graph has as constants are constants in it too.
 Stage::Body make_body(const Graph& body, const std::vector<std::shared_ptr<const Array>>& given,
@@ -111,6 +142,33 @@ Stage::Body make_body(const Graph& body, const std::vector<std::shared_ptr<const
 }
 
 }  // namespace
+
+Sources::Sources(const Graph& g, const Cut& parts, const std::vector<std::size_t>& inputs) : at_(g.values.size()) {
+  const auto set = [&](ValueId id, Stage::Source source) { at_[static_cast<std::size_t>(id)] = source; };
+  for (std::size_t i = 0; i < g.inputs.size(); ++i) set(g.inputs[i], {Stage::Source::From::input, inputs[i]});
+  std::vector<bool> planned(g.values.size());
+  for (std::size_t n = 0; n < g.nodes.size(); ++n) {
+    if (parts.rest[n]) continue;
+    for (const ValueId id : g.nodes[n].outputs) {
+      if (id == kNoValue) continue;
+      if (parts.late[n])
+        set(id, {Stage::Source::From::late, late_results_++});
+      else
+        planned[static_cast<std::size_t>(id)] = true;
+    }
+  }
+  const auto want = [&](ValueId id) {
+    if (id == kNoValue || of(id)) return;
+    if (!planned[static_cast<std::size_t>(id)] && !g.value(id).constant) return;  // the rest makes it
+    set(id, {Stage::Source::From::program, wanted_.size()});
+    wanted_.push_back(id);
+  };
+  for (std::size_t n = 0; n < g.nodes.size(); ++n)
+    if (parts.late[n] || parts.rest[n])
+      for (const ValueId id : g.nodes[n].inputs)
+        if (id != kNoValue && !g.value(id).constant) want(id);
+  for (const ValueId id : g.outputs) want(id);
+}
 
 std::unique_ptr<cpu::Memory> MemoryPool::take() {
   {
@@ -185,100 +243,38 @@ std::shared_ptr<Stage> Engine::make_stage(const std::vector<const Array*>& input
   for (std::size_t i = 0; i < bound_.size(); ++i)
     if (!bound_[i]) stage->program_inputs.push_back(i);
 
-  // Who has which value.
-  Sources sources(g.values.size());
-  for (std::size_t i = 0; i < g.inputs.size(); ++i)
-    sources.set(g.inputs[i], {Stage::Source::From::input, stage->program_inputs[i]});
-  std::vector<ValueId> wanted;  // of the program
-  std::vector<bool> planned(g.values.size());
-  for (std::size_t n = 0; n < g.nodes.size(); ++n) {
-    const Node& node = g.nodes[n];
-    if (parts.rest[n]) continue;
-    for (const ValueId id : node.outputs) {
-      if (id == kNoValue) continue;
-      if (parts.late[n])
-        sources.set(id, {Stage::Source::From::late, stage->late_results++});
-      else
-        planned[static_cast<std::size_t>(id)] = true;
-    }
-  }
-  const auto want = [&](ValueId id) {
-    if (id == kNoValue || sources.of(id)) return;
-    const Value& value = g.value(id);
-    if (!planned[static_cast<std::size_t>(id)] && !value.constant) return;  // made by the rest
-    sources.set(id, {Stage::Source::From::program, wanted.size()});
-    wanted.push_back(id);
-  };
-  for (std::size_t n = 0; n < g.nodes.size(); ++n)
-    if (parts.late[n] || parts.rest[n])
-      for (const ValueId id : g.nodes[n].inputs)
-        if (id != kNoValue && !g.value(id).constant) want(id);
-  for (const ValueId id : g.outputs) want(id);
-
-  // The rest, as an engine of its own.
-  Graph rest = g;
-  rest.nodes.clear();
-  rest.inputs.clear();
-  rest.outputs.clear();
-  std::vector<bool> asked(g.values.size());
-  for (std::size_t n = 0; n < g.nodes.size(); ++n) {
-    if (!parts.rest[n]) continue;
-    rest.nodes.push_back(g.nodes[n]);
-    for (const ValueId id : g.nodes[n].inputs) {
-      if (id == kNoValue || !sources.of(id) || g.value(id).constant || asked[static_cast<std::size_t>(id)]) continue;
-      asked[static_cast<std::size_t>(id)] = true;
-      rest.inputs.push_back(id);
-      stage->rest_inputs.push_back(*sources.of(id));
-    }
-  }
-  for (const ValueId id : g.outputs) {
-    if (sources.of(id)) {
-      stage->outputs.push_back({sources.of(id), 0});
-      continue;
-    }
-    stage->outputs.push_back({std::nullopt, rest.outputs.size()});
-    rest.outputs.push_back(id);
-  }
+  Sources sources(g, parts, stage->program_inputs);
+  stage->late_results = sources.late_results();
+  Graph rest = rest_of(g, parts, sources, *stage);
   if (!rest.nodes.empty()) stage->rest = std::make_unique<Engine>(std::move(rest), options_, weights_);
-
-  std::size_t first_result = 0;
-  for (std::size_t n = 0; n < g.nodes.size(); ++n) {
-    if (!parts.late[n]) continue;
-    Stage::Late late;
-    late.node = g.nodes[n];
-    late.first_result = first_result;
-    for (const ValueId id : late.node.outputs)
-      if (id != kNoValue) ++first_result;
-    for (const ValueId id : late.node.inputs) {
-      const bool constant = id != kNoValue && g.value(id).constant;
-      late.constants.push_back(constant ? g.value(id).constant : nullptr);
-      late.operands.push_back(id == kNoValue || constant ? std::nullopt : sources.of(id));
-    }
-    if (const auto* op = std::get_if<If>(&late.node.op)) {
-      const std::vector<std::shared_ptr<const Array>> given(late.constants.begin() + 1, late.constants.end());
-      for (const Graph* branch : {op->then_branch.get(), op->else_branch.get()})
-        late.bodies.push_back(make_body(*branch, given, options_, weights_));
-    } else if (const auto* loop = std::get_if<Loop>(&late.node.op)) {
-      std::vector<std::shared_ptr<const Array>> given = late.constants;
-      // What changes from one iteration to the next is no constant.
-      std::fill_n(given.begin(), 2 + loop->carried, nullptr);
-      late.bodies.push_back(make_body(*loop->body, given, options_, weights_));
-    }
-    stage->late.push_back(std::move(late));
-  }
-
-  Graph early = g;
-  early.outputs = wanted;
-  std::size_t n = 0;
-  std::erase_if(early.nodes, [&](const Node&) {
-    const bool gone = parts.late[n] || parts.rest[n];
-    ++n;
-    return gone;
-  });
-  remove_dead_code(early);
+  for (std::size_t n = 0; n < g.nodes.size(); ++n)
+    if (parts.late[n]) stage->late.push_back(make_late(g, g.nodes[n], sources));
+  Graph early = early_of(g, parts, sources.wanted());
   stage->program = std::make_unique<cpu::Program>(plan_of(std::move(early), options_), *weights_);
   stage->memory = std::make_unique<MemoryPool>(*stage->program);
   return stage;
+}
+
+Stage::Late Engine::make_late(const Graph& g, const Node& node, const Sources& sources) const {
+  Stage::Late late;
+  late.node = node;
+  for (const ValueId id : node.outputs) late.results.push_back(id == kNoValue ? std::nullopt : sources.of(id));
+  for (const ValueId id : node.inputs) {
+    const bool constant = id != kNoValue && g.value(id).constant;
+    late.constants.push_back(constant ? g.value(id).constant : nullptr);
+    late.operands.push_back(id == kNoValue || constant ? std::nullopt : sources.of(id));
+  }
+  if (const auto* op = std::get_if<If>(&late.node.op)) {
+    const std::vector<std::shared_ptr<const Array>> given(late.constants.begin() + 1, late.constants.end());
+    for (const Graph* branch : {op->then_branch.get(), op->else_branch.get()})
+      late.bodies.push_back(make_body(*branch, given, options_, weights_));
+  } else if (const auto* loop = std::get_if<Loop>(&late.node.op)) {
+    std::vector<std::shared_ptr<const Array>> given = late.constants;
+    // What changes from one iteration to the next is no constant.
+    std::fill_n(given.begin(), 2 + loop->carried, nullptr);
+    late.bodies.push_back(make_body(*loop->body, given, options_, weights_));
+  }
+  return late;
 }
 
 std::vector<Array> Engine::run_late(Stage::Late& late, const std::vector<const Array*>& operands, RunRecord* record) {
@@ -349,9 +345,8 @@ std::vector<Array> Engine::run(const std::vector<const Array*>& inputs, RunRecor
     for (std::size_t i = 0; i < late.operands.size(); ++i)
       operands.push_back(late.operands[i] ? at(*late.operands[i]) : late.constants[i].get());
     std::vector<Array> results = run_late(late, operands, record);
-    std::size_t next = late.first_result;
-    for (std::size_t i = 0; i < late.node.outputs.size(); ++i)
-      if (late.node.outputs[i] != kNoValue) late_results[next++] = std::move(results.at(i));
+    for (std::size_t i = 0; i < late.results.size(); ++i)
+      if (late.results[i]) late_results[late.results[i]->at] = std::move(results.at(i));
   }
 
   // The rest.

@@ -173,6 +173,61 @@ TEST(Session, TakesABranchThatOnlyTheRunDecides) {
   }
 }
 
+TEST(Session, RunsLoopsWithWhateverTheBodyMakes) {
+  // Six times: y = relu(y * w), and each y is collected.
+  auto body = std::make_shared<Graph>();
+  body->add_input("i", {ElementType::int64, Shape{}});
+  const ValueId go = body->add_input("go", {ElementType::boolean, Shape{}});
+  const ValueId y = body->add_input("y", {ElementType::float32, std::nullopt});
+  const ValueId w = body->add_input("w", {ElementType::float32, std::nullopt});
+  const ValueId product = body->add("product", MatMul{}, {y, w});
+  const ValueId next = body->add("next", Unary{Unary::Kind::relu}, {product});
+  body->outputs = {go, next, next};
+  Graph g;
+  const ValueId trips = g.add_input("trips", {ElementType::int64, Shape{}});
+  const ValueId x = g.add_input("x", f32({kUnknown, 8}));
+  const ValueId weights = g.add_constant("weights", random_array(Shape{8, 8}, 9));
+  Loop loop;
+  loop.body = body;
+  loop.carried = 1;
+  loop.captures = 1;
+  const std::vector<ValueId> out = g.add_node("loop", loop, {trips, kNoValue, x, weights}, 2);
+  g.outputs = {g.add("last", Unary{Unary::Kind::neg}, {out[0]}), out[1]};
+  const Session session(g);
+  for (const std::int64_t n : {6, 0, 2}) {
+    const std::vector<Array> inputs{Array::scalar<std::int64_t>(n), random_array(Shape{3, 8}, 4)};
+    const std::vector<Array> got = session.run(inputs), wanted = evaluate(g, inputs);
+    for (std::size_t i = 0; i < 2; ++i)
+      EXPECT_LE(distance(got[i], wanted[i]), 1e-5) << n << " iterations, output " << i;
+  }
+}
+
+TEST(Session, RunsANetworkOfTheZooAsItIsDefinedOnEveryInstructionSet) {
+  const Graph graph = make_zoo_model("mobilenet_v2");
+  const std::vector<Array> inputs{random_array(Shape{1, 3, 224, 224}, 1)};
+  const Array wanted = evaluate(graph, inputs)[0];
+  for (const Isa isa : usable_isas()) {
+    SessionOptions options;
+    options.isa = isa;
+    // Sums of up to 1280 products of numbers about 1, through 53 layers.
+    EXPECT_LE(distance(Session(graph, options).run(inputs)[0], wanted), 53 * 1280 * std::ldexp(1.0, -24)) << name(isa);
+  }
+}
+
+TEST(Session, StoresValuesInHalfTheBytesOnRequest) {
+  const Graph graph = make_zoo_model("mobilenet_v2");
+  const std::vector<Array> inputs{random_array(Shape{1, 3, 224, 224}, 1)};
+  SessionOptions options;
+  options.storage = ElementType::bfloat16;
+  const Session full(graph), half(graph, options);
+  const double d = distance(half.run(inputs)[0], full.run(inputs)[0]);
+  EXPECT_GT(d, std::ldexp(1.0, -16));  // it is not float32 all through
+  EXPECT_LT(d, 53 * std::ldexp(1.0, -8));
+  EXPECT_LT(half.prepare(inputs).arena_bytes, full.prepare(inputs).arena_bytes);
+  for (const auto& plan : half.plans(inputs))
+    for (const Step& step : plan->steps) EXPECT_TRUE(step.kernel == nullptr || step.kernel->name != "reference");
+}
+
 TEST(Session, ProfilesEveryStepOfARun) {
   const Session session(small_net());
   const Profile profile = session.profile({random_array(Shape{1, 3, 8, 8}, 2)}, 3, 1);

@@ -8,6 +8,7 @@
 
 #include "tessera/backends/cpu/program.h"
 #include "tessera/graph/graph.h"
+#include "tessera/session/internal/stage.h"
 #include "tessera/session/options.h"
 
 #include <functional>
@@ -15,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -70,8 +72,8 @@ struct Stage {
     Node node;
     std::vector<std::optional<Source>> operands;  // none: constant or absent
     std::vector<std::shared_ptr<const Array>> constants;
-    std::vector<Body> bodies;  // of If: then, else; of Loop: the body
-    std::size_t first_result = 0;
+    std::vector<std::optional<Source>> results;  // where its outputs go
+    std::vector<Body> bodies;                    // of If: then, else; of Loop: the body
   };
   std::vector<Late> late;
   std::size_t late_results = 0;
@@ -82,6 +84,23 @@ struct Stage {
     std::size_t rest = 0;
   };
   std::vector<Output> outputs;
+};
+
+// Where each value of a cut graph can be had.
+class Sources {
+ public:
+  // `inputs`: the engine's position of each input of the graph.
+  Sources(const Graph& graph, const Cut& cut, const std::vector<std::size_t>& inputs);
+
+  // None for what the rest of the graph makes, and for what nobody asks the planned part for.
+  const std::optional<Stage::Source>& of(ValueId id) const { return at_[static_cast<std::size_t>(id)]; }
+  const std::vector<ValueId>& wanted() const { return wanted_; }  // of the planned part, in the order of its outputs
+  std::size_t late_results() const { return late_results_; }
+
+ private:
+  std::vector<std::optional<Stage::Source>> at_;
+  std::vector<ValueId> wanted_;
+  std::size_t late_results_ = 0;
 };
 
 class Engine {
@@ -104,6 +123,7 @@ class Engine {
 
   std::string key_of(const std::vector<const Array*>& inputs) const;
   std::shared_ptr<Stage> make_stage(const std::vector<const Array*>& inputs);
+  Stage::Late make_late(const Graph& graph, const Node& node, const Sources& sources) const;
   static std::vector<Array> run_late(Stage::Late& late, const std::vector<const Array*>& operands, RunRecord* record);
 
   Graph graph_;
