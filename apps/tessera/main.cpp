@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <new>
 #include <system_error>
 
 namespace tessera::cli {
@@ -48,6 +49,8 @@ int run(int argc, char** argv) {
     return report_usage_error(app, error);
   } catch (const Error& error) {
     return report_error(error);
+  } catch (const std::bad_alloc&) {
+    return report_error(Error(Code::out_of_memory, "the system has not got the memory that this needs"));
   } catch (const std::exception& error) {
     return report_internal_error(error.what());
   }

@@ -1,11 +1,27 @@
 #include "tessera/core/array.h"
 
+#include "tessera/core/memory_size.h"
+
 #include <limits>
 
 namespace tessera {
 
+namespace {
+
+// The bytes of an array; an Error if this machine could not hold it.
+std::size_t array_bytes(ElementType type, const Shape& shape) {
+  std::int64_t bytes = 0;
+  if (__builtin_mul_overflow(shape.volume(), element_bytes(type), &bytes) || bytes > memory_size_bytes())
+    fail(Code::out_of_memory, "{} {} takes {:.4g} GB, this machine has {:.4g} GB", shape.to_string(), name(type),
+         static_cast<double>(shape.volume()) * static_cast<double>(element_bytes(type)) * 1e-9,
+         static_cast<double>(memory_size_bytes()) * 1e-9);
+  return static_cast<std::size_t>(bytes);
+}
+
+}  // namespace
+
 Array::Array(ElementType type, Shape shape) : type_(type), shape_(std::move(shape)) {
-  bytes_.resize(static_cast<std::size_t>(count() * element_bytes(type_)));
+  bytes_.resize(array_bytes(type_, shape_));
 }
 
 Array::Array(ElementType type, Shape shape, std::vector<std::byte> bytes)

@@ -159,6 +159,12 @@ TEST_F(RunNetworks, AMemoryLimitThatIsTooSmallSaysThePeak) {
   EXPECT_THAT(result.err, AllOf(HasSubstr("bytes for values at once"), HasSubstr("the limit is 1024")));
 }
 
+TEST_F(RunNetworks, MoreThanTheMachineHasIsSaidInFigures) {
+  const CommandResult result = run_tessera({"run", "shallow_unet", "--batch", "300000"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("takes"), HasSubstr("GB, this machine has")));
+}
+
 TEST_F(RunNetworks, KernelsListsThemByOperator) {
   const CommandResult result = run_tessera({"kernels", "Conv", "--format", "json"});
   ASSERT_EQ(result.status, 0) << result.err;
