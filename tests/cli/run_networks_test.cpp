@@ -160,7 +160,7 @@ TEST_F(RunNetworks, AMemoryLimitThatIsTooSmallSaysThePeak) {
 }
 
 TEST_F(RunNetworks, MoreThanTheMachineHasIsSaidInFigures) {
-  const CommandResult result = run_tessera({"run", "shallow_unet", "--batch", "300000"});
+  const CommandResult result = run_tessera({"run", "resnet18", "--batch", "1000000"});
   EXPECT_EQ(result.status, 1);
   EXPECT_THAT(result.err, AllOf(HasSubstr("takes"), HasSubstr("GB, this machine has")));
 }
