@@ -129,7 +129,12 @@ bool may_fuse_activation(const Op& op) {
     case Unary::Kind::sigmoid:
     case Unary::Kind::silu:
     case Unary::Kind::hard_sigmoid:
-    case Unary::Kind::hard_swish: return true;
+    case Unary::Kind::hard_swish:
+    case Unary::Kind::tanh:
+    case Unary::Kind::softplus:
+    case Unary::Kind::mish:
+    case Unary::Kind::gelu:
+    case Unary::Kind::gelu_tanh: return true;
     default: return false;
   }
 }

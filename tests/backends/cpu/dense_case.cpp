@@ -28,11 +28,12 @@ int add_fused_input(KernelCase& test, Array array, bool constant) {
 
 void fuse_activation(KernelCase& test, int which, ElementType type, std::mt19937_64& random) {
   using Kind = Unary::Kind;
-  constexpr Kind kKinds[] = {Kind::relu, Kind::leaky_relu,   Kind::elu,       Kind::sigmoid,
-                             Kind::silu, Kind::hard_sigmoid, Kind::hard_swish};
+  constexpr Kind kKinds[] = {Kind::relu,         Kind::leaky_relu, Kind::elu,  Kind::sigmoid,  Kind::silu,
+                             Kind::hard_sigmoid, Kind::hard_swish, Kind::relu, Kind::relu,     Kind::tanh,
+                             Kind::softplus,     Kind::mish,       Kind::gelu, Kind::gelu_tanh};
   std::vector<FusedOp>& fused = test.graph.nodes[0].fused;
   if (which == 0) return;
-  if (which <= 7) {
+  if (which != 8 && which != 9) {  // those are Clips
     Unary unary{kKinds[which - 1]};
     if (unary.kind == Kind::leaky_relu) unary.alpha = 0.1f;
     if (unary.kind == Kind::elu) unary.alpha = 1;

@@ -23,7 +23,7 @@ struct Fusion {
   int after = 0;  // only with a residual
   bool pool = false;
 };
-constexpr int kActivations = 9;  // and none
+constexpr int kActivations = 14;  // and none
 
 // Appends the fused operators to the only node of the case and gives it the arrays they need.
 void fuse(KernelCase& test, const Fusion& fusion, ElementType type, std::mt19937_64& random);
