@@ -4,6 +4,9 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 WITH_PYTHON = -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
 
+# A miss costs ccache nothing but the copy then: it need not run the preprocessor to know a file.
+export CCACHE_DEPEND ?= 1
+
 # The file whose age says when a build folder was last configured; CMake looks after everything else by itself.
 configured = $(1)/.configured
 

@@ -171,7 +171,8 @@ Work work(const Graph& graph, const Node& node) {
     const Types made = f + 1 < node.fused.size() ? Types(&types.chained[f + 1], 1) : Types(types.outputs);
     total.flops += work(node.fused[f].op, operands, made).flops;
   }
-  for (std::size_t i = node.op_inputs(); i < node.inputs.size(); ++i) total.read_bytes += bytes_of(type_of(node.inputs[i]));
+  for (std::size_t i = node.op_inputs(); i < node.inputs.size(); ++i)
+    total.read_bytes += bytes_of(type_of(node.inputs[i]));
   total.write_bytes = bytes_of(types.outputs.at(0));
   return total;
 }

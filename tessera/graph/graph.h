@@ -43,7 +43,6 @@ struct Node {
   std::size_t op_inputs() const { return inputs.size() - fused_inputs; }
 };
 
-
 struct TSR_API Graph {
   std::string name;
   std::vector<Value> values;

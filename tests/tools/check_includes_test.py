@@ -27,7 +27,7 @@ class CheckIncludes(unittest.TestCase):
             self.assertIn(word, text)
 
     def assert_accepted(self, name, line):
-        status, text = self.run_on({name: line + "\n"})
+        status, text = self.run_on({name: f"#pragma once\n\n{line}\n"})
         self.assertEqual(status, 0, text)
 
     def test_accepts_dependencies_of_dependencies(self):
@@ -45,6 +45,11 @@ class CheckIncludes(unittest.TestCase):
         self.assert_refused("tessera/machine/machine.h", "#include <toml++/toml.h>", "<toml++/toml.h>")
         self.assert_refused("tessera/core/parallel.h", "#include <omp.h>", "<omp.h>")
         self.assert_accepted("tessera/machine/internal/toml.h", "#include <toml++/toml.h>")
+
+    def test_asks_public_headers_for_a_guard(self):
+        status, text = self.run_on({"tessera/core/tile.h": "// #pragma once\n", "tessera/core/tile.cpp": "\n"})
+        self.assertEqual(status, 1, text)
+        self.assertEqual(text, "tessera/core/tile.h:1: a public header says '#pragma once'\n")
 
     def test_keeps_internal_headers_inside(self):
         self.assert_refused("tessera/io/npy.cpp", '#include "tessera/core/internal/bits.h"', "internal to core")

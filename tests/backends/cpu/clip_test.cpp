@@ -37,8 +37,8 @@ TEST(ClipKernels, BoundsInTheWrongOrderAndNanAreAsInTheDefinition) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const auto& [low, high] : {std::pair{2.0f, -1.0f}, {nan, 1.0f}, {-1.0f, nan}}) {
     KernelCase test = node_case(Clip{}, {{nasty_array(ElementType::float32, Shape{2, 3, 5, 7}, random)},
-                                        {Array::scalar(low), true},
-                                        {Array::scalar(high)}});
+                                         {Array::scalar(low), true},
+                                         {Array::scalar(high)}});
     test.orders = {Order::channels_last, Order::row_major, Order::row_major};
     EXPECT_FALSE(expect_kernels_agree(test).empty());
   }

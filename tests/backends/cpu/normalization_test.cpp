@@ -43,10 +43,10 @@ TEST(NormalizationKernels, BatchNormAgreesInBothOrders) {
     dims.resize(static_cast<std::size_t>(fuzz.pick(2, 4)));
     const auto any = [&] { return NodeOperand{random_array(type, Shape{c}, fuzz.random), true}; };
     KernelCase test = node_case(BatchNorm{}, {{nasty_array(type, Shape(dims), fuzz.random)},
-                                             any(),
-                                             any(),
-                                             any(),
-                                             {positive_array(type, Shape{c}, fuzz.random), true}});
+                                              any(),
+                                              any(),
+                                              any(),
+                                              {positive_array(type, Shape{c}, fuzz.random), true}});
     test.orders.assign(5, Order::row_major);
     if (dims.size() > 2) test.orders[0] = fuzz.one_of({Order::row_major, Order::channels_last});
     test.magnitude = 40;  // of the mean times the factor
@@ -65,8 +65,8 @@ TEST(NormalizationKernels, InstanceAndGroupNormAgreeInBothOrders) {
     const Op op = instance ? Op{InstanceNorm{}} : Op{GroupNorm{groups, 1e-5f, per_group}};
     const Shape scales{per_group ? groups : c};
     KernelCase test = node_case(op, {{far_array(type, shape, away, fuzz.random)},
-                                    {random_array(type, scales, fuzz.random)},
-                                    {random_array(type, scales, fuzz.random)}});
+                                     {random_array(type, scales, fuzz.random)},
+                                     {random_array(type, scales, fuzz.random)}});
     test.orders = {fuzz.one_of({Order::row_major, Order::channels_last}), Order::row_major, Order::row_major};
     test.reduction = c * shape[2] * shape[3];
     test.magnitude = 10;
@@ -84,7 +84,7 @@ TEST(NormalizationKernels, LayerAndRmsNormAgree) {
     const std::int64_t axis = both ? 1 : -1;
     const bool rms = fuzz.pick(0, 1) == 0, bias = fuzz.pick(0, 1) == 0;
     std::vector<NodeOperand> operands{{far_array(type, shape, rms ? 0.0f : fuzz.one_of({0.0f, 50.0f}), fuzz.random)},
-                                  {random_array(type, row, fuzz.random)}};
+                                      {random_array(type, row, fuzz.random)}};
     if (!rms && bias) operands.push_back({random_array(type, row, fuzz.random)});
     const int outputs = rms ? 1 : static_cast<int>(fuzz.pick(1, 3));
     KernelCase test = rms ? node_case(RmsNorm{axis}, std::move(operands))

@@ -32,11 +32,11 @@ KernelCase case_of(const Recurrent& op, const Sizes& s, const Parts& parts, std:
   const Shape x = op.batch_first ? Shape{s.batch, s.steps, s.input} : Shape{s.steps, s.batch, s.input};
   const Shape state = op.batch_first ? Shape{s.batch, d, s.hidden} : Shape{d, s.batch, s.hidden};
   std::vector<NodeOperand> operands{{random_array(ElementType::float32, x, random)},
-                                {small_array({d, gates * s.hidden, s.input}, random), true},
-                                {small_array({d, gates * s.hidden, s.hidden}, random), true},
-                                {},
-                                {},
-                                {}};
+                                    {small_array({d, gates * s.hidden, s.input}, random), true},
+                                    {small_array({d, gates * s.hidden, s.hidden}, random), true},
+                                    {},
+                                    {},
+                                    {}};
   if (parts.bias) operands[3] = {small_array({d, 2 * gates * s.hidden}, random), true};
   if (parts.lengths) {
     Array lengths(ElementType::int32, Shape{s.batch});
