@@ -79,7 +79,7 @@ void explain(const ExplainOptions& options, const Context& context) {
       }
     for (const int b : step->outputs)
       if (b >= 0) {
-        const Buffer& buffer = plan->buffers[static_cast<std::size_t>(b)];
+        const PlanBuffer& buffer = plan->buffers[static_cast<std::size_t>(b)];
         text += fmt::format("  makes {} {} {} at {} of the arena\n", plan->graph.value(buffer.value).name,
                             plan->graph.value(buffer.value).type.to_string(), name(buffer.order), buffer.offset);
       }

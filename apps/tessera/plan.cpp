@@ -48,7 +48,7 @@ void show(const PlanArguments& options, const Context& context) {
       if (node != nullptr)
         for (const FusedOp& fused : node->fused) op += fmt::format("+{}", name(fused.op));
       const int b = step.outputs.empty() ? -1 : step.outputs[0];
-      const Buffer* buffer = b < 0 ? nullptr : &plan->buffers[static_cast<std::size_t>(b)];
+      const PlanBuffer* buffer = b < 0 ? nullptr : &plan->buffers[static_cast<std::size_t>(b)];
       table.add_row({number++, conversion ? Cell(plan->step_name(s)) : Cell(node->name), op,
                      conversion ? "convert_order" : step.kernel->name,
                      buffer ? Cell(plan->graph.value(buffer->value).type.to_string()) : Cell(),

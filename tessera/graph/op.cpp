@@ -2,6 +2,17 @@
 
 namespace tessera {
 
+Op::Op() = default;
+Op::Op(const Op& other) = default;
+Op::Op(Op&& other) noexcept = default;
+Op& Op::operator=(const Op& other) = default;
+Op& Op::operator=(Op&& other) noexcept = default;
+Op::~Op() = default;
+
+bool Op::operator==(const Op& other) const {
+  return static_cast<const AnyOp&>(*this) == static_cast<const AnyOp&>(other);
+}
+
 std::string_view name(const Op& op) {
   return std::visit([](const auto& o) { return std::decay_t<decltype(o)>::kName; }, op);
 }

@@ -41,19 +41,40 @@
 #include "tessera/graph/ops/where.h"
 
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
 namespace tessera {
 
-using Op = std::variant<BatchNorm, Binary, Cast, Clip, Concat, If, Loop, Conv, ConvTranspose, NonMaxSuppression,
-                        RoiAlign, GridSample, Dropout, Expand, TileRepeat, Gather, GatherElements, GatherND, GlobalPool,
-                        MatMul, Gemm, Einsum, InstanceNorm, GroupNorm, LayerNorm, RmsNorm, LpNorm, Lrn,
-                        MeanVarianceNorm, Pad, MaxPool, AveragePool, LpPool, QuantizeLinear, DequantizeLinear,
-                        DynamicQuantizeLinear, QLinearConv, QLinearMatMul, ConvInteger, MatMulInteger, Recurrent,
-                        Reduce, ArgReduce, Reshape, Flatten, Squeeze, Unsqueeze, Resize, ScatterND, ScatterElements,
-                        TopK, CumSum, OneHot, Trilu, NonZero, ShapeOf, SizeOf, ConstantOfShape, Range, EyeLike, Slice,
-                        Softmax, DepthToSpace, SpaceToDepth, Split, Transpose, Unary, Where, Unique, Determinant>;
+using AnyOp =
+    std::variant<BatchNorm, Binary, Cast, Clip, Concat, If, Loop, Conv, ConvTranspose, NonMaxSuppression, RoiAlign,
+                 GridSample, Dropout, Expand, TileRepeat, Gather, GatherElements, GatherND, GlobalPool, MatMul, Gemm,
+                 Einsum, InstanceNorm, GroupNorm, LayerNorm, RmsNorm, LpNorm, Lrn, MeanVarianceNorm, Pad, MaxPool,
+                 AveragePool, LpPool, QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear, QLinearConv,
+                 QLinearMatMul, ConvInteger, MatMulInteger, Recurrent, Reduce, ArgReduce, Reshape, Flatten, Squeeze,
+                 Unsqueeze, Resize, ScatterND, ScatterElements, TopK, CumSum, OneHot, Trilu, NonZero, ShapeOf, SizeOf,
+                 ConstantOfShape, Range, EyeLike, Slice, Softmax, DepthToSpace, SpaceToDepth, Split, Transpose, Unary,
+                 Where, Unique, Determinant>;
+
+// One of them. Copies, moves and destroys out of line: with this many alternatives, every source that does so by itself
+// takes seconds longer to compile.
+class TSR_API Op : public AnyOp {
+ public:
+  Op();
+  Op(const Op& other);
+  Op(Op&& other) noexcept;
+  Op& operator=(const Op& other);
+  Op& operator=(Op&& other) noexcept;
+  ~Op();
+
+  template <class X>
+    requires(!std::is_base_of_v<AnyOp, std::remove_cvref_t<X>>)
+  Op(X&& op) : AnyOp(std::in_place_type<std::remove_cvref_t<X>>, std::forward<X>(op)) {}  // NOLINT: any of them is one
+
+  bool operator==(const Op& other) const;
+};
 
 TSR_API std::string_view name(const Op& op);
 TSR_API std::vector<TensorType> infer(const Op& op, std::span<const Known> inputs);

@@ -31,7 +31,7 @@ Json step_json(const Plan& plan, std::size_t s) {
   json["bytes"] = step.work.read_bytes + step.work.write_bytes;
   for (const int b : step.outputs) {
     if (b < 0) continue;
-    const Buffer& buffer = plan.buffers[static_cast<std::size_t>(b)];
+    const PlanBuffer& buffer = plan.buffers[static_cast<std::size_t>(b)];
     json["outputs"].push_back({{"value", plan.graph.value(buffer.value).name},
                                {"type", plan.graph.value(buffer.value).type.to_string()},
                                {"order", name(buffer.order)},

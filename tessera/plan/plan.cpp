@@ -36,7 +36,7 @@ class Planner {
   Plan run() {
     for (const ValueId id : graph().inputs) {
       check_static(id);
-      plan_.input_buffers.push_back(add_buffer(Buffer::Place::input, id, Order::row_major));
+      plan_.input_buffers.push_back(add_buffer(PlanBuffer::Place::input, id, Order::row_major));
       native_[id] = Order::row_major;
     }
     for (std::size_t n = 0; n < graph().nodes.size(); ++n)
@@ -56,8 +56,8 @@ class Planner {
           value.type.to_string());
   }
 
-  int add_buffer(Buffer::Place place, ValueId value, Order order) {
-    Buffer buffer;
+  int add_buffer(PlanBuffer::Place place, ValueId value, Order order) {
+    PlanBuffer buffer;
     buffer.place = place;
     buffer.value = value;
     buffer.order = order;
@@ -73,10 +73,10 @@ class Planner {
   int buffer_of(ValueId value, Order order) {
     if (graph().value(value).type.rank() < 3) order = Order::row_major;
     if (const auto found = buffers_.find({value, order}); found != buffers_.end()) return found->second;
-    if (graph().value(value).constant) return add_buffer(Buffer::Place::constant, value, order);
+    if (graph().value(value).constant) return add_buffer(PlanBuffer::Place::constant, value, order);
     const int from = buffers_.at({value, native_.at(value)});
     if (same_in_every_order(graph().value(value).type.shape())) {
-      const int view = add_buffer(Buffer::Place::arena, value, order);
+      const int view = add_buffer(PlanBuffer::Place::arena, value, order);
       at(view).view_of = from;
       return view;
     }
@@ -86,7 +86,7 @@ class Planner {
     step.offer.outputs = {order};
     step.offer.estimate = conversion_estimate(value);
     step.work.read_bytes = step.work.write_bytes = static_cast<double>(bytes_of(graph().value(value).type));
-    const int to = add_buffer(Buffer::Place::arena, value, order);
+    const int to = add_buffer(PlanBuffer::Place::arena, value, order);
     step.outputs = {to};
     plan_.steps.push_back(std::move(step));
     return to;
@@ -195,7 +195,7 @@ class Planner {
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
       step.inputs.push_back(node.inputs[i] == kNoValue ? -1 : buffer_of(node.inputs[i], step.offer.inputs[i]));
     if (step.offer.scratch_bytes > 0) {
-      Buffer scratch;
+      PlanBuffer scratch;
       scratch.bytes = step.offer.scratch_bytes;
       scratch.first = scratch.last = static_cast<int>(plan_.steps.size());
       plan_.buffers.push_back(scratch);
@@ -208,7 +208,7 @@ class Planner {
         continue;
       }
       const Order order = graph().value(id).type.rank() < 3 ? Order::row_major : step.offer.outputs[i];
-      const int buffer = add_buffer(Buffer::Place::arena, id, order);
+      const int buffer = add_buffer(PlanBuffer::Place::arena, id, order);
       if (step.offer.view_of >= 0)
         plan_.buffers[static_cast<std::size_t>(buffer)].view_of =
             step.inputs[static_cast<std::size_t>(step.offer.view_of)];
@@ -231,7 +231,7 @@ class Planner {
       buffer = plan_.buffers[static_cast<std::size_t>(buffer)].view_of;
     return buffer;
   }
-  Buffer& at(int buffer) { return plan_.buffers[static_cast<std::size_t>(buffer)]; }
+  PlanBuffer& at(int buffer) { return plan_.buffers[static_cast<std::size_t>(buffer)]; }
 
   void place_buffers() {
     const int end = static_cast<int>(plan_.steps.size());
@@ -249,16 +249,16 @@ class Planner {
     std::vector<Lifetime> lifetimes;
     std::vector<int> owners;
     for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
-      const Buffer& buffer = plan_.buffers[b];
-      if (buffer.place != Buffer::Place::arena || buffer.view_of >= 0) continue;
+      const PlanBuffer& buffer = plan_.buffers[b];
+      if (buffer.place != PlanBuffer::Place::arena || buffer.view_of >= 0) continue;
       lifetimes.push_back({buffer.bytes, buffer.first, buffer.last});
       owners.push_back(static_cast<int>(b));
     }
     const ArenaPlacement placement = place(lifetimes);
     for (std::size_t i = 0; i < owners.size(); ++i) at(owners[i]).offset = placement.offsets[i];
-    for (Buffer& buffer : plan_.buffers)
+    for (PlanBuffer& buffer : plan_.buffers)
       if (buffer.view_of >= 0) {
-        const Buffer& owner = at(root(buffer.view_of));
+        const PlanBuffer& owner = at(root(buffer.view_of));
         buffer.offset = owner.offset;
         buffer.place = owner.place;
       }
@@ -279,10 +279,10 @@ class Planner {
       if (step.offer.may_overwrite < 0 || step.outputs.size() != 1 || step.outputs[0] < 0) continue;
       const int from = step.inputs[static_cast<std::size_t>(step.offer.may_overwrite)], to = step.outputs[0];
       if (from < 0 || root(from) == root(to)) continue;
-      Buffer &source = at(root(from)), &result = at(to);
+      PlanBuffer &source = at(root(from)), &result = at(to);
       const bool read_twice = std::count_if(step.inputs.begin(), step.inputs.end(),
                                             [&](int i) { return i >= 0 && root(i) == root(from); }) > 1;
-      if (source.place != Buffer::Place::arena || source.last != static_cast<int>(s) || read_twice ||
+      if (source.place != PlanBuffer::Place::arena || source.last != static_cast<int>(s) || read_twice ||
           source.bytes != result.bytes || result.view_of >= 0)
         continue;
       source.last = std::max(source.last, result.last);
@@ -306,7 +306,7 @@ std::string Plan::step_name(std::size_t step) const {
     const Node& node = graph.nodes[static_cast<std::size_t>(s.node)];
     return fmt::format("{} ({})", node.name, name(node.op));
   }
-  const Buffer& to = buffers[static_cast<std::size_t>(s.outputs[0])];
+  const PlanBuffer& to = buffers[static_cast<std::size_t>(s.outputs[0])];
   return fmt::format("{} to {}", graph.value(to.value).name, name(to.order));
 }
 

@@ -19,7 +19,7 @@
 namespace tessera {
 
 // A value in one order, or scratch space of a step.
-struct Buffer {
+struct PlanBuffer {
   enum class Place : std::uint8_t {
     arena,
     input,     // the caller's memory
@@ -71,7 +71,7 @@ struct TSR_API Plan {
   Graph graph;
   Isa isa = Isa::portable;
   int threads = 1;
-  std::vector<Buffer> buffers;
+  std::vector<PlanBuffer> buffers;
   std::vector<Step> steps;
   std::vector<int> input_buffers;   // in the graph's order
   std::vector<int> output_buffers;  // in the graph's order, row_major

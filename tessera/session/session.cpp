@@ -203,7 +203,7 @@ void Session::observe(const std::vector<Array>& inputs,
     if (step.node == Step::kConversion) return;
     for (std::size_t i = 0; i < step.outputs.size(); ++i) {
       if (step.outputs[i] < 0) continue;
-      const Buffer& buffer = plan.buffers[static_cast<std::size_t>(step.outputs[i])];
+      const PlanBuffer& buffer = plan.buffers[static_cast<std::size_t>(step.outputs[i])];
       const Value& value = plan.graph.value(buffer.value);
       Array array(value.type.type, value.type.shape());
       cpu::convert_order(args.outputs[i], buffer.order, array.bytes().data(), Order::row_major, array.shape(),

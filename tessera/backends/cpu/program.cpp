@@ -30,8 +30,8 @@ Problem problem_of(const Plan& plan, const Step& step, const CpuSpec& machine) {
 }
 
 Runner conversion(const Plan& plan, const Step& step) {
-  const Buffer &from = plan.buffers[static_cast<std::size_t>(step.inputs[0])],
-               &to = plan.buffers[static_cast<std::size_t>(step.outputs[0])];
+  const PlanBuffer &from = plan.buffers[static_cast<std::size_t>(step.inputs[0])],
+                   &to = plan.buffers[static_cast<std::size_t>(step.outputs[0])];
   const TensorType& type = plan.graph.value(to.value).type;
   return [shape = type.shape(), bytes = element_bytes(type.type), from_order = from.order,
           to_order = to.order](const StepArgs& args) {
@@ -54,8 +54,9 @@ PackedWeights make_arena(const Plan& plan) {
 Program::Program(Plan plan, WeightCache& weights) : plan_(std::move(plan)) {
   converted_.resize(plan_.buffers.size());
   for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
-    const Buffer& buffer = plan_.buffers[b];
-    if (buffer.place != Buffer::Place::constant || buffer.view_of >= 0 || buffer.order == Order::row_major) continue;
+    const PlanBuffer& buffer = plan_.buffers[b];
+    if (buffer.place != PlanBuffer::Place::constant || buffer.view_of >= 0 || buffer.order == Order::row_major)
+      continue;
     const Array& array = *plan_.graph.value(buffer.value).constant;
     converted_[b] = Bytes(array.bytes().size());
     convert_order(array.bytes().data(), Order::row_major, converted_[b].data(), buffer.order, array.shape(),
@@ -93,11 +94,11 @@ Memory::Memory(const Program& program) : arena_(make_arena(program.plan())) {
     int root = buffer;
     while (plan.buffers[static_cast<std::size_t>(root)].view_of >= 0)
       root = plan.buffers[static_cast<std::size_t>(root)].view_of;
-    const Buffer& b = plan.buffers[static_cast<std::size_t>(root)];
+    const PlanBuffer& b = plan.buffers[static_cast<std::size_t>(root)];
     switch (b.place) {
-      case Buffer::Place::arena: return arena_.data() + b.offset;
-      case Buffer::Place::constant: return const_cast<std::byte*>(program.constant(root));
-      case Buffer::Place::input: break;
+      case PlanBuffer::Place::arena: return arena_.data() + b.offset;
+      case PlanBuffer::Place::constant: return const_cast<std::byte*>(program.constant(root));
+      case PlanBuffer::Place::input: break;
     }
     const auto input = std::find(plan.input_buffers.begin(), plan.input_buffers.end(), root);
     from_caller.push_back({slot, static_cast<std::size_t>(input - plan.input_buffers.begin())});
