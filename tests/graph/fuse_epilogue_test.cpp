@@ -45,9 +45,8 @@ struct Net {
 };
 
 TEST(FuseEpilogue, TakesActivations) {
-  for (const Kind kind :
-       {Kind::relu, Kind::leaky_relu, Kind::elu, Kind::sigmoid, Kind::silu, Kind::hard_sigmoid, Kind::hard_swish,
-        Kind::tanh, Kind::softplus, Kind::mish, Kind::gelu, Kind::gelu_tanh}) {
+  for (const Kind kind : {Kind::relu, Kind::leaky_relu, Kind::elu, Kind::sigmoid, Kind::silu, Kind::hard_sigmoid,
+                          Kind::hard_swish, Kind::tanh, Kind::softplus, Kind::mish, Kind::gelu, Kind::gelu_tanh}) {
     Net net;
     net.graph.outputs = {net.unary("y", kind, net.conv("c", net.x), 0.2f, 0.5f)};
     const Graph after = net.fused();
