@@ -232,12 +232,12 @@ void split_reduction(const DenseKernel& kernel, DenseJob& job) {
   job.tap_block = std::max<std::int64_t>(taps, 1);
   job.depth_block = std::max<std::int64_t>(job.depth, 1);
   const bool again = job.row_count() > kernel.rows;  // weights are read more than once
-  const std::int64_t most = again ? kCacheBytes / step_bytes : std::numeric_limits<std::int64_t>::max();
+  const std::int64_t most = again ? kCacheBytes / step_bytes : std::max<std::int64_t>({job.reduction(), job.depth, 1});
   if (taps > 1) {
     const std::int64_t table = kTableRows / kernel.rows;
     const std::int64_t blocks = std::max(ceil_div(taps, table), ceil_div(job.reduction(), most));
     job.tap_block = std::max<std::int64_t>(1, ceil_div(taps, blocks));
-  } else if (job.depth > most) {
+  } else if (taps == 1 && job.depth > most) {
     job.depth_block = ceil_div(job.depth, ceil_div(job.depth, most));
   }
 }
