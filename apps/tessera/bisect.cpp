@@ -18,12 +18,6 @@ std::vector<std::string> fusing_passes(std::vector<std::string> off) {
   return off;
 }
 
-std::string op_text(const Node& node) {
-  std::string text(name(node.op));
-  for (const FusedOp& fused : node.fused) text += fmt::format("+{}", name(fused.op));
-  return text;
-}
-
 void describe_node(const Plan& plan, const Step& step, const Differences& differences, Finding& finding) {
   const Node& node = plan.graph.nodes[static_cast<std::size_t>(step.node)];
   finding.node = node.name;

@@ -68,9 +68,7 @@ void explain(const ExplainOptions& options, const Context& context) {
   for (const RefusedKernel& refused : step->refused) table.add_row({refused.kernel, "refused", Cell(), refused.reason});
 
   if (context.format == Format::table && !context.quiet) {
-    std::string text = fmt::format("{}: {}", node.name, name(node.op));
-    for (const FusedOp& fused : node.fused) text += fmt::format(" + {}", name(fused.op));
-    text += '\n';
+    std::string text = fmt::format("{}: {}\n", node.name, op_text(node));
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
       if (node.inputs[i] != kNoValue) {
         const Value& value = plan->graph.value(node.inputs[i]);

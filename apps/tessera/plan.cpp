@@ -44,9 +44,7 @@ void show(const PlanArguments& options, const Context& context) {
       const Step& step = plan->steps[s];
       const bool conversion = step.node == Step::kConversion;
       const Node* node = conversion ? nullptr : &plan->graph.nodes[static_cast<std::size_t>(step.node)];
-      std::string op = conversion ? "order" : std::string(name(node->op));
-      if (node != nullptr)
-        for (const FusedOp& fused : node->fused) op += fmt::format("+{}", name(fused.op));
+      const std::string op = conversion ? "order" : op_text(*node);
       const int b = step.outputs.empty() ? -1 : step.outputs[0];
       const PlanBuffer* buffer = b < 0 ? nullptr : &plan->buffers[static_cast<std::size_t>(b)];
       table.add_row({number++, conversion ? Cell(plan->step_name(s)) : Cell(node->name), op,

@@ -5,9 +5,9 @@
 //
 // Without --all, only the kernel that a plan would take for the instruction set is timed.
 
-#include "bench/backends/fma_peak.h"
 #include "bench/measure.h"
 #include "tessera/backends/cpu/kernel.h"
+#include "tessera/backends/cpu/peak.h"
 #include "tessera/core/error.h"
 #include "tessera/core/isa.h"
 #include "tessera/core/parallel_for.h"
@@ -217,7 +217,7 @@ void measure(const Layer& layer, const Options& options, std::vector<Row>& rows)
     const auto steps = static_cast<std::int64_t>(std::max(1e4, std::min(flops / 320, 1e6)));
     double peak_flops = 0;
     const Comparison time =
-        compare([&] { subject.run(args); }, [&] { peak_flops = run_fma(subject.kernel->info.isa, steps); },
+        compare([&] { subject.run(args); }, [&] { peak_flops = cpu::run_peak_loop(subject.kernel->info.isa, steps); },
                 Budget{options.seconds, 5, 1001});
     // The best round of each: others may be using the machine too.
     const double peak = peak_flops / time.best_peer_s * options.threads;

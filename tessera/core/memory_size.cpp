@@ -1,5 +1,7 @@
 #include "tessera/core/memory_size.h"
 
+#include "tessera/core/internal/cgroup.h"
+
 #include <algorithm>
 #include <fstream>
 #include <limits>
@@ -29,24 +31,10 @@ std::int64_t number_in(const fs::path& file) {
   return in >> bytes && bytes > 0 ? bytes : std::numeric_limits<std::int64_t>::max();  // "max": no limit
 }
 
-// The smallest limit from the process's own group up to the root of the mount.
 std::int64_t cgroup_limit(const fs::path& root) {
-  const fs::path mount = root / "sys/fs/cgroup";
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  std::ifstream in(root / "proc/self/cgroup");
-  for (std::string line; std::getline(in, line);) {  // "0::/group" or "4:memory:/group"
-    const std::size_t first = line.find(':'), second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const bool old = line.substr(first + 1, second - first - 1) == "memory";
-    if (!old && second != first + 1) continue;
-    fs::path at = fs::path(line.substr(second + 1)).relative_path();
-    for (;;) {
-      least =
-          std::min(least, number_in(old ? mount / "memory" / at / "memory.limit_in_bytes" : mount / at / "memory.max"));
-      if (at.empty()) break;
-      at = at.parent_path();
-    }
-  }
+  for (const auto& [folder, version] : internal::cgroup_folders(root, "memory"))
+    least = std::min(least, number_in(folder / (version == 2 ? "memory.max" : "memory.limit_in_bytes")));
   return least;
 }
 

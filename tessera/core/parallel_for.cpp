@@ -1,6 +1,7 @@
 #include "tessera/core/parallel_for.h"
 
 #include "tessera/core/error.h"
+#include "tessera/core/internal/cgroup.h"
 #include "tessera/core/internal/thread_team.h"
 #include "tessera/core/shape.h"
 
@@ -81,41 +82,17 @@ std::optional<double> quota_v1(const fs::path& dir) {
   return quota(number(*time), number(*period));
 }
 
-// The smallest quota from the process's own group up to the root of the mount: each level limits those below it. Inside
-// a container the group's path may not exist under the mount; then only the levels that do exist count.
-std::optional<double> smallest_quota(const fs::path& mount, const std::string& group,
-                                     std::optional<double> (*read)(const fs::path&)) {
-  std::optional<double> smallest;
-  fs::path at = fs::path(group).relative_path();
-  for (;;) {
-    if (const std::optional<double> here = read(mount / at); here && (!smallest || *here < *smallest)) smallest = here;
-    if (at.empty()) return smallest;
-    at = at.parent_path();
-  }
-}
-
 struct Quota {
   double cpus;
   int version;
 };
 
+// The smallest of all levels.
 std::optional<Quota> cgroup_quota(const fs::path& root) {
-  const fs::path mount = root / "sys/fs/cgroup";
   std::optional<Quota> found;
-  const auto take = [&](std::optional<double> cpus, int version) {
+  for (const auto& [folder, version] : internal::cgroup_folders(root, "cpu")) {
+    const std::optional<double> cpus = version == 2 ? quota_v2(folder) : quota_v1(folder);
     if (cpus && (!found || *cpus < found->cpus)) found = Quota{*cpus, version};
-  };
-  std::ifstream in(root / "proc/self/cgroup");
-  for (std::string line; std::getline(in, line);) {  // "0::/group" or "4:cpu,cpuacct:/group"
-    const std::size_t first = line.find(':'), second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1), group = line.substr(second + 1);
-    if (controllers.empty()) {
-      take(smallest_quota(mount, group, quota_v2), 2);
-    } else if (("," + controllers + ",").find(",cpu,") != std::string::npos) {
-      take(smallest_quota(mount / controllers, group, quota_v1), 1);
-      take(smallest_quota(mount / "cpu", group, quota_v1), 1);
-    }
   }
   return found;
 }

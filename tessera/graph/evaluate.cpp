@@ -5,7 +5,6 @@
 #include <optional>
 
 namespace tessera {
-namespace {
 
 void check_input(const Graph& graph, std::size_t i, const Array& given) {
   const Value& wanted = graph.value(graph.inputs[i]);
@@ -21,8 +20,6 @@ void check_input(const Graph& graph, std::size_t i, const Array& given) {
     fail(Code::invalid_argument, "input '{}' must be {}, not {}", wanted.name, wanted.type.to_string(),
          given.to_string());
 }
-
-}  // namespace
 
 std::vector<Array> evaluate(const Node& node, std::span<const Array* const> operands) {
   return with_context(fmt::format("while running node '{}' ({})", node.name, name(node.op)), [&] {

@@ -19,6 +19,9 @@ TSR_API std::vector<Array> evaluate(
     const Graph& graph, const std::vector<Array>& inputs,
     const std::function<void(const Node&, const std::vector<const Array*>&)>& observer = {});
 
+// Refuses an array that is not what input i of the graph takes, by type, rank and the extents that are known.
+TSR_API void check_input(const Graph& graph, std::size_t i, const Array& given);
+
 // The outputs of one node with all that is fused into it; operands as in Node::inputs, null where left out.
 TSR_API std::vector<Array> evaluate(const Node& node, std::span<const Array* const> operands);
 

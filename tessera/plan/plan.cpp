@@ -300,6 +300,15 @@ class Planner {
 
 }  // namespace
 
+std::string op_text(const Node& node) {
+  std::string text(name(node.op));
+  for (const FusedOp& fused : node.fused) {
+    text += '+';
+    text += name(fused.op);
+  }
+  return text;
+}
+
 std::string Plan::step_name(std::size_t step) const {
   const Step& s = steps[step];
   if (s.node != Step::kConversion) {

@@ -83,6 +83,9 @@ struct TSR_API Plan {
   std::string step_name(std::size_t step) const;
 };
 
+// What a node computes, with all that is fused into it: "Conv+Binary+Unary".
+TSR_API std::string op_text(const Node& node);
+
 // Chooses for every node the kernel with the least estimate among `kernels`, conversions included. The graph's types
 // must be static. A node that no kernel takes is an Error with every reason.
 TSR_API Plan make_plan(Graph graph, std::span<const KernelInfo* const> kernels, const PlanOptions& options);

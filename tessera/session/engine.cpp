@@ -12,37 +12,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 namespace tessera::internal {
-namespace {
-
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-// What an input must be, said before any plan is made.
-void check_input(const Graph& graph, std::size_t i, const Array& given) {
-  const Value& wanted = graph.value(graph.inputs[i]);
-  bool fits = wanted.type.type == given.type();
-  if (wanted.type.dims) {
-    fits = fits && static_cast<int>(wanted.type.dims->size()) == given.shape().rank();
-    for (std::size_t d = 0; fits && d < wanted.type.dims->size(); ++d) {
-      const std::int64_t extent = (*wanted.type.dims)[d];
-      fits = extent == TensorType::kUnknown || extent == given.shape().dims()[d];
-    }
-  }
-  check(fits, Code::invalid_argument, "input '{}' must be {}, not {}", wanted.name, wanted.type.to_string(),
-        given.to_string());
-}
 
 PassOptions pass_options(const SessionOptions& options) {
   PassOptions passes;
   for (const std::string& name : options.passes_off)
-    if (name != "order") passes.off.push_back(name);
+    if (name != kOrderPass) passes.off.push_back(name);
   return passes;
 }
+
+namespace {
 
 Plan plan_of(Graph graph, const SessionOptions& options) {
   static const std::vector<const KernelInfo*> infos = [] {
@@ -54,7 +34,7 @@ Plan plan_of(Graph graph, const SessionOptions& options) {
   plan.isa = options.isa.value_or(active_isa());
   plan.threads = options.threads > 0 ? options.threads : max_threads();
   plan.machine = cpu_spec(plan.isa);
-  plan.orders = std::find(options.passes_off.begin(), options.passes_off.end(), "order") == options.passes_off.end();
+  plan.orders = std::find(options.passes_off.begin(), options.passes_off.end(), kOrderPass) == options.passes_off.end();
   plan.without = options.kernels_off;
   plan.decided = options.kernels;
   plan.memory_limit_bytes = options.memory_limit_bytes.value_or(memory_size_bytes());
@@ -278,7 +258,7 @@ Stage::Late Engine::make_late(const Graph& g, const Node& node, const Sources& s
 }
 
 std::vector<Array> Engine::run_late(Stage::Late& late, const std::vector<const Array*>& operands, RunRecord* record) {
-  const std::int64_t begin = now_ns();
+  const std::int64_t begin = cpu::now_ns();
   const auto run_body = [&](const Graph& body, const std::vector<Array>& inputs) {
     for (const Stage::Body& b : late.bodies) {
       if (b.graph != &body) continue;
@@ -295,7 +275,7 @@ std::vector<Array> Engine::run_late(Stage::Late& late, const std::vector<const A
     results = tessera::run(*loop, Arrays(Loop::kName, operands), run_body);
   else
     results = evaluate(late.node, operands);
-  if (record != nullptr && record->steps_too) record->steps.push_back({nullptr, 0, &late.node, {begin, now_ns()}});
+  if (record != nullptr && record->steps_too) record->steps.push_back({nullptr, 0, &late.node, {begin, cpu::now_ns()}});
   return results;
 }
 

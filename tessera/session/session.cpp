@@ -37,16 +37,6 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// "Conv+relu+add": what a node computes, with all that is fused into it.
-std::string op_text(const Node& node) {
-  std::string text(name(node.op));
-  for (const FusedOp& fused : node.fused) {
-    text += '+';
-    text += name(fused.op);
-  }
-  return text;
-}
-
 ProfiledStep describe(const internal::StepRecord& record) {
   ProfiledStep step;
   if (record.plan == nullptr) {
@@ -84,10 +74,7 @@ struct Session::Impl {
 
 Session::Session(Graph graph, SessionOptions options) : impl_(std::make_unique<Impl>()) {
   impl_->inputs = ports_of(graph, graph.inputs);
-  PassOptions passes;
-  for (const std::string& pass : options.passes_off)
-    if (pass != "order") passes.off.push_back(pass);
-  run_passes(graph, passes);
+  run_passes(graph, internal::pass_options(options));
   check(options.storage == ElementType::float32 || options.storage == ElementType::bfloat16, Code::unsupported,
         "values can be stored as float32 or bfloat16, not as {}", name(options.storage));
   if (options.storage == ElementType::bfloat16) store_as_bfloat16(graph);

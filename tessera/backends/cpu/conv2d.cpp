@@ -152,19 +152,9 @@ Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, Wei
   };
 }
 
-constexpr ElementType kType_f32 = ElementType::float32, kType_bf16 = ElementType::bfloat16;
-
 constexpr CpuKernel kKernels[] = {
 #define M(storage, isa)
-#define K(storage, rows, columns, set, vectors)                 \
-  {{.name = "conv2d_" #storage "_" #rows "x" #columns "_" #set, \
-    .op = Conv::kName,                                          \
-    .isa = Isa::set,                                            \
-    .type = kType_##storage,                                    \
-    .m = rows,                                                  \
-    .n = columns,                                               \
-    .consider = consider},                                      \
-   prepare},
+#define K(storage, rows, columns, set, vectors) TSR_DENSE_KERNEL("conv2d", Conv, storage, rows, columns, set)
 #include "tessera/backends/cpu/dense.def"
 #undef K
 #undef M

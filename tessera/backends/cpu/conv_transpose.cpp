@@ -196,19 +196,10 @@ Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, Wei
   };
 }
 
-constexpr ElementType kType_f32 = ElementType::float32, kType_bf16 = ElementType::bfloat16;
-
 constexpr CpuKernel kKernels[] = {
 #define M(storage, isa)
-#define K(storage, rows, columns, set, vectors)                         \
-  {{.name = "conv_transpose_" #storage "_" #rows "x" #columns "_" #set, \
-    .op = ConvTranspose::kName,                                         \
-    .isa = Isa::set,                                                    \
-    .type = kType_##storage,                                            \
-    .m = rows,                                                          \
-    .n = columns,                                                       \
-    .consider = consider},                                              \
-   prepare},
+#define K(storage, rows, columns, set, vectors) \
+  TSR_DENSE_KERNEL("conv_transpose", ConvTranspose, storage, rows, columns, set)
 #include "tessera/backends/cpu/dense.def"
 #undef K
 #undef M

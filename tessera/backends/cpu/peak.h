@@ -12,6 +12,10 @@ struct Peak {
   double read_bytes_per_s = 0;  // from memory, far beyond the caches
 };
 
+// Runs that many rounds of independent multiply-adds in the widest vectors of `isa` on this thread; returns the
+// floating-point operations done.
+TSR_API double run_peak_loop(Isa isa, long rounds);
+
 // On so many threads, with what `isa` has; takes about `seconds`.
 TSR_API Peak measure_peak(Isa isa, int threads, double seconds = 0.1);
 

@@ -12,11 +12,6 @@
 namespace tessera::cpu {
 namespace {
 
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 const CpuKernel& kernel_of(const KernelInfo& info) {
   for (const CpuKernel& kernel : kernels())
     if (&kernel.info == &info) return kernel;
@@ -50,6 +45,11 @@ PackedWeights make_arena(const Plan& plan) {
 }
 
 }  // namespace
+
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 Program::Program(Plan plan, WeightCache& weights) : plan_(std::move(plan)) {
   converted_.resize(plan_.buffers.size());

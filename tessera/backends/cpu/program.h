@@ -16,7 +16,9 @@
 
 namespace tessera::cpu {
 
-// When a step ran, on the steady clock.
+TSR_API std::int64_t now_ns();  // on the steady clock
+
+// When a step ran, by now_ns().
 struct StepTime {
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;

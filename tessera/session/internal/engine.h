@@ -8,6 +8,7 @@
 
 #include "tessera/backends/cpu/program.h"
 #include "tessera/graph/graph.h"
+#include "tessera/graph/passes/pass.h"
 #include "tessera/session/internal/stage.h"
 #include "tessera/session/options.h"
 
@@ -18,9 +19,16 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tessera::internal {
+
+// The choice of orders is the planner's, but is switched off by name like a pass of the graph.
+constexpr std::string_view kOrderPass = "order";
+
+// The passes of the graph that a session leaves out.
+PassOptions pass_options(const SessionOptions& options);
 
 // What a run did, step by step, when someone asks.
 struct StepRecord {

@@ -1,4 +1,5 @@
-#include "tests/backends/cpu/node_case.h"
+#include "tests/backends/cpu/fuzz.h"
+#include "tests/backends/cpu/one_node.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +21,7 @@ constexpr Kind kInteger[] = {Kind::add,        Kind::sub,     Kind::mul,        
                              Kind::less_equal, Kind::greater, Kind::greater_equal, Kind::prelu};
 
 KernelCase case_of(Kind kind, Array a, Array b, Order a_order = Order::row_major, Order b_order = Order::row_major) {
-  KernelCase test = node_case(Binary{kind}, {{std::move(a)}, {std::move(b)}});
+  KernelCase test = one_node(Binary{kind}, {{std::move(a)}, {std::move(b)}});
   test.orders = {a_order, b_order};
   return test;
 }
@@ -85,7 +86,7 @@ TEST(BinaryKernels, PowersThatAreCommonAgree) {
       Array e(type, Shape{1});
       if (type == ElementType::float32) e.as<float>()[0] = exponent;
       if (type == ElementType::bfloat16) e.as<BFloat16>()[0] = BFloat16(exponent);
-      const KernelCase test = node_case(Binary{Kind::pow}, {{nasty_array(type, Shape{2, 37}, random)}, {e, true}});
+      const KernelCase test = one_node(Binary{Kind::pow}, {{nasty_array(type, Shape{2, 37}, random)}, {e, true}});
       EXPECT_EQ(expect_kernels_agree(test).empty(), type == ElementType::bfloat16 && (exponent < 0 || exponent == 1));
     }
   KernelCase general = case_of(Kind::pow, nasty_array(ElementType::float32, Shape{2, 37}, random),
@@ -104,7 +105,7 @@ TEST(BinaryKernels, GatesAndBiasesWorkInBothOrders) {
         const Order order = other.rank() < 3 ? Order::row_major : gate;
         EXPECT_FALSE(expect_kernels_agree(case_of(Kind::mul, any({2, 19, 7, 5}), any(other), x, order)).empty());
         EXPECT_FALSE(expect_kernels_agree(case_of(Kind::sub, any(other), any({2, 19, 7, 5}), order, x)).empty());
-        KernelCase constant = node_case(Binary{Kind::add}, {{any({2, 19, 7, 5})}, {any(other), true}});
+        KernelCase constant = one_node(Binary{Kind::add}, {{any({2, 19, 7, 5})}, {any(other), true}});
         constant.orders = {x, Order::row_major};
         EXPECT_FALSE(expect_kernels_agree(constant).empty());
       }

@@ -1,5 +1,5 @@
 #include "tessera/graph/evaluate.h"
-#include "tests/backends/cpu/node_case.h"
+#include "tests/backends/cpu/one_node.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(CastKernels, EveryPairOfTypesIsExact) {
     for (const ElementType to : kTypes) {
       const std::int64_t n = from == float32 && to == float16 ? 40001 : 301;
       SCOPED_TRACE(testing::Message() << name(from) << " to " << name(to));
-      KernelCase test = node_case(Cast{to}, {{hard_array(from, n, random)}});
+      KernelCase test = one_node(Cast{to}, {{hard_array(from, n, random)}});
       const Array wanted = evaluate(test.graph, test.arrays).at(0);
       for (const CpuKernel& kernel : kernels()) {
         if (kernel.info.op != Cast::kName) continue;

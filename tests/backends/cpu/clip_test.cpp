@@ -1,4 +1,4 @@
-#include "tests/backends/cpu/node_case.h"
+#include "tests/backends/cpu/one_node.h"
 
 #include <gtest/gtest.h>
 
@@ -25,9 +25,9 @@ TEST(ClipKernels, BoundsMayBeConstantComputedOrAbsent) {
                                  ElementType::float64, ElementType::int32, ElementType::uint8, ElementType::int64})
     for (const std::int64_t n : {1, 3, 17, 33, 1000})
       for (int bounds = 0; bounds < 8; ++bounds) {
-        const NodeOperand low = bounds & 1 ? NodeOperand{scalar_of(type, 1), (bounds & 4) != 0} : NodeOperand{};
-        const NodeOperand high = bounds & 2 ? NodeOperand{scalar_of(type, 3), (bounds & 4) != 0} : NodeOperand{};
-        KernelCase test = node_case(Clip{}, {{nasty_array(type, Shape{n}, random)}, low, high});
+        const Operand low = bounds & 1 ? Operand{scalar_of(type, 1), (bounds & 4) != 0} : Operand{};
+        const Operand high = bounds & 2 ? Operand{scalar_of(type, 3), (bounds & 4) != 0} : Operand{};
+        KernelCase test = one_node(Clip{}, {{nasty_array(type, Shape{n}, random)}, low, high});
         EXPECT_FALSE(expect_kernels_agree(test).empty()) << name(type);
       }
 }
@@ -36,9 +36,9 @@ TEST(ClipKernels, BoundsInTheWrongOrderAndNanAreAsInTheDefinition) {
   std::mt19937_64 random(2);
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const auto& [low, high] : {std::pair{2.0f, -1.0f}, {nan, 1.0f}, {-1.0f, nan}}) {
-    KernelCase test = node_case(Clip{}, {{nasty_array(ElementType::float32, Shape{2, 3, 5, 7}, random)},
-                                         {Array::scalar(low), true},
-                                         {Array::scalar(high)}});
+    KernelCase test = one_node(Clip{}, {{nasty_array(ElementType::float32, Shape{2, 3, 5, 7}, random)},
+                                        {Array::scalar(low), true},
+                                        {Array::scalar(high)}});
     test.orders = {Order::channels_last, Order::row_major, Order::row_major};
     EXPECT_FALSE(expect_kernels_agree(test).empty());
   }

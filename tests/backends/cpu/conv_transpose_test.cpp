@@ -1,4 +1,5 @@
 #include "tests/backends/cpu/dense_case.h"
+#include "tests/backends/cpu/fuzz.h"
 
 #include <gtest/gtest.h>
 
@@ -116,8 +117,7 @@ TEST(ConvTransposeKernels, AgreeOnGroupsAndEpilogues) {
 }
 
 TEST(ConvTransposeKernels, AgreeOnRandomProblems) {
-  fuzz([](std::uint64_t seed) {
-    std::mt19937_64 random(seed);
+  fuzz([](std::mt19937_64& random) {
     const auto below = [&](std::int64_t n) {
       return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n));
     };

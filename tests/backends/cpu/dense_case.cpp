@@ -1,9 +1,6 @@
 #include "tests/backends/cpu/dense_case.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 
 namespace tessera::cpu {
@@ -99,22 +96,6 @@ void sprinkle(Array& array, std::mt19937_64& random) {
       if (random() % 64 == 0)
         value = T(pick({0.0f, -0.0f, kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(), 1e-40f}, random));
   });
-}
-
-void fuzz(const std::function<void(std::uint64_t seed)>& body) {
-  if (const char* seed = std::getenv("TESSERA_FUZZ_SEED")) return body(std::strtoull(seed, nullptr, 10));
-  const char* seconds = std::getenv("TESSERA_FUZZ_SECONDS");
-  const auto end =
-      std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds ? std::strtod(seconds, nullptr) : 0.25);
-  std::random_device device;
-  do {
-    const std::uint64_t seed = device();
-    body(seed);
-    if (testing::Test::HasFailure()) {
-      ADD_FAILURE() << "TESSERA_FUZZ_SEED=" << seed << " runs this case again";
-      return;
-    }
-  } while (std::chrono::steady_clock::now() < end);
 }
 
 }  // namespace tessera::cpu

@@ -5,9 +5,6 @@
 
 #include "tests/backends/cpu/kernel_case.h"
 
-#include <chrono>
-#include <functional>
-
 namespace tessera::cpu {
 
 // One of the values, evenly.
@@ -34,9 +31,5 @@ void allow_rounding(KernelCase& test, ElementType type, std::int64_t reduction);
 // Infinities, NaN, zeros and subnormal numbers here and there; nothing whose sum overflows in one order and not in
 // another.
 void sprinkle(Array& array, std::mt19937_64& random);
-
-// Calls body(seed) with new seeds for a quarter of a second (TESSERA_FUZZ_SECONDS says otherwise), or once with the
-// seed in TESSERA_FUZZ_SEED; stops at the first failure and names the seed.
-void fuzz(const std::function<void(std::uint64_t seed)>& body);
 
 }  // namespace tessera::cpu

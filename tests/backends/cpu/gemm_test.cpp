@@ -1,4 +1,5 @@
 #include "tests/backends/cpu/dense_case.h"
+#include "tests/backends/cpu/fuzz.h"
 
 #include <gtest/gtest.h>
 
@@ -124,8 +125,7 @@ TEST(MatMulKernels, AgreeOnBatchesVectorsAndBroadcasting) {
 }
 
 TEST(GemmKernels, AgreeOnRandomProblems) {
-  fuzz([](std::uint64_t seed) {
-    std::mt19937_64 random(seed);
+  fuzz([](std::mt19937_64& random) {
     const auto below = [&](std::int64_t n) {
       return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n));
     };

@@ -1,4 +1,5 @@
-#include "tests/backends/cpu/node_case.h"
+#include "tests/backends/cpu/fuzz.h"
+#include "tests/backends/cpu/one_node.h"
 
 #include "tessera/core/isa.h"
 
@@ -41,12 +42,12 @@ TEST(NormalizationKernels, BatchNormAgreesInBothOrders) {
     const std::int64_t c = fuzz.one_of<std::int64_t>({1, 3, 5, 17, 33, 100});
     std::vector<std::int64_t> dims{fuzz.pick(1, 3), c, fuzz.pick(1, 9), fuzz.pick(1, 9)};
     dims.resize(static_cast<std::size_t>(fuzz.pick(2, 4)));
-    const auto any = [&] { return NodeOperand{random_array(type, Shape{c}, fuzz.random), true}; };
-    KernelCase test = node_case(BatchNorm{}, {{nasty_array(type, Shape(dims), fuzz.random)},
-                                              any(),
-                                              any(),
-                                              any(),
-                                              {positive_array(type, Shape{c}, fuzz.random), true}});
+    const auto any = [&] { return Operand{random_array(type, Shape{c}, fuzz.random), true}; };
+    KernelCase test = one_node(BatchNorm{}, {{nasty_array(type, Shape(dims), fuzz.random)},
+                                             any(),
+                                             any(),
+                                             any(),
+                                             {positive_array(type, Shape{c}, fuzz.random), true}});
     test.orders.assign(5, Order::row_major);
     if (dims.size() > 2) test.orders[0] = fuzz.one_of({Order::row_major, Order::channels_last});
     test.magnitude = 40;  // of the mean times the factor
@@ -64,9 +65,9 @@ TEST(NormalizationKernels, InstanceAndGroupNormAgreeInBothOrders) {
     const float away = fuzz.one_of({0.0f, 3.0f, 100.0f});
     const Op op = instance ? Op{InstanceNorm{}} : Op{GroupNorm{groups, 1e-5f, per_group}};
     const Shape scales{per_group ? groups : c};
-    KernelCase test = node_case(op, {{far_array(type, shape, away, fuzz.random)},
-                                     {random_array(type, scales, fuzz.random)},
-                                     {random_array(type, scales, fuzz.random)}});
+    KernelCase test = one_node(op, {{far_array(type, shape, away, fuzz.random)},
+                                    {random_array(type, scales, fuzz.random)},
+                                    {random_array(type, scales, fuzz.random)}});
     test.orders = {fuzz.one_of({Order::row_major, Order::channels_last}), Order::row_major, Order::row_major};
     test.reduction = c * shape[2] * shape[3];
     test.magnitude = 10;
@@ -83,12 +84,12 @@ TEST(NormalizationKernels, LayerAndRmsNormAgree) {
     const Shape row = both ? Shape{shape[1], length} : Shape{length};
     const std::int64_t axis = both ? 1 : -1;
     const bool rms = fuzz.pick(0, 1) == 0, bias = fuzz.pick(0, 1) == 0;
-    std::vector<NodeOperand> operands{{far_array(type, shape, rms ? 0.0f : fuzz.one_of({0.0f, 50.0f}), fuzz.random)},
-                                      {random_array(type, row, fuzz.random)}};
+    std::vector<Operand> operands{{far_array(type, shape, rms ? 0.0f : fuzz.one_of({0.0f, 50.0f}), fuzz.random)},
+                                  {random_array(type, row, fuzz.random)}};
     if (!rms && bias) operands.push_back({random_array(type, row, fuzz.random)});
     const int outputs = rms ? 1 : static_cast<int>(fuzz.pick(1, 3));
-    KernelCase test = rms ? node_case(RmsNorm{axis}, std::move(operands))
-                          : node_case(LayerNorm{axis, 1e-5f, outputs}, std::move(operands), outputs);
+    KernelCase test = rms ? one_node(RmsNorm{axis}, std::move(operands))
+                          : one_node(LayerNorm{axis, 1e-5f, outputs}, std::move(operands), outputs);
     test.reduction = row.volume();
     // Where a row is one number, its difference to the mean is rounding alone, and the factor 1 / sqrt(epsilon).
     test.magnitude = row.volume() == 1 ? 400 : 10;
@@ -100,7 +101,7 @@ TEST(NormalizationKernels, LrnAgrees) {
   for (Fuzz fuzz; fuzz.next();) {
     const Shape shape{fuzz.pick(1, 2), fuzz.pick(1, 20), fuzz.pick(1, 9), fuzz.pick(1, 9)};
     const Lrn op{fuzz.pick(1, 7), fuzz.one_of({1e-4f, 1.0f}), fuzz.one_of({0.75f, 0.5f}), fuzz.one_of({1.0f, 2.0f})};
-    KernelCase test = node_case(op, {{random_array(ElementType::float32, shape, fuzz.random)}});
+    KernelCase test = one_node(op, {{random_array(ElementType::float32, shape, fuzz.random)}});
     test.reduction = op.size;
     EXPECT_EQ(expect_kernels_agree(test).size(), sets()) << shape.to_string() << " size " << op.size;
   }
@@ -108,8 +109,8 @@ TEST(NormalizationKernels, LrnAgrees) {
 
 TEST(NormalizationKernels, OtherStatisticsAreRefusedWithTheReason) {
   std::mt19937_64 random(1);
-  const auto any = [&](Shape shape) { return NodeOperand{random_array(ElementType::float32, shape, random)}; };
-  const KernelCase test = node_case(BatchNorm{}, {any({1, 3, 2, 2}), any({3}), any({3}), any({3}), any({3})});
+  const auto any = [&](Shape shape) { return Operand{random_array(ElementType::float32, shape, random)}; };
+  const KernelCase test = one_node(BatchNorm{}, {any({1, 3, 2, 2}), any({3}), any({3}), any({3}), any({3})});
   for (const CpuKernel& kernel : kernels()) {
     if (kernel.info.name != "batch_norm_f32_portable") continue;
     EXPECT_EQ(std::get<Refusal>(run_kernel(kernel, test)).reason, "its statistics are computed");

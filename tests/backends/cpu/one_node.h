@@ -1,18 +1,20 @@
 #pragma once
 
-// A case of one node made of its operands.
+// A case of one node made of its operands, in one line.
 
 #include "tests/backends/cpu/kernel_case.h"
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 #include <vector>
 
 namespace tessera::cpu {
 
+// An input of the graph, a constant, or absent.
 struct Operand {
-  Array array;
+  std::optional<Array> array;
   bool constant = false;
   Order order = Order::row_major;
 };
@@ -29,11 +31,13 @@ inline KernelCase one_node(Op op, std::vector<Operand> operands, int outputs = 1
   for (Operand& operand : operands) {
     const std::string name = fmt::format("in{}", inputs.size());
     test.orders.push_back(operand.order);
-    if (operand.constant) {
-      inputs.push_back(test.graph.add_constant(name, std::move(operand.array)));
+    if (!operand.array) {
+      inputs.push_back(kNoValue);
+    } else if (operand.constant) {
+      inputs.push_back(test.graph.add_constant(name, std::move(*operand.array)));
     } else {
-      inputs.push_back(test.graph.add_input(name, TensorType(operand.array.type(), operand.array.shape())));
-      test.arrays.push_back(std::move(operand.array));
+      inputs.push_back(test.graph.add_input(name, TensorType(operand.array->type(), operand.array->shape())));
+      test.arrays.push_back(std::move(*operand.array));
     }
   }
   test.graph.outputs = test.graph.add_node("y", std::move(op), inputs, outputs);

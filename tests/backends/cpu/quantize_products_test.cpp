@@ -1,4 +1,5 @@
-#include "tests/backends/cpu/node_case.h"
+#include "tests/backends/cpu/fuzz.h"
+#include "tests/backends/cpu/one_node.h"
 
 #include "tessera/core/isa.h"
 #include "tessera/graph/ops/quantize.h"
@@ -55,25 +56,25 @@ TEST(QuantizedConvKernels, AreExact) {
     for (std::size_t d = 0; d < 2 * spatial; ++d) window.pads.push_back(fuzz.pick(0, 2));
     const ElementType xt = byte_type(fuzz), wt = byte_type(fuzz), yt = byte_type(fuzz);
     const Shape per = per_channel ? Shape{groups * oc} : Shape{};
-    const NodeOperand weights{bytes_of(wt, w, fuzz), true}, w_zero{bytes_of(wt, per, fuzz), true};
+    const Operand weights{bytes_of(wt, w, fuzz), true}, w_zero{bytes_of(wt, per, fuzz), true};
     SCOPED_TRACE(x.to_string() + " by " + w.to_string());
     ConvInteger plain;
     plain.window = window, plain.groups = groups;
     const bool zeros = fuzz.pick(0, 1) == 0;
-    expect_exact(node_case(plain, {{bytes_of(xt, x, fuzz)},
-                                   weights,
-                                   zeros ? NodeOperand{bytes_of(xt, Shape{}, fuzz)} : NodeOperand{},
-                                   zeros ? w_zero : NodeOperand{}}));
+    expect_exact(one_node(plain, {{bytes_of(xt, x, fuzz)},
+                                  weights,
+                                  zeros ? Operand{bytes_of(xt, Shape{}, fuzz)} : Operand{},
+                                  zeros ? w_zero : Operand{}}));
     QLinearConv op;
     op.window = window, op.groups = groups;
     Array bias(ElementType::int32, Shape{groups * oc});
     for (std::int32_t& v : bias.as<std::int32_t>()) v = static_cast<std::int32_t>(fuzz.pick(-9999, 9999));
-    std::vector<NodeOperand> operands{{bytes_of(xt, x, fuzz)},         {scale_of(Shape{}, fuzz), true},
-                                      {bytes_of(xt, Shape{}, fuzz)},   weights,
-                                      {scale_of(per, fuzz), true},     w_zero,
-                                      {scale_of(Shape{}, fuzz), true}, {bytes_of(yt, Shape{}, fuzz), true}};
+    std::vector<Operand> operands{{bytes_of(xt, x, fuzz)},         {scale_of(Shape{}, fuzz), true},
+                                  {bytes_of(xt, Shape{}, fuzz)},   weights,
+                                  {scale_of(per, fuzz), true},     w_zero,
+                                  {scale_of(Shape{}, fuzz), true}, {bytes_of(yt, Shape{}, fuzz), true}};
     if (fuzz.pick(0, 1) == 0) operands.push_back({std::move(bias), true});
-    expect_exact(node_case(op, std::move(operands)));
+    expect_exact(one_node(op, std::move(operands)));
   }
 }
 
@@ -84,21 +85,20 @@ TEST(QuantizedMatMulKernels, AreExact) {
                columns = !batched && fuzz.pick(0, 1) == 0;
     const Shape a{batch, m, k}, b = batched ? Shape{batch, k, n} : Shape{k, n};
     const ElementType at = byte_type(fuzz), bt = byte_type(fuzz), yt = byte_type(fuzz);
-    const NodeOperand right{bytes_of(bt, b, fuzz), constant}, a_zero{bytes_of(at, Shape{}, fuzz)};
-    const NodeOperand b_zero{bytes_of(bt, columns ? Shape{n} : Shape{}, fuzz), constant};
+    const Operand right{bytes_of(bt, b, fuzz), constant}, a_zero{bytes_of(at, Shape{}, fuzz)};
+    const Operand b_zero{bytes_of(bt, columns ? Shape{n} : Shape{}, fuzz), constant};
     SCOPED_TRACE(a.to_string() + " by " + b.to_string());
     const bool zeros = fuzz.pick(0, 1) == 0;
-    expect_exact(
-        node_case(MatMulInteger{},
-                  {{bytes_of(at, a, fuzz)}, right, zeros ? a_zero : NodeOperand{}, zeros ? b_zero : NodeOperand{}}));
-    expect_exact(node_case(QLinearMatMul{}, {{bytes_of(at, a, fuzz)},
-                                             {scale_of(Shape{}, fuzz)},
-                                             a_zero,
-                                             right,
-                                             {scale_of(Shape{}, fuzz), true},
-                                             b_zero,
-                                             {scale_of(Shape{}, fuzz), true},
-                                             {bytes_of(yt, Shape{}, fuzz), true}}));
+    expect_exact(one_node(MatMulInteger{},
+                          {{bytes_of(at, a, fuzz)}, right, zeros ? a_zero : Operand{}, zeros ? b_zero : Operand{}}));
+    expect_exact(one_node(QLinearMatMul{}, {{bytes_of(at, a, fuzz)},
+                                            {scale_of(Shape{}, fuzz)},
+                                            a_zero,
+                                            right,
+                                            {scale_of(Shape{}, fuzz), true},
+                                            b_zero,
+                                            {scale_of(Shape{}, fuzz), true},
+                                            {bytes_of(yt, Shape{}, fuzz), true}}));
   }
 }
 

@@ -1,4 +1,5 @@
-#include "tests/backends/cpu/node_case.h"
+#include "tests/backends/cpu/fuzz.h"
+#include "tests/backends/cpu/one_node.h"
 
 #include "tessera/core/isa.h"
 
@@ -47,16 +48,16 @@ TEST(QuantizeKernels, QuantizingAndBackIsExact) {
     const std::int64_t axis = fuzz.pick(-4, 3);
     const Shape scales = per_tensor ? Shape{} : Shape{shape[static_cast<int>(axis)]};
     const bool constant = !per_tensor || fuzz.pick(0, 1) == 0;
-    const NodeOperand scale{scales_of(scales, fuzz), constant};
-    const NodeOperand zeros = zero ? NodeOperand{bytes_of(type, scales, fuzz), constant} : NodeOperand{};
+    const Operand scale{scales_of(scales, fuzz), constant};
+    const Operand zeros = zero ? Operand{bytes_of(type, scales, fuzz), constant} : Operand{};
     const Order order = fuzz.one_of({Order::row_major, Order::channels_last});
     SCOPED_TRACE(shape.to_string() + " axis " + std::to_string(axis));
     QuantizeLinear quantize{.axis = axis};
     if (!zero) quantize.type = type;
-    KernelCase forth = node_case(quantize, {{halves_of(shape, fuzz)}, scale, zeros});
+    KernelCase forth = one_node(quantize, {{halves_of(shape, fuzz)}, scale, zeros});
     forth.orders = {order, Order::row_major, Order::row_major};
     EXPECT_EQ(expect_kernels_agree(exactly(std::move(forth))).size(), sets());
-    KernelCase back = node_case(DequantizeLinear{.axis = axis}, {{bytes_of(type, shape, fuzz)}, scale, zeros});
+    KernelCase back = one_node(DequantizeLinear{.axis = axis}, {{bytes_of(type, shape, fuzz)}, scale, zeros});
     back.orders = {order, Order::row_major, Order::row_major};
     EXPECT_EQ(expect_kernels_agree(exactly(std::move(back))).size(), sets());
   }
@@ -69,7 +70,7 @@ TEST(QuantizeKernels, DynamicScalesAreExact) {
     if (fuzz.pick(0, 3) == 0)
       for (float& v : x.as<float>()) v = std::abs(v);
     if (fuzz.pick(0, 3) == 0) x.as<float>()[0] = std::nanf("");
-    EXPECT_EQ(expect_kernels_agree(exactly(node_case(DynamicQuantizeLinear{}, {{std::move(x)}}, 3))).size(), sets());
+    EXPECT_EQ(expect_kernels_agree(exactly(one_node(DynamicQuantizeLinear{}, {{std::move(x)}}, 3))).size(), sets());
   }
 }
 

@@ -1,4 +1,5 @@
-#include "tests/backends/cpu/node_case.h"
+#include "tests/backends/cpu/fuzz.h"
+#include "tests/backends/cpu/one_node.h"
 
 #include "tessera/core/isa.h"
 
@@ -31,12 +32,12 @@ KernelCase case_of(const Recurrent& op, const Sizes& s, const Parts& parts, std:
   const std::int64_t d = op.direction == Direction::bidirectional ? 2 : 1;
   const Shape x = op.batch_first ? Shape{s.batch, s.steps, s.input} : Shape{s.steps, s.batch, s.input};
   const Shape state = op.batch_first ? Shape{s.batch, d, s.hidden} : Shape{d, s.batch, s.hidden};
-  std::vector<NodeOperand> operands{{random_array(ElementType::float32, x, random)},
-                                    {small_array({d, gates * s.hidden, s.input}, random), true},
-                                    {small_array({d, gates * s.hidden, s.hidden}, random), true},
-                                    {},
-                                    {},
-                                    {}};
+  std::vector<Operand> operands{{random_array(ElementType::float32, x, random)},
+                                {small_array({d, gates * s.hidden, s.input}, random), true},
+                                {small_array({d, gates * s.hidden, s.hidden}, random), true},
+                                {},
+                                {},
+                                {}};
   if (parts.bias) operands[3] = {small_array({d, 2 * gates * s.hidden}, random), true};
   if (parts.lengths) {
     Array lengths(ElementType::int32, Shape{s.batch});
@@ -50,7 +51,7 @@ KernelCase case_of(const Recurrent& op, const Sizes& s, const Parts& parts, std:
     if (parts.initial) operands[6] = {random_array(ElementType::float32, state, random)};
     if (parts.peephole) operands.push_back({small_array({d, 3 * s.hidden}, random), true});
   }
-  KernelCase test = node_case(op, std::move(operands), op.kind == Kind::lstm ? 3 : 2);
+  KernelCase test = one_node(op, std::move(operands), op.kind == Kind::lstm ? 3 : 2);
   // Errors of sums enter the next step's, which the gates keep from growing.
   test.reduction = (s.input + s.hidden) * s.steps;
   test.magnitude = 4;

@@ -1,4 +1,5 @@
-#include "tests/backends/cpu/node_case.h"
+#include "tests/backends/cpu/fuzz.h"
+#include "tests/backends/cpu/one_node.h"
 
 #include "tessera/core/isa.h"
 
@@ -89,7 +90,7 @@ double magnitude_of(Kind kind, const Array& x) {
 
 KernelCase case_of(Unary op, Array x) {
   const double magnitude = magnitude_of(op.kind, x);
-  KernelCase test = node_case(op, {{std::move(x)}});
+  KernelCase test = one_node(op, {{std::move(x)}});
   test.magnitude = magnitude;
   test.ulps = op.kind == Kind::mish || op.kind == Kind::celu || op.kind == Kind::selu ? 6 : 4;
   return test;

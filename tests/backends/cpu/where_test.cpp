@@ -1,4 +1,5 @@
-#include "tests/backends/cpu/node_case.h"
+#include "tests/backends/cpu/fuzz.h"
+#include "tests/backends/cpu/one_node.h"
 
 #include <gtest/gtest.h>
 
@@ -28,7 +29,7 @@ TEST(WhereKernels, RandomBroadcastsAgree) {
     for (const Array* array : {&condition, &a, &b})
       orders.push_back(array->shape().rank() < 3 ? Order::row_major
                                                  : fuzz.one_of({Order::row_major, Order::channels_last}));
-    KernelCase test = node_case(Where{}, {{std::move(condition)}, {std::move(a)}, {std::move(b)}});
+    KernelCase test = one_node(Where{}, {{std::move(condition)}, {std::move(a)}, {std::move(b)}});
     test.orders = orders;
     EXPECT_FALSE(expect_kernels_agree(test).empty());
   }

@@ -39,6 +39,18 @@ std::span<const DenseKernel> dense_kernels();
 // By the tail of a kernel's name: "conv2d_" + tile_name.
 const DenseKernel& dense_kernel(const KernelInfo& info);
 
+// The entry of a tile in a family's table of kernels; the family has functions consider and prepare.
+constexpr ElementType kDenseType_f32 = ElementType::float32, kDenseType_bf16 = ElementType::bfloat16;
+#define TSR_DENSE_KERNEL(stem, Operator, storage, rows, columns, set) \
+  {{.name = stem "_" #storage "_" #rows "x" #columns "_" #set,        \
+    .op = Operator::kName,                                            \
+    .isa = Isa::set,                                                  \
+    .type = kDenseType_##storage,                                     \
+    .m = rows,                                                        \
+    .n = columns,                                                     \
+    .consider = consider},                                            \
+   prepare},
+
 // A tap that reads several pixels side by side at once (run > 1) is copied where it begins or ends in the padding; its
 // row may have so many elements.
 constexpr std::int64_t kDenseBorderElements = 512;

@@ -4,8 +4,9 @@
 
 namespace tessera::cpu::TSR_ISA {
 
+constexpr int kChains = 12;  // more than latency times throughput of any CPU so far
+
 double peak_loop(long rounds, float seed) {
-  constexpr int kChains = 12;  // more than latency times throughput of any CPU so far
   Vec sums[kChains];
   for (int i = 0; i < kChains; ++i) sums[i] = Vec::all(seed + static_cast<float>(i));
   const Vec a = Vec::all(1.0f - seed * 1e-9f), b = Vec::all(seed * 1e-9f);
@@ -18,6 +19,6 @@ double peak_loop(long rounds, float seed) {
   return sum(total);
 }
 
-double peak_loop_flops(long rounds) { return 2.0 * 12 * Vec::kWidth * static_cast<double>(rounds); }
+double peak_loop_flops(long rounds) { return 2.0 * kChains * Vec::kWidth * static_cast<double>(rounds); }
 
 }  // namespace tessera::cpu::TSR_ISA
