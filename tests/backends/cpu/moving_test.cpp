@@ -22,7 +22,7 @@ Order order_for(const Shape& shape, Order order) { return shape.rank() < 3 ? Ord
 
 // Elements are to arrive as they were.
 void run(const Op& op, std::vector<Operand> operands, const std::string& kernel, int outputs = 1) {
-  for (Operand& operand : operands) operand.order = order_for(operand.array.shape(), operand.order);
+  for (Operand& operand : operands) operand.order = order_for(operand.array->shape(), operand.order);
   KernelCase test = one_node(op, std::move(operands), outputs);
   test.ulps = 0;
   test.reduction = 0;
