@@ -136,11 +136,14 @@ void add_session_argument(CLI::App& command, SessionArgument& argument) {
   command.add_option("--threads", argument.threads, "How many; otherwise all that this process may use")
       ->check(CLI::Range(1, 4096))
       ->type_name("N");
-  command.add_option("--isa", argument.isa, "At most this instruction set: portable, avx2, avx512, amx")
+  command
+      .add_option("--isa", argument.isa,
+                  "At most this instruction set: portable, avx2, avx512, avx512_vnni, avx512_bf16, amx")
       ->type_name("ISA");
   command.add_option("--dtype", argument.dtype, "How values and weights are kept; arithmetic is in float32")
       ->check(CLI::IsMember({"f32", "bf16"}))
       ->default_str("f32");
+  command.add_flag("--exact", argument.exact, "No kernels that round more than the definition (Winograd's)");
   std::vector<std::string> names{"order"};
   for (const Pass& pass : all_passes()) names.emplace_back(pass.name);
   command
@@ -171,6 +174,7 @@ SessionOptions session_options(const SessionArgument& argument) {
           argument.isa);
   }
   if (argument.dtype == "bf16") options.storage = ElementType::bfloat16;
+  options.exact = argument.exact;
   options.passes_off = argument.passes_off;
   options.kernels_off = argument.kernels_off;
   if (argument.memory_limit_bytes > 0) options.memory_limit_bytes = argument.memory_limit_bytes;

@@ -63,6 +63,7 @@ struct Options {
   std::vector<std::string> passes_off, kernels_off;
   std::size_t max_plans;
   std::optional<std::int64_t> memory_limit_bytes;
+  bool exact;
 };
 
 SessionOptions session_options(const Options& options) {
@@ -75,6 +76,7 @@ SessionOptions session_options(const Options& options) {
   out.kernels_off = options.kernels_off;
   out.max_plans = options.max_plans;
   out.memory_limit_bytes = options.memory_limit_bytes;
+  out.exact = options.exact;
   return out;
 }
 
@@ -248,25 +250,27 @@ void bind_session(nb::module_& module) {
       "storage: how values and weights are kept, \"float32\" or \"bfloat16\"; arithmetic is float32\n"
       "shapes: of inputs that the model leaves open, by name\n"
       "dims: values of named extents of the model\n"
-      "isa: the most that may be used: \"portable\", \"avx2\", \"avx512\", \"amx\"\n"
+      "isa: the most that may be used: \"portable\", \"avx2\", \"avx512\", \"avx512_vnni\", \"avx512_bf16\", \"amx\"\n"
       "batch: of a network of the zoo\n"
       "passes_off, kernels_off: names of optimisations and kernels to leave out\n"
       "max_plans: kept for so many different input shapes\n"
-      "memory_limit_bytes: refuse plans that need more for values")
+      "memory_limit_bytes: refuse plans that need more for values\n"
+      "exact: no kernels that round more than the definition (Winograd's)")
       .def(
           "__init__",
           [](Session* self, const std::filesystem::path& model, int threads, const std::string& storage,
              const std::optional<Shapes>& shapes, const std::optional<std::string>& isa,
              const std::optional<Dimensions>& dims, std::int64_t batch, const std::vector<std::string>& passes_off,
              const std::vector<std::string>& kernels_off, std::size_t max_plans,
-             std::optional<std::int64_t> memory_limit_bytes) {
-            new (self) Session(
-                make_session(model, {threads, storage, isa, passes_off, kernels_off, max_plans, memory_limit_bytes},
-                             shapes, dims, batch));
+             std::optional<std::int64_t> memory_limit_bytes, bool exact) {
+            new (self) Session(make_session(
+                model, {threads, storage, isa, passes_off, kernels_off, max_plans, memory_limit_bytes, exact}, shapes,
+                dims, batch));
           },
           "model"_a, nb::kw_only(), "threads"_a = 0, "storage"_a = "float32", "shapes"_a = nb::none(),
           "isa"_a = nb::none(), "dims"_a = nb::none(), "batch"_a = 1, "passes_off"_a = std::vector<std::string>{},
-          "kernels_off"_a = std::vector<std::string>{}, "max_plans"_a = 8, "memory_limit_bytes"_a = nb::none())
+          "kernels_off"_a = std::vector<std::string>{}, "max_plans"_a = 8, "memory_limit_bytes"_a = nb::none(),
+          "exact"_a = false)
       .def_prop_ro(
           "inputs", [](const Session& s) { return s.inputs(); }, "What the network takes.")
       .def_prop_ro(

@@ -16,7 +16,7 @@
 namespace tessera {
 namespace {
 
-constexpr std::array kIsas{Isa::portable, Isa::avx2, Isa::avx512, Isa::amx};
+constexpr std::array kIsas{Isa::portable, Isa::avx2, Isa::avx512, Isa::avx512_vnni, Isa::avx512_bf16, Isa::amx};
 
 #if defined(__x86_64__)
 
@@ -61,9 +61,10 @@ Isa detect() {
   if ((states & kYmm) != kYmm || !has(seven.ebx, {5 /* avx2 */, 8 /* bmi2 */})) return Isa::portable;
   if ((states & kZmm) != kZmm || !has(seven.ebx, {16 /* f */, 17 /* dq */, 28 /* cd */, 30 /* bw */, 31 /* vl */}))
     return Isa::avx2;
-  const bool amx =
-      has(seven.edx, {22 /* bf16 */, 24 /* tile */, 25 /* int8 */}) && has(seven_one.eax, {5 /* avx512_bf16 */});
-  if ((states & kTiles) != kTiles || !amx || !may_use_tile_data()) return Isa::avx512;
+  if (!has(seven.ecx, {11 /* avx512_vnni */})) return Isa::avx512;
+  if (!has(seven_one.eax, {5 /* avx512_bf16 */})) return Isa::avx512_vnni;
+  const bool amx = has(seven.edx, {22 /* bf16 */, 24 /* tile */, 25 /* int8 */});
+  if ((states & kTiles) != kTiles || !amx || !may_use_tile_data()) return Isa::avx512_bf16;
   return Isa::amx;
 }
 
@@ -81,7 +82,7 @@ Isa from_environment() {
   const char* text = std::getenv("TESSERA_ISA");
   if (text == nullptr || *text == '\0') return host_isa();
   const std::optional<Isa> isa = parse_isa(text);
-  check(isa.has_value(), Code::invalid_argument, Hint{"use portable, avx2, avx512 or amx"},
+  check(isa.has_value(), Code::invalid_argument, Hint{"use portable, avx2, avx512, avx512_vnni, avx512_bf16 or amx"},
         "TESSERA_ISA='{}' names no instruction set (this machine has '{}')", text, name(host_isa()));
   check_usable(*isa, "TESSERA_ISA");
   return *isa;
@@ -97,6 +98,8 @@ std::string_view name(Isa isa) {
     case Isa::portable: return "portable";
     case Isa::avx2: return "avx2";
     case Isa::avx512: return "avx512";
+    case Isa::avx512_vnni: return "avx512_vnni";
+    case Isa::avx512_bf16: return "avx512_bf16";
     case Isa::amx: return "amx";
   }
   return "unknown";

@@ -10,10 +10,12 @@ namespace tessera {
 
 // Instruction sets that kernels are written for, each including the ones before it.
 enum class Isa {
-  portable,  // plain C++
-  avx2,      // AVX2, FMA, F16C, BMI2
-  avx512,    // AVX-512 F, BW, DQ, VL, CD
-  amx,       // AMX tile, bf16 and int8, and AVX-512 bf16
+  portable,     // plain C++
+  avx2,         // AVX2, FMA, F16C, BMI2
+  avx512,       // AVX-512 F, BW, DQ, VL, CD
+  avx512_vnni,  // and products of int8 summed four by four
+  avx512_bf16,  // and products of bfloat16 summed two by two
+  amx,          // and AMX tiles of bf16 and int8
 };
 
 TSR_API std::string_view name(Isa isa);

@@ -64,6 +64,9 @@ struct KernelInfo {
   Isa isa = Isa::portable;
   ElementType type = ElementType::float32;  // what it stores; arithmetic is in float32
   int m = 0, n = 0;                         // tile: rows or pixels, columns or channels; 0: has none
+  // Sums as the definition says, in some order. What is not exact (Winograd's convolutions) rounds more, and an
+  // infinity or NaN spreads to neighbours.
+  bool exact = true;
   Answer (*consider)(const KernelInfo& kernel, const Problem& problem) = nullptr;
 };
 

@@ -62,6 +62,7 @@ struct PlanOptions {
   int threads = 1;
   CpuSpec machine;
   bool orders = true;                               // false: every value row_major between steps
+  bool exact = false;                               // only kernels that are (KernelInfo::exact)
   std::vector<std::string> without = {};            // names of kernels to leave out
   std::map<std::string, std::string> decided = {};  // by node: the only kernel to consider for it
   std::optional<std::int64_t> memory_limit_bytes;   // for the arena; more is an Error with the peak

@@ -35,6 +35,7 @@ Plan plan_of(Graph graph, const SessionOptions& options) {
   plan.threads = options.threads > 0 ? options.threads : max_threads();
   plan.machine = cpu_spec(plan.isa);
   plan.orders = std::find(options.passes_off.begin(), options.passes_off.end(), kOrderPass) == options.passes_off.end();
+  plan.exact = options.exact;
   plan.without = options.kernels_off;
   plan.decided = options.kernels;
   plan.memory_limit_bytes = options.memory_limit_bytes.value_or(memory_size_bytes());

@@ -46,7 +46,7 @@ bool halves_avx512() {
 
 CpuSpec load_spec(Isa isa) {
   try {
-    const Machine machine = load_machine(isa >= Isa::amx ? "cpu_amx" : isa == Isa::avx512 ? "cpu_avx512" : "cpu_avx2");
+    const Machine machine = load_machine(isa >= Isa::amx ? "cpu_amx" : isa >= Isa::avx512 ? "cpu_avx512" : "cpu_avx2");
     if (machine.cpu) {
       CpuSpec spec = *machine.cpu;
       if (halves_avx512()) spec.vector_bits = std::min(spec.vector_bits, 256);
@@ -62,7 +62,7 @@ CpuSpec load_spec(Isa isa) {
 
 const CpuSpec& cpu_spec(Isa isa) {
   static std::mutex mutex;
-  static std::array<std::optional<CpuSpec>, 4> specs;
+  static std::array<std::optional<CpuSpec>, 6> specs;
   const std::lock_guard lock(mutex);
   std::optional<CpuSpec>& spec = specs.at(static_cast<std::size_t>(isa));
   if (!spec) spec = load_spec(isa);

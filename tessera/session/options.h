@@ -16,6 +16,7 @@ struct SessionOptions {
   int threads = 0;                             // 0: as many as the process may use (parallel_for.h)
   std::optional<Isa> isa = {};                 // none: active_isa()
   ElementType storage = ElementType::float32;  // or bfloat16: values and weights are kept so, arithmetic is float32
+  bool exact = false;                          // no kernels that round more than the definition (KernelInfo::exact)
   std::vector<std::string> passes_off = {};    // names of graph passes to leave out; "order": no channels-last
   std::vector<std::string> kernels_off = {};   // names of kernels to leave out
   std::map<std::string, std::string> kernels = {};      // by node: the kernel it must take (from a plan file)

@@ -36,7 +36,8 @@ class IsaEnvironment : public ::testing::Test {
 };
 
 TEST(Isa, NamesReadBackAsThemselves) {
-  for (Isa isa : {Isa::portable, Isa::avx2, Isa::avx512, Isa::amx}) EXPECT_EQ(parse_isa(name(isa)), isa);
+  for (Isa isa : {Isa::portable, Isa::avx2, Isa::avx512, Isa::avx512_vnni, Isa::avx512_bf16, Isa::amx})
+    EXPECT_EQ(parse_isa(name(isa)), isa);
   EXPECT_FALSE(parse_isa("AVX2"));
   EXPECT_FALSE(parse_isa(""));
 }
@@ -52,6 +53,8 @@ TEST(Isa, HostAgreesWithTheCompilersOwnDetection) {
   EXPECT_EQ(host_isa() >= Isa::avx512, __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                                            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
                                            __builtin_cpu_supports("avx512cd"));
+  EXPECT_EQ(host_isa() >= Isa::avx512_vnni, host_isa() >= Isa::avx512 && __builtin_cpu_supports("avx512vnni"));
+  EXPECT_EQ(host_isa() >= Isa::avx512_bf16, host_isa() >= Isa::avx512_vnni && __builtin_cpu_supports("avx512bf16"));
 }
 #endif
 
