@@ -18,6 +18,27 @@ std::size_t array_bytes(ElementType type, const Shape& shape) {
   return static_cast<std::size_t>(bytes);
 }
 
+void check_size(std::size_t bytes, ElementType type, const Shape& shape) {
+  if (static_cast<std::int64_t>(bytes) != shape.volume() * element_bytes(type))
+    fail(Code::invalid_argument, "{} {} takes {} B, {} B were given", shape.to_string(), name(type),
+         shape.volume() * element_bytes(type), bytes);
+}
+
+// For a copy that is kept from the start.
+class Copied : public DeferredBytes {
+ public:
+  explicit Copied(const DeferredBytes& from) : DeferredBytes(from.size()), from_(from) { kept(); }
+  void write(std::byte* to) const override {
+    if (!is_kept())
+      from_.write(to);
+    else if (size() > 0)
+      std::memcpy(to, kept().data(), size());
+  }
+
+ private:
+  const DeferredBytes& from_;  // read at the start only
+};
+
 }  // namespace
 
 Array::Array(ElementType type, Shape shape) : type_(type), shape_(std::move(shape)) {
@@ -26,9 +47,29 @@ Array::Array(ElementType type, Shape shape) : type_(type), shape_(std::move(shap
 
 Array::Array(ElementType type, Shape shape, std::vector<std::byte> bytes)
     : type_(type), shape_(std::move(shape)), bytes_(std::move(bytes)) {
-  if (static_cast<std::int64_t>(bytes_.size()) != count() * element_bytes(type_))
-    fail(Code::invalid_argument, "{} {} takes {} B, {} B were given", shape_.to_string(), name(type_),
-         count() * element_bytes(type_), bytes_.size());
+  check_size(bytes_.size(), type_, shape_);
+}
+
+Array::Array(ElementType type, Shape shape, std::shared_ptr<const DeferredBytes> bytes)
+    : type_(type), shape_(std::move(shape)), deferred_(std::move(bytes)) {
+  check_size(deferred_->size(), type_, shape_);
+}
+
+Array Array::loaded() const {
+  if (!deferred_ || deferred_->is_kept()) return *this;
+  return Array(type_, shape_, std::make_shared<const Copied>(*deferred_));
+}
+
+void Array::own() {
+  bytes_.resize(deferred_->size());
+  deferred_->write(bytes_.data());
+  deferred_.reset();
+}
+
+bool Array::operator==(const Array& other) const {
+  if (type_ != other.type_ || shape_ != other.shape_) return false;
+  const std::span<const std::byte> a = bytes(), b = other.bytes();
+  return a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 std::vector<std::int64_t> Array::to_int64() const {

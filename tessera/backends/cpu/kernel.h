@@ -13,11 +13,12 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace tessera::cpu {
 
-// Where a step finds its operands. Constants that a kernel packed are null here or may be ignored. Inputs are aligned
-// to their element only; outputs and scratch to 64 bytes.
+// Where a step finds its operands. Constants that a kernel packed through the WeightCache are null here. Inputs are
+// aligned to their element only; outputs and scratch to 64 bytes.
 struct StepArgs {
   std::span<const std::byte* const> inputs;  // as in Node::inputs
   std::span<std::byte* const> outputs;
@@ -56,10 +57,26 @@ class TSR_API PackedWeights {
 class TSR_API WeightCache {
  public:
   // What `pack` made for this constant under this key, which must name the packing with all it depends on. `pack` is
-  // called only if nobody holds the result of an earlier call.
+  // called only if nobody holds the result of an earlier call. Weights that are deferred are there for it alone: in the
+  // end they are kept packed, not twice.
   std::shared_ptr<const PackedWeights> get(const std::shared_ptr<const Array>& constant, const std::string& key,
                                            const std::function<PackedWeights(const Array&)>& pack);
   std::int64_t bytes() const;  // of what is held by someone
+
+  // While it lives, notes what this thread asks for.
+  class TSR_API Watch {
+   public:
+    Watch();
+    ~Watch();
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+    bool saw(const Array* constant) const;
+
+   private:
+    friend class WeightCache;
+    std::vector<const Array*> seen_;
+    Watch* before_;
+  };
 
  private:
   struct Entry {

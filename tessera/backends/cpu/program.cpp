@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <new>
 
 namespace tessera::cpu {
@@ -63,7 +64,7 @@ Program::Program(Plan plan, WeightCache& weights) : plan_(std::move(plan)) {
                   element_bytes(array.type()));
   }
   const CpuSpec machine;
-  for (const Step& step : plan_.steps) {
+  for (Step& step : plan_.steps) {
     if (step.node == Step::kConversion) {
       runners_.push_back(conversion(plan_, step));
       continue;
@@ -74,9 +75,16 @@ Program::Program(Plan plan, WeightCache& weights) : plan_(std::move(plan)) {
     }
     const CpuKernel& kernel = kernel_of(*step.kernel);
     const Problem problem = problem_of(plan_, step, machine);
+    const WeightCache::Watch watch;
     runners_.push_back(
         with_context(fmt::format("while making node '{}' ready for {}", problem.node.name, step.kernel->name),
                      [&] { return kernel.prepare(kernel.info, problem, step.offer, weights); }));
+    // What was packed need not be there any more, unless the node reads it a second time.
+    std::map<const Array*, int> reads;
+    for (std::size_t i = 0; i < problem.node.inputs.size(); ++i) ++reads[problem.constant(i)];
+    for (std::size_t i = 0; i < problem.node.inputs.size(); ++i)
+      if (const Array* constant = problem.constant(i); constant != nullptr && watch.saw(constant))
+        if (reads[constant] == 1) step.inputs[i] = -1;
   }
 }
 

@@ -12,7 +12,7 @@ namespace {
 using internal::Rewriter;
 
 // Comparing larger ones costs more than keeping them.
-constexpr std::size_t kMaxConstantBytes = 1024;
+constexpr std::int64_t kMaxConstantBytes = 1024;
 
 bool same_fused(const Node& a, const Node& b) {
   return a.fused_inputs == b.fused_inputs &&
@@ -34,7 +34,7 @@ std::map<ValueId, ValueId> equal_constants(const Rewriter& r) {
   std::map<ValueId, ValueId> first_of;
   for (ValueId id = 0; id < static_cast<ValueId>(r.graph().values.size()); ++id) {
     const Array* array = r.constant(id);
-    if (array == nullptr || array->bytes().size() > kMaxConstantBytes) continue;
+    if (array == nullptr || array->count() * element_bytes(array->type()) > kMaxConstantBytes) continue;
     std::vector<ValueId>& same =
         by_bytes[std::string(reinterpret_cast<const char*>(array->bytes().data()), array->bytes().size())];
     const auto found = std::ranges::find_if(same, [&](ValueId other) { return r.type(other) == r.type(id); });

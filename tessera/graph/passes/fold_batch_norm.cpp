@@ -1,6 +1,7 @@
 // What scales and shifts each channel behind a convolution or a dense layer moves into its weights and its bias.
 
 #include "tessera/graph/passes/internal/rewriter.h"
+#include "tessera/graph/passes/internal/scaled_array.h"
 #include "tessera/graph/passes/pass.h"
 
 #include <algorithm>
@@ -108,20 +109,40 @@ std::optional<Affine> affine_of(const Rewriter& r, const Node& node, ValueId x, 
   return std::nullopt;
 }
 
-// The channel that element i of the weights belongs to.
-std::size_t channel_of_weight(const Op& op, const Shape& weights, std::int64_t i) {
-  if (const auto* gemm = std::get_if<Gemm>(&op))
-    return static_cast<std::size_t>(gemm->transpose_b ? i / weights[1] : i % weights[1]);
+// The factors of a layer's weights, one for each run of so many elements.
+struct Factors {
+  std::int64_t run = 1;
+  std::vector<double> factors;
+};
+
+Factors factors_of_weights(const Op& op, const Shape& weights, const std::vector<double>& scale) {
+  if (const auto* gemm = std::get_if<Gemm>(&op)) return {gemm->transpose_b ? weights[1] : 1, scale};
   const std::int64_t taps = weights.volume() / (weights[0] * weights[1]);
-  if (const auto* transposed = std::get_if<ConvTranspose>(&op)) {
-    const std::int64_t input = i / taps / weights[1], per_group = weights[0] / transposed->groups;
-    return static_cast<std::size_t>(input / per_group * weights[1] + i / taps % weights[1]);
+  const auto* transposed = std::get_if<ConvTranspose>(&op);
+  if (transposed == nullptr) return {taps * weights[1], scale};
+  Factors factors{taps, {}};
+  const std::int64_t per_group = weights[0] / transposed->groups;
+  for (std::int64_t input = 0; input < weights[0]; ++input) {
+    const auto first = scale.begin() + input / per_group * weights[1];
+    factors.factors.insert(factors.factors.end(), first, first + weights[1]);
   }
-  return static_cast<std::size_t>(i / taps / weights[1]);
+  return factors;
 }
 
 bool all_finite(const Array& array) {
   return std::ranges::all_of(array.to_double(), [](double v) { return std::isfinite(v); });
+}
+
+// None if one of them overflows.
+std::optional<Array> scaled_weights(const Rewriter& r, const Layer& layer, const std::vector<double>& scale) {
+  const Factors factors = factors_of_weights(layer.node->op, layer.weights->shape(), scale);
+  if (layer.weights->type() == ElementType::float32)
+    return internal::scaled_array(r.graph().value(layer.node->inputs[1]).constant, factors.run, factors.factors);
+  std::vector<double> scaled = layer.weights->to_double();
+  for (std::size_t i = 0; i < scaled.size(); ++i)
+    scaled[i] *= factors.factors[i / static_cast<std::size_t>(factors.run) % factors.factors.size()];
+  Array array = internal::floating_array(layer.weights->type(), layer.weights->shape(), scaled);
+  return all_finite(array) ? std::optional(std::move(array)) : std::nullopt;
 }
 
 // Scales and shifts what the layer makes. False where the numbers do not allow it: weights that overflow would turn
@@ -144,12 +165,9 @@ bool fold(Rewriter& r, const Layer& layer, const Affine& affine) {
 
   ValueId weights = node.inputs[1];
   if (std::ranges::any_of(affine.scale, [](double s) { return s != 1; })) {
-    std::vector<double> scaled = layer.weights->to_double();
-    for (std::size_t i = 0; i < scaled.size(); ++i)
-      scaled[i] *= affine.scale[channel_of_weight(node.op, layer.weights->shape(), static_cast<std::int64_t>(i))];
-    Array array = internal::floating_array(type, layer.weights->shape(), scaled);
-    if (!all_finite(array)) return false;
-    weights = r.add_constant(r.graph().value(weights).name, std::move(array));
+    std::optional<Array> array = scaled_weights(r, layer, affine.scale);
+    if (!array) return false;
+    weights = r.add_constant(r.graph().value(weights).name, std::move(*array));
   }
   const std::string name =
       internal::input(node, 2) == kNoValue ? node.name + ".bias" : r.graph().value(node.inputs[2]).name;

@@ -1,11 +1,13 @@
 // Values and weights that take half the bytes. The types of the graph say so, hence the references round where a kernel
 // stores, and what it costs in accuracy can be seen without a kernel.
 
-#include "tessera/core/element_type_of.h"
+#include "tessera/core/convert.h"
 #include "tessera/core/error.h"
+#include "tessera/core/parallel_for.h"
 #include "tessera/graph/passes/pass.h"
 
 #include <map>
+#include <memory>
 
 namespace tessera {
 namespace {
@@ -46,6 +48,28 @@ bool is_value(const Node& node, std::size_t input) {
   if (std::holds_alternative<Resize>(node.op)) return input == 0 || input >= node.op_inputs();
   return moves(node) ? input == 0 : true;
 }
+
+// Made when they are asked for: weights are then kept packed and nowhere else.
+class NarrowBytes : public DeferredBytes {
+ public:
+  explicit NarrowBytes(std::shared_ptr<const Array> array)
+      : DeferredBytes(static_cast<std::size_t>(array->count()) * 2), array_(std::move(array)) {}
+
+  void write(std::byte* to) const override {
+    const Array wide = array_->loaded();
+    const std::byte* from = wide.bytes().data();
+    constexpr std::int64_t kGrain = 1 << 15;
+    parallel_for(wide.count(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+      convert(from + begin * 4, DType::float32, to + begin * 2, DType::bfloat16, end - begin, Rounding::host);
+    });
+  }
+  void forget() const override {
+    if (array_->deferred()) array_->deferred()->forget();
+  }
+
+ private:
+  std::shared_ptr<const Array> array_;
+};
 
 class Halver {
  public:
@@ -108,10 +132,7 @@ class Halver {
     if (graph_.value(id).type.type != ElementType::float32) return id;
     ValueId to = kNoValue;
     if (const auto constant = graph_.value(id).constant) {
-      Array narrow(ElementType::bfloat16, constant->shape());
-      const auto from = constant->as<float>();
-      const auto out = narrow.as<BFloat16>();
-      for (std::size_t i = 0; i < from.size(); ++i) out[i] = BFloat16(from[i]);
+      Array narrow(ElementType::bfloat16, constant->shape(), std::make_shared<const NarrowBytes>(constant));
       to = graph_.add_constant(graph_.value(id).name + ":bf16", std::move(narrow));
     } else {
       to = cast(id, ElementType::bfloat16, ":bf16");

@@ -18,34 +18,43 @@ namespace {
        std::generic_category().message(error));
 }
 
-// Maps an open file; the mapping outlives the descriptor.
-std::span<const std::byte> map(int fd, const std::filesystem::path& path) {
+}  // namespace
+
+MappedFile::Version MappedFile::version_of(int fd, const std::filesystem::path& path) {
   struct stat status{};
   if (::fstat(fd, &status) != 0) fail_system("inspect", path, errno);
   check(S_ISREG(status.st_mode), Code::io, "'{}' is not a regular file", path.string());
-  if (status.st_size == 0) return {};
-  const auto size = static_cast<std::size_t>(status.st_size);
-  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-  if (address == MAP_FAILED) fail_system("map", path, errno);
-  return {static_cast<const std::byte*>(address), size};
+  return {status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
 }
 
-}  // namespace
+void MappedFile::map(const std::filesystem::path& path) {
+  version_ = version_of(fd_, path);
+  if (version_.bytes == 0) return;
+  const auto size = static_cast<std::size_t>(version_.bytes);
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd_, 0);
+  if (address == MAP_FAILED) fail_system("map", path, errno);
+  bytes_ = {static_cast<const std::byte*>(address), size};
+}
 
-MappedFile::MappedFile(const std::filesystem::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) fail_system("open", path, errno);
+MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
+  fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd_ < 0) fail_system("open", path, errno);
   try {
-    bytes_ = map(fd, path);
+    map(path);
   } catch (...) {
-    ::close(fd);
+    ::close(fd_);
     throw;
   }
-  ::close(fd);
 }
 
 MappedFile::~MappedFile() {
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  ::close(fd_);
+}
+
+void MappedFile::check_unchanged() const {
+  check(version_of(fd_, path_) == version_, Code::io, Hint{"load the model again"},
+        "'{}' was changed after it had been loaded, and weights are still to be read from it", path_.string());
 }
 
 }  // namespace tessera::io

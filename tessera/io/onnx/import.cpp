@@ -3,12 +3,15 @@
 #include "tessera/io/internal/mapped_file.h"
 #include "tessera/io/onnx/internal/graph_import.h"
 #include "tessera/io/onnx/internal/registry.h"
+#include "tessera/io/onnx/internal/weights_apart.h"
 
 #include <google/protobuf/io/coded_stream.h>
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <new>
+#include <optional>
 #include <stdexcept>
 
 namespace tessera {
@@ -17,16 +20,20 @@ namespace {
 constexpr int kMaxMessageDepth =
     4 * onnx::kMaxDepth;  // a graph in a graph is four messages deep: nodes and attributes lie between
 
-void parse_model(std::span<const std::byte> bytes, onnx::pb::ModelProto& model) {
+// The message, and the large weights that were left out of it.
+std::vector<std::span<const std::byte>> parse_model(std::span<const std::byte> bytes, onnx::pb::ModelProto& model) {
   check(bytes.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()), Code::parse,
         Hint{"save the model with its weights in files of their own (external data)"},
         "a model file has less than 2 GiB, not {} B", bytes.size());
-  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()),
-                                                static_cast<int>(bytes.size()));
+  std::optional<onnx::WeightsApart> apart = onnx::weights_apart(bytes);
+  const std::span<const std::byte> message = apart ? std::as_bytes(std::span(apart->rest)) : bytes;
+  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(message.data()),
+                                                static_cast<int>(message.size()));
   stream.SetRecursionLimit(kMaxMessageDepth);
   const bool parsed = model.ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage();
   check(parsed, Code::parse, "these {} B are not an ONNX model, or not all of one", bytes.size());
   check(model.has_graph(), Code::parse, "the file has no graph: it is not an ONNX model");
+  return apart ? std::move(apart->raw) : std::vector<std::span<const std::byte>>();
 }
 
 void check_options(const onnx::pb::ModelProto& model, const ImportOptions& options) {
@@ -40,13 +47,19 @@ void check_options(const onnx::pb::ModelProto& model, const ImportOptions& optio
   }
 }
 
+// A model in memory, or (with `file`) in a mapped file.
+struct Source {
+  std::span<const std::byte> bytes;
+  std::filesystem::path folder;
+  std::shared_ptr<const io::MappedFile> file;
+};
+
 // Adds what there is to say to the report; the graph is whole if there are no problems in it.
-Graph import_model(std::span<const std::byte> bytes, const std::filesystem::path& folder, const ImportOptions& options,
-                   ImportReport& report) {
+Graph import_model(const Source& source, const ImportOptions& options, ImportReport& report) {
   Graph graph;
   try {
     onnx::pb::ModelProto model;
-    parse_model(bytes, model);
+    std::vector<std::span<const std::byte>> raw = parse_model(source.bytes, model);
     check_options(model, options);
     report.ir_version = model.ir_version();
     report.producer = model.producer_name() + (model.producer_version().empty() ? "" : " " + model.producer_version());
@@ -55,7 +68,7 @@ Graph import_model(std::span<const std::byte> bytes, const std::filesystem::path
       report.notes.push_back(
           fmt::format("opset {} is newer than {}, whose meaning is assumed", opset->second, onnx::kNewestOpset));
 
-    onnx::ModelImport import{folder, options, report, {}, 0, {}};
+    onnx::ModelImport import{source.folder, options, report, {}, 0, {}, &model.graph(), std::move(raw), source.file};
     for (const auto& function : model.functions())
       import.functions.emplace(
           std::tuple(function.domain() == "ai.onnx" ? "" : function.domain(), function.name(), function.overload()),
@@ -81,10 +94,9 @@ Graph import_model(std::span<const std::byte> bytes, const std::filesystem::path
   return graph;
 }
 
-Graph import_or_throw(std::span<const std::byte> bytes, const std::filesystem::path& folder,
-                      const ImportOptions& options) {
+Graph import_or_throw(const Source& source, const ImportOptions& options) {
   ImportReport report;
-  Graph graph = import_model(bytes, folder, options, report);
+  Graph graph = import_model(source, options, report);
   if (report.problems.empty()) return graph;
   if (report.problems.size() == 1)
     throw Error(report.problems[0].code, report.problems[0].to_string(), report.problems[0].fix);
@@ -99,9 +111,10 @@ Graph import_or_throw(std::span<const std::byte> bytes, const std::filesystem::p
   throw Error(fault == report.problems.end() ? Code::unsupported : fault->code, text);
 }
 
-std::filesystem::path folder_of(const std::filesystem::path& model) {
+Source open_model(const std::filesystem::path& model) {
   const std::filesystem::path folder = model.parent_path();
-  return folder.empty() ? std::filesystem::path(".") : folder;
+  const auto file = std::make_shared<const io::MappedFile>(model);
+  return {file->bytes(), folder.empty() ? std::filesystem::path(".") : folder, file};
 }
 
 }  // namespace
@@ -113,26 +126,25 @@ std::string ImportProblem::to_string() const {
 }
 
 Graph import_onnx(const std::filesystem::path& model, const ImportOptions& options) {
-  return with_context(fmt::format("while importing '{}'", model.string()), [&] {
-    const io::MappedFile file(model);
-    return import_or_throw(file.bytes(), folder_of(model), options);
-  });
+  return with_context(fmt::format("while importing '{}'", model.string()),
+                      [&] { return import_or_throw(open_model(model), options); });
 }
 
 Graph import_onnx_bytes(std::span<const std::byte> model, const std::filesystem::path& folder,
                         const ImportOptions& options) {
-  return import_or_throw(model, folder, options);
+  return import_or_throw({model, folder, nullptr}, options);
 }
 
 ImportReport check_onnx(const std::filesystem::path& model, const ImportOptions& options) {
-  const io::MappedFile file(model);
-  return check_onnx_bytes(file.bytes(), folder_of(model), options);
+  ImportReport report;
+  import_model(open_model(model), options, report);
+  return report;
 }
 
 ImportReport check_onnx_bytes(std::span<const std::byte> model, const std::filesystem::path& folder,
                               const ImportOptions& options) {
   ImportReport report;
-  import_model(model, folder, options, report);
+  import_model({model, folder, nullptr}, options, report);
   return report;
 }
 

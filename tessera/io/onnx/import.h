@@ -52,7 +52,9 @@ struct ImportReport {
   std::string producer;
 };
 
-// The graph, or one Error that lists every problem.
+// The graph, or one Error that lists every problem. Large weights stay in the file (and the files beside it) until
+// someone asks for them: it may be replaced or removed, but not written to or cut short while the graph lives. A change
+// is an Error when weights are to be read again, unless it happens in that very moment.
 TSR_API Graph import_onnx(const std::filesystem::path& model, const ImportOptions& options = {});
 
 // The same for a model in memory. Without a folder, tensors that live in other files are refused.

@@ -91,10 +91,16 @@ void GraphImport::add_inputs(const pb::GraphProto& proto, const std::vector<Tens
 }
 
 void GraphImport::add_initializers(const pb::GraphProto& proto) {
-  for (const auto& tensor : proto.initializer()) {
+  for (int i = 0; i < proto.initializer_size(); ++i) {
+    const pb::TensorProto& tensor = proto.initializer(i);
+    const auto at = static_cast<std::size_t>(i);
+    const bool apart = &proto == model_.main && at < model_.raw.size() && !model_.raw[at].empty() &&
+                       tensor.data_location() != pb::TensorProto::EXTERNAL;
     try {
       check(!tensor.name().empty(), Code::parse, "an initialiser has no name");
-      define(tensor.name(), graph_.add_constant(prefix_ + tensor.name(), tensor_array(tensor, model_.folder)));
+      define(tensor.name(),
+             graph_.add_constant(prefix_ + tensor.name(), apart ? tensor_array(tensor, model_.raw[at], model_.file)
+                                                                : tensor_array(tensor, model_.folder)));
     } catch (const Error& error) {
       add_problem(nullptr, error.code(), fmt::format("initialiser '{}': {}", tensor.name(), error.message()),
                   error.hint());

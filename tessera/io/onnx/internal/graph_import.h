@@ -1,5 +1,6 @@
 #pragma once
 
+#include "tessera/io/internal/mapped_file.h"
 #include "tessera/io/onnx/import.h"
 #include "tessera/io/onnx/internal/names.h"
 #include "tessera/io/onnx/internal/node_reader.h"
@@ -7,6 +8,8 @@
 #include <tessera_onnx.pb.h>
 
 #include <map>
+#include <memory>
+#include <span>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -27,6 +30,10 @@ struct ModelImport {
       functions;  // domain, name, overload
   std::int64_t nodes = 0;
   std::vector<Values> sequences;  // the id of the first is kFirstSequence, and down from there
+  // Weights of this graph that are not in its message, by initialiser, and the file they lie in.
+  const pb::GraphProto* main = nullptr;
+  std::vector<std::span<const std::byte>> raw = {};
+  std::shared_ptr<const io::MappedFile> file = nullptr;
 };
 
 // Turns one graph, one body of a node or one call of a function into nodes of `graph`.

@@ -1,10 +1,10 @@
 #include "tessera/io/onnx/internal/tensor.h"
 
 #include "tessera/core/error.h"
+#include "tessera/io/internal/mapped_bytes.h"
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <string_view>
 
 namespace tessera::onnx {
@@ -74,24 +74,20 @@ Array from_external(const pb::TensorProto& tensor, ElementType type, Shape shape
   const auto wanted = static_cast<std::uint64_t>(checked_bytes(shape, type));
   check(!length || *length == wanted, Code::parse, "{} {} takes {} B, the external data says {} B", shape.to_string(),
         name(type), wanted, length.value_or(0));
-  std::error_code error;
-  const std::uint64_t size = fs::file_size(file, error);
-  check(!error && offset <= size && wanted <= size - offset, Code::parse,
+  const auto mapped = std::make_shared<const io::MappedFile>(file);
+  const std::uint64_t size = mapped->bytes().size();
+  check(offset <= size && wanted <= size - offset, Code::parse,
         "'{}' has {} B, which is not enough for {} B from {} on", location, size, wanted, offset);
-  std::vector<std::byte> bytes(wanted);
-  std::ifstream stream(file, std::ios::binary);
-  stream.seekg(static_cast<std::streamoff>(offset));
-  stream.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(wanted));
-  check(stream.good() || (wanted == 0 && !stream.bad()), Code::io, "cannot read '{}'", location);
-  return Array(type, std::move(shape), std::move(bytes));
+  return io::mapped_array(type, std::move(shape), mapped, mapped->bytes().subspan(offset, wanted));
 }
 
-Array from_raw(const std::string& raw, ElementType type, Shape shape) {
+Array from_raw(std::span<const std::byte> raw, ElementType type, Shape shape,
+               const std::shared_ptr<const io::MappedFile>& file) {
   const std::int64_t wanted = checked_bytes(shape, type);
   check(static_cast<std::int64_t>(raw.size()) == wanted, Code::parse,
         "extents {} of {} ask for {} B, raw_data has {} B", shape.to_string(), name(type), wanted, raw.size());
-  const auto* first = reinterpret_cast<const std::byte*>(raw.data());
-  return Array(type, std::move(shape), std::vector<std::byte>(first, first + raw.size()));
+  if (file) return io::mapped_array(type, std::move(shape), file, raw);
+  return Array(type, std::move(shape), std::vector<std::byte>(raw.begin(), raw.end()));
 }
 
 Array from_typed(const pb::TensorProto& t, ElementType type, Shape shape) {
@@ -118,6 +114,21 @@ Array from_typed(const pb::TensorProto& t, ElementType type, Shape shape) {
     case ElementType::float8_e4m3: break;
   }
   fail(Code::unsupported, "nothing is computed in {}", name(type));
+}
+
+std::pair<ElementType, Shape> checked_type(const pb::TensorProto& tensor) {
+  const ElementType type = checked_element_type(tensor.data_type(), "the tensor");
+  check(!tensor.has_segment(), Code::unsupported, "the tensor is stored in segments");
+  for (const std::int64_t extent : tensor.dims())
+    check(extent >= 0, Code::parse, "an extent of the tensor is {}", extent);
+  return {type, Shape(std::vector<std::int64_t>(tensor.dims().begin(), tensor.dims().end()))};
+}
+
+// A bool in a file may be any byte.
+Array zeros_and_ones(Array array) {
+  if (array.type() == ElementType::boolean)
+    for (std::byte& b : array.bytes()) b = std::byte{b != std::byte{0}};
+  return array;
 }
 
 }  // namespace
@@ -183,18 +194,17 @@ ElementType checked_element_type(std::int64_t data_type, const std::string& what
 }
 
 Array tensor_array(const pb::TensorProto& tensor, const fs::path& folder) {
-  const ElementType type = checked_element_type(tensor.data_type(), "the tensor");
-  check(!tensor.has_segment(), Code::unsupported, "the tensor is stored in segments");
-  for (const std::int64_t extent : tensor.dims())
-    check(extent >= 0, Code::parse, "an extent of the tensor is {}", extent);
-  Shape shape(std::vector<std::int64_t>(tensor.dims().begin(), tensor.dims().end()));
-  Array out = tensor.data_location() == pb::TensorProto::EXTERNAL
-                  ? from_external(tensor, type, std::move(shape), folder)
-              : tensor.has_raw_data() ? from_raw(tensor.raw_data(), type, std::move(shape))
-                                      : from_typed(tensor, type, std::move(shape));
-  if (type == ElementType::boolean)
-    for (std::byte& b : out.bytes()) b = std::byte{b != std::byte{0}};
-  return out;
+  const auto [type, shape] = checked_type(tensor);
+  if (tensor.data_location() == pb::TensorProto::EXTERNAL)
+    return zeros_and_ones(from_external(tensor, type, shape, folder));
+  if (!tensor.has_raw_data()) return from_typed(tensor, type, shape);
+  return tensor_array(tensor, std::as_bytes(std::span(tensor.raw_data())), nullptr);
+}
+
+Array tensor_array(const pb::TensorProto& tensor, std::span<const std::byte> raw,
+                   const std::shared_ptr<const io::MappedFile>& file) {
+  const auto [type, shape] = checked_type(tensor);
+  return zeros_and_ones(from_raw(raw, type, shape, file));
 }
 
 }  // namespace tessera::onnx

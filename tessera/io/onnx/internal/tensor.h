@@ -1,11 +1,14 @@
 #pragma once
 
 #include "tessera/core/array.h"
+#include "tessera/io/internal/mapped_file.h"
 
 #include <tessera_onnx.pb.h>
 
 #include <filesystem>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace tessera::onnx {
@@ -20,7 +23,12 @@ std::int32_t data_type(ElementType type);
 void fill_tensor(const Array& array, pb::TensorProto& tensor);
 
 // The elements, wherever the message keeps them. Files beside the model are read from `folder`, never from outside it;
-// an empty folder means that there are none. The bytes must be those that the extents ask for.
+// an empty folder means that there are none. The bytes must be those that the extents ask for. Large tensors of files
+// stay there until someone asks for their elements.
 Array tensor_array(const pb::TensorProto& tensor, const std::filesystem::path& folder);
+
+// The same for a tensor whose raw_data lies apart from the message: in a mapped file, or (null) somewhere to copy from.
+Array tensor_array(const pb::TensorProto& tensor, std::span<const std::byte> raw,
+                   const std::shared_ptr<const io::MappedFile>& file);
 
 }  // namespace tessera::onnx
