@@ -143,7 +143,13 @@ void add_session_argument(CLI::App& command, SessionArgument& argument) {
   command.add_option("--dtype", argument.dtype, "How values and weights are kept; arithmetic is in float32")
       ->check(CLI::IsMember({"f32", "bf16"}))
       ->default_str("f32");
-  command.add_flag("--exact", argument.exact, "No kernels that round more than the definition (Winograd's)");
+  command
+      .add_option("--weights", argument.weights,
+                  "How weights of convolutions and products are kept; float32 values and arithmetic as ever")
+      ->check(CLI::IsMember({"float32", "bfloat16", "bfloat8_b", "bfloat4_b"}))
+      ->default_str("float32");
+  command.add_flag("--exact", argument.exact,
+                   "No kernels that round more than the definition (Winograd's), and subnormal weights stay");
   std::vector<std::string> names{"order"};
   for (const Pass& pass : all_passes()) names.emplace_back(pass.name);
   command
@@ -174,6 +180,7 @@ SessionOptions session_options(const SessionArgument& argument) {
           argument.isa);
   }
   if (argument.dtype == "bf16") options.storage = ElementType::bfloat16;
+  options.weights = *parse_dtype(argument.weights);
   options.exact = argument.exact;
   options.passes_off = argument.passes_off;
   options.kernels_off = argument.kernels_off;

@@ -32,11 +32,11 @@ struct Model {
 // Reads or builds the network and its inputs. An extent that nothing tells is an Error with the flags that would.
 Model load_model(const ModelArgument& argument);
 
-// --threads, --isa, --dtype, --exact, --without-pass, --without-kernel, --memory-limit, --plan.
+// --threads, --isa, --dtype, --weights, --exact, --without-pass, --without-kernel, --memory-limit, --plan.
 struct SessionArgument {
   int threads = 0;
   bool exact = false;
-  std::string isa, dtype = "f32", plan;
+  std::string isa, dtype = "f32", weights = "float32", plan;
   std::vector<std::string> passes_off, kernels_off;
   std::int64_t memory_limit_bytes = 0;
 };

@@ -37,6 +37,13 @@ ElementType storage_type(const std::string& text) {
   fail(Code::invalid_argument, "storage is 'float32' or 'bfloat16', not '{}'", text);
 }
 
+DType weights_dtype(const std::string& text) {
+  const std::optional<DType> dtype = parse_dtype(text);
+  check(dtype && (*dtype == DType::float32 || *dtype == DType::bfloat16 || is_block_float(*dtype)),
+        Code::invalid_argument, "weights are 'float32', 'bfloat16', 'bfloat8_b' or 'bfloat4_b', not '{}'", text);
+  return *dtype;
+}
+
 Isa isa_of(const std::string& text) {
   const std::optional<Isa> isa = parse_isa(text);
   check(isa.has_value(), Code::invalid_argument, "there is no instruction set '{}'", text);
@@ -64,6 +71,7 @@ struct Options {
   std::size_t max_plans;
   std::optional<std::int64_t> memory_limit_bytes;
   bool exact;
+  std::string weights;
 };
 
 SessionOptions session_options(const Options& options) {
@@ -77,6 +85,7 @@ SessionOptions session_options(const Options& options) {
   out.max_plans = options.max_plans;
   out.memory_limit_bytes = options.memory_limit_bytes;
   out.exact = options.exact;
+  out.weights = weights_dtype(options.weights);
   return out;
 }
 
@@ -255,22 +264,24 @@ void bind_session(nb::module_& module) {
       "passes_off, kernels_off: names of optimisations and kernels to leave out\n"
       "max_plans: kept for so many different input shapes\n"
       "memory_limit_bytes: refuse plans that need more for values\n"
-      "exact: no kernels that round more than the definition (Winograd's)")
+      "exact: no kernels that round more than the definition (Winograd's), and subnormal weights stay\n"
+      "weights: how weights of convolutions and products are kept: \"float32\", \"bfloat16\", \"bfloat8_b\", "
+      "\"bfloat4_b\"")
       .def(
           "__init__",
           [](Session* self, const std::filesystem::path& model, int threads, const std::string& storage,
              const std::optional<Shapes>& shapes, const std::optional<std::string>& isa,
              const std::optional<Dimensions>& dims, std::int64_t batch, const std::vector<std::string>& passes_off,
              const std::vector<std::string>& kernels_off, std::size_t max_plans,
-             std::optional<std::int64_t> memory_limit_bytes, bool exact) {
+             std::optional<std::int64_t> memory_limit_bytes, bool exact, const std::string& weights) {
             new (self) Session(make_session(
-                model, {threads, storage, isa, passes_off, kernels_off, max_plans, memory_limit_bytes, exact}, shapes,
-                dims, batch));
+                model, {threads, storage, isa, passes_off, kernels_off, max_plans, memory_limit_bytes, exact, weights},
+                shapes, dims, batch));
           },
           "model"_a, nb::kw_only(), "threads"_a = 0, "storage"_a = "float32", "shapes"_a = nb::none(),
           "isa"_a = nb::none(), "dims"_a = nb::none(), "batch"_a = 1, "passes_off"_a = std::vector<std::string>{},
           "kernels_off"_a = std::vector<std::string>{}, "max_plans"_a = 8, "memory_limit_bytes"_a = nb::none(),
-          "exact"_a = false)
+          "exact"_a = false, "weights"_a = "float32")
       .def_prop_ro(
           "inputs", [](const Session& s) { return s.inputs(); }, "What the network takes.")
       .def_prop_ro(
@@ -278,6 +289,7 @@ void bind_session(nb::module_& module) {
       .def_prop_ro("threads", &Session::threads)
       .def_prop_ro("isa", [](const Session& s) { return std::string(name(s.isa())); })
       .def_prop_ro("storage", [](const Session& s) { return std::string(name(s.options().storage)); })
+      .def_prop_ro("weights", [](const Session& s) { return std::string(name(s.options().weights)); })
       .def_prop_ro("plans_made", &Session::plans_made, "How many plans have been made since the session began.")
       .def("run", run, "inputs"_a,
            nb::sig("def run(self, inputs: dict[str, typing.Any] | collections.abc.Sequence[typing.Any]) -> typing.Any"),

@@ -2,6 +2,7 @@
 
 // What the planner knows of a kernel. Backends own tables of these; the planner depends on none of them.
 
+#include "tessera/core/dtype.h"
 #include "tessera/core/element_type.h"
 #include "tessera/core/export.h"
 #include "tessera/core/isa.h"
@@ -25,6 +26,8 @@ struct Problem {
   std::vector<Order> orders;  // of node.inputs, as they are there; row_major for constants and absent ones
   const CpuSpec& machine;
   int threads = 1;
+  bool exact = false;              // weights are taken as they are: not even subnormal ones become 0
+  DType weights = DType::float32;  // what the weights of convolutions and products were rounded to
 
   // Input i of the node (not of the op alone); absent ones may not be asked for.
   bool has(std::size_t i) const { return i < node.inputs.size() && node.inputs[i] != kNoValue; }
@@ -63,6 +66,7 @@ struct KernelInfo {
   std::string_view op;    // the operator it is for, as name(Op) says; "*": any
   Isa isa = Isa::portable;
   ElementType type = ElementType::float32;  // what it stores; arithmetic is in float32
+  DType weights = DType::float32;           // what it keeps weights as, if that is not `type`
   int m = 0, n = 0;                         // tile: rows or pixels, columns or channels; 0: has none
   // Sums as the definition says, in some order. What is not exact (Winograd's convolutions) rounds more, and an
   // infinity or NaN spreads to neighbours.

@@ -30,6 +30,8 @@ class Planner {
     plan_.graph = std::move(graph);
     plan_.isa = options.isa;
     plan_.threads = options.threads;
+    plan_.exact = options.exact;
+    plan_.weights = options.weights;
     for (const KernelInfo* kernel : kernels_) by_op_[kernel->op].push_back(kernel);
   }
 
@@ -126,7 +128,8 @@ class Planner {
   }
 
   Problem problem_of(const Node& node) const {
-    Problem problem{graph(), node, infer_node(graph(), node), {}, options_.machine, options_.threads};
+    Problem problem{graph(),          node,           infer_node(graph(), node), {}, options_.machine,
+                    options_.threads, options_.exact, options_.weights};
     for (const ValueId id : node.inputs) {
       const auto found = id == kNoValue ? native_.end() : native_.find(id);
       problem.orders.push_back(found == native_.end() ? Order::row_major : found->second);

@@ -62,7 +62,8 @@ struct PlanOptions {
   int threads = 1;
   CpuSpec machine;
   bool orders = true;                               // false: every value row_major between steps
-  bool exact = false;                               // only kernels that are (KernelInfo::exact)
+  bool exact = false;                               // only kernels that are (KernelInfo::exact), and Problem::exact
+  DType weights = DType::float32;                   // Problem::weights
   std::vector<std::string> without = {};            // names of kernels to leave out
   std::map<std::string, std::string> decided = {};  // by node: the only kernel to consider for it
   std::optional<std::int64_t> memory_limit_bytes;   // for the arena; more is an Error with the peak
@@ -72,6 +73,8 @@ struct TSR_API Plan {
   Graph graph;
   Isa isa = Isa::portable;
   int threads = 1;
+  bool exact = false;
+  DType weights = DType::float32;
   std::vector<PlanBuffer> buffers;
   std::vector<Step> steps;
   std::vector<int> input_buffers;   // in the graph's order

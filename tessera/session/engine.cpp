@@ -36,6 +36,7 @@ Plan plan_of(Graph graph, const SessionOptions& options) {
   plan.machine = cpu_spec(plan.isa);
   plan.orders = std::find(options.passes_off.begin(), options.passes_off.end(), kOrderPass) == options.passes_off.end();
   plan.exact = options.exact;
+  plan.weights = options.weights;
   plan.without = options.kernels_off;
   plan.decided = options.kernels;
   plan.memory_limit_bytes = options.memory_limit_bytes.value_or(memory_size_bytes());

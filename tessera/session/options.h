@@ -1,5 +1,6 @@
 #pragma once
 
+#include "tessera/core/dtype.h"
 #include "tessera/core/element_type.h"
 #include "tessera/core/isa.h"
 
@@ -16,9 +17,13 @@ struct SessionOptions {
   int threads = 0;                             // 0: as many as the process may use (parallel_for.h)
   std::optional<Isa> isa = {};                 // none: active_isa()
   ElementType storage = ElementType::float32;  // or bfloat16: values and weights are kept so, arithmetic is float32
-  bool exact = false;                          // no kernels that round more than the definition (KernelInfo::exact)
-  std::vector<std::string> passes_off = {};    // names of graph passes to leave out; "order": no channels-last
-  std::vector<std::string> kernels_off = {};   // names of kernels to leave out
+  DType weights = DType::float32;              // or bfloat16, bfloat8_b, bfloat4_b: see round_weights()
+  // No kernels that round more than the definition (KernelInfo::exact), and subnormal weights stay. Otherwise they
+  // become 0 when they are packed: they change nothing that float32 sums of normal size could tell, and slow some
+  // processors down.
+  bool exact = false;
+  std::vector<std::string> passes_off = {};             // names of graph passes to leave out; "order": no channels-last
+  std::vector<std::string> kernels_off = {};            // names of kernels to leave out
   std::map<std::string, std::string> kernels = {};      // by node: the kernel it must take (from a plan file)
   std::size_t max_plans = 8;                            // kept for this many different input shapes
   std::optional<std::int64_t> memory_limit_bytes = {};  // for values; none: what this machine has

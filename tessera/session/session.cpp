@@ -77,6 +77,9 @@ Session::Session(Graph graph, SessionOptions options) : impl_(std::make_unique<I
   run_passes(graph, internal::pass_options(options));
   check(options.storage == ElementType::float32 || options.storage == ElementType::bfloat16, Code::unsupported,
         "values can be stored as float32 or bfloat16, not as {}", name(options.storage));
+  check(options.weights == DType::float32 || options.storage == ElementType::float32, Code::unsupported,
+        "weights can be kept as {} where values are float32, not {}", name(options.weights), name(options.storage));
+  if (options.weights != DType::float32) round_weights(graph, options.weights);
   if (options.storage == ElementType::bfloat16) store_as_bfloat16(graph);
   impl_->outputs = ports_of(graph, graph.outputs);
   impl_->options = std::move(options);

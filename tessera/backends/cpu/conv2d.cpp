@@ -3,7 +3,9 @@
 
 #include "tessera/backends/cpu/internal/conv2d.h"
 
+#include "tessera/backends/cpu/internal/block_panels.h"
 #include "tessera/backends/cpu/internal/families.h"
+#include "tessera/backends/cpu/internal/flush.h"
 #include "tessera/core/error.h"
 
 #include <fmt/format.h>
@@ -46,15 +48,29 @@ std::vector<DenseJob> make_jobs(const Conv2dShape& s, const DenseKernel& kernel)
 
 // M C/groups kh kw into the panels of each group, [tap][channel][column].
 template <class T>
-PackedWeights pack(const Array& weights, const Conv2dShape& s, const DenseKernel& kernel) {
+PackedWeights pack(const Array& weights, const Conv2dShape& s, const DenseKernel& kernel, Flush flush) {
   const std::int64_t ic = s.ic / s.groups, oc = s.oc / s.groups, taps = s.kh * s.kw, reduction = taps * ic;
   const std::int64_t group = packed_elements(kernel, reduction, oc);
   PackedWeights packed(static_cast<std::size_t>(s.groups * group) * sizeof(T));
   for (std::int64_t g = 0; g < s.groups; ++g) {
     const T* from = reinterpret_cast<const T*>(weights.bytes().data()) + g * oc * reduction;
-    pack_panels(kernel, reduction, oc, reinterpret_cast<T*>(packed.data()) + g * group,
-                [&](std::int64_t column, std::int64_t k) { return from[column * reduction + k % ic * taps + k / ic]; });
+    pack_columns(
+        kernel, reduction, oc, from, reinterpret_cast<T*>(packed.data()) + g * group,
+        [&](std::int64_t k) { return k % taps * ic + k / taps; }, flush);
   }
+  return packed;
+}
+
+// The same in fewer bits, group by group.
+PackedWeights pack_blocks(const Array& weights, const Conv2dShape& s, const DenseKernel& kernel, Flush flush) {
+  const PackedWeights panels = pack<float>(weights, s, kernel, flush);
+  const std::int64_t oc = s.oc / s.groups, reduction = s.kh * s.kw * s.ic / s.groups;
+  const std::int64_t group = expanded_bytes(kernel, reduction, oc);
+  PackedWeights packed(static_cast<std::size_t>(s.groups * group));
+  for (std::int64_t g = 0; g < s.groups; ++g)
+    pack_expanded(kernel, reduction, oc,
+                  reinterpret_cast<const float*>(panels.data()) + g * packed_elements(kernel, reduction, oc),
+                  packed.data() + g * group);
   return packed;
 }
 
@@ -78,6 +94,8 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   if (problem.input(0).type != info.type)
     return Refusal{fmt::format("stores {}, the input is {}", name(info.type), name(problem.input(0).type))};
   if (problem.constant(1) == nullptr) return Refusal{"the weights are computed at run time"};
+  const DenseKernel& kernel = dense_kernel(info);
+  if (auto reason = refuse_weights(kernel, problem, true)) return Refusal{*reason};
   if (problem.has(2) && problem.node.op_inputs() > 2 && problem.constant(2) == nullptr)
     return Refusal{"the bias is computed at run time"};
   if (s.groups > 1 && s.groups == s.ic && s.oc == s.ic) return Refusal{"depthwise: has kernels of its own"};
@@ -95,8 +113,7 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   const Layout layout = scratch_layout(s, epilogue, info.type, problem.threads);
   offer.scratch_bytes = layout.widened_bytes + layout.pool_bytes;
   const Work w = work(problem.graph, problem.node);
-  const DenseKernel& kernel = dense_kernel(info);
-  offer.estimate = estimate(problem, info.isa, w.flops, w.read_bytes + w.write_bytes,
+  offer.estimate = estimate(problem, info.isa, w.flops, w.read_bytes + w.write_bytes - saved_bytes(kernel, problem),
                             dense_efficiency(kernel, s.n * s.oh * s.ow, s.oc / s.groups, s.ic * s.stride_w));
   return offer;
 }
@@ -123,12 +140,15 @@ Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, Wei
   to.work.epilogue = dense_epilogue(epilogue);
   split_work(to.work, problem.threads);
   const Conv2dShape& s = to.shape;
-  to.weights =
-      weights.get(problem.graph.value(problem.node.inputs[1]).constant,
-                  fmt::format("conv2d groups={} columns={}", s.groups, kernel.columns), [&](const Array& array) {
-                    return info.type == ElementType::float32 ? pack<float>(array, s, kernel)
-                                                             : pack<std::uint16_t>(array, s, kernel);
-                  });
+  const Flush flush{!problem.exact};
+  to.weights = weights.get(
+      problem.graph.value(problem.node.inputs[1]).constant,
+      fmt::format("conv2d {} groups={} columns={} flush={}", name(kernel.weights), s.groups, kernel.columns, flush.on),
+      [&](const Array& array) {
+        return kernel.expand                       ? pack_blocks(array, s, kernel, flush)
+               : info.type == ElementType::float32 ? pack<float>(array, s, kernel, flush)
+                                                   : pack<std::uint16_t>(array, s, kernel, flush);
+      });
   if (problem.node.op_inputs() > 2 && problem.has(2)) to.bias = pack_bias(*problem.constant(2), s.groups, kernel);
   to.residual = epilogue.residual;
   to.pools = epilogue.pool != nullptr;
@@ -158,6 +178,10 @@ constexpr CpuKernel kKernels[] = {
 #include "tessera/backends/cpu/dense.def"
 #undef K
 #undef M
+#define E(storage, weights, rows, columns, set) \
+  TSR_DENSE_EXPAND_KERNEL("conv2d", Conv, storage, weights, rows, columns, set)
+#include "tessera/backends/cpu/dense_expand.def"
+#undef E
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "tessera/graph/ops/conv_transpose.h"
 #include "tessera/backends/cpu/internal/dense.h"
 #include "tessera/backends/cpu/internal/families.h"
+#include "tessera/backends/cpu/internal/flush.h"
 
 #include <fmt/format.h>
 
@@ -112,7 +113,7 @@ std::vector<DenseJob> make_jobs(const TransposedShape& s, const DenseKernel& ker
 
 // C M/groups kh kw into the panels of each phase and group.
 template <class T>
-PackedWeights pack(const Array& weights, const TransposedShape& s, const DenseKernel& kernel) {
+PackedWeights pack(const Array& weights, const TransposedShape& s, const DenseKernel& kernel, Flush flush) {
   const std::int64_t ic = s.ic / s.groups, oc = s.oc / s.groups, area = s.h.kernel * s.w.kernel;
   const T* from = reinterpret_cast<const T*>(weights.bytes().data());
   const std::int64_t elements = for_each_phase(s, kernel, [](const auto&...) {});
@@ -123,7 +124,7 @@ PackedWeights pack(const Array& weights, const TransposedShape& s, const DenseKe
       for (const auto& [kx, dx] : w.taps) taps.push_back(ky * s.w.kernel + kx);
     pack_panels(kernel, static_cast<std::int64_t>(taps.size()) * ic, oc, reinterpret_cast<T*>(packed.data()) + at,
                 [&](std::int64_t column, std::int64_t k) {
-                  return from[((g * ic + k % ic) * oc + column) * area + taps[static_cast<std::size_t>(k / ic)]];
+                  return flush(from[((g * ic + k % ic) * oc + column) * area + taps[static_cast<std::size_t>(k / ic)]]);
                 });
   });
   return packed;
@@ -174,13 +175,15 @@ Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, Wei
   to.work.jobs = make_jobs(s, kernel);
   to.work.epilogue = dense_epilogue(epilogue);
   split_work(to.work, problem.threads);
-  to.weights = weights.get(problem.graph.value(problem.node.inputs[1]).constant,
-                           fmt::format("conv_transpose groups={} strides={},{} dilations={},{} columns={}", s.groups,
-                                       s.h.stride, s.w.stride, s.h.dilation, s.w.dilation, kernel.columns),
-                           [&](const Array& array) {
-                             return info.type == ElementType::float32 ? pack<float>(array, s, kernel)
-                                                                      : pack<std::uint16_t>(array, s, kernel);
-                           });
+  const Flush flush{!problem.exact};
+  to.weights =
+      weights.get(problem.graph.value(problem.node.inputs[1]).constant,
+                  fmt::format("conv_transpose groups={} strides={},{} dilations={},{} columns={} flush={}", s.groups,
+                              s.h.stride, s.w.stride, s.h.dilation, s.w.dilation, kernel.columns, flush.on),
+                  [&](const Array& array) {
+                    return info.type == ElementType::float32 ? pack<float>(array, s, kernel, flush)
+                                                             : pack<std::uint16_t>(array, s, kernel, flush);
+                  });
   if (problem.node.op_inputs() > 2 && problem.has(2)) to.bias = pack_bias(*problem.constant(2), s.groups, kernel);
   to.residual = epilogue.residual;
 

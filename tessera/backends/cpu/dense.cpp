@@ -16,6 +16,9 @@ constexpr std::int64_t kTileRows = 28;           // of any tile, at most
 constexpr std::int64_t kCacheBytes = 640 << 10;  // of a second cache, left to weights
 constexpr std::int64_t kHeldTiles = 8;           // whose partial sums are kept while parts of the reduction pass
 constexpr std::int64_t kHeldElements = 8 * 512;
+constexpr std::int64_t kExpandHeldTiles = 32;         // more where each part costs something to have
+constexpr std::int64_t kExpandedElements = 32 << 10;  // of weights on their way in, for several tiles of rows
+constexpr std::int64_t kExpandedOnce = 4 << 10;       // and for one, which reads them once: half of a first cache
 constexpr std::int64_t kUnitsPerThread = 4;
 constexpr std::int64_t kUnitProducts = 1 << 15;  // fewer multiply-adds take less time than waking a thread
 
@@ -37,6 +40,19 @@ constexpr DenseKernel kKernels[] = {
 #include "tessera/backends/cpu/dense.def"
 #undef K
 #undef M
+#define E(storage, weights, rows, columns, isa) \
+  {#storage "_" #rows "x" #columns "_" #isa,    \
+   Isa::isa,                                    \
+   kType_f32,                                   \
+   rows,                                        \
+   columns,                                     \
+   vector_columns(Isa::isa),                    \
+   dense_f32_##rows##x##columns##_##isa,        \
+   dense_max_f32_##isa,                         \
+   DType::weights,                              \
+   isa::dense_expand_##storage},
+#include "tessera/backends/cpu/dense_expand.def"
+#undef E
 };
 
 // Copies of runs that begin or end in the padding.
@@ -158,6 +174,16 @@ void fill_addend(const DenseOperands& operands, const DenseKernel& kernel, std::
     }
 }
 
+// Steps [first, first + steps) of the reduction of one panel, as float32.
+void expand_part(const DenseKernel& kernel, const DenseJob& job, const void* weights, std::int64_t panel,
+                 std::int64_t first, std::int64_t steps, float* to) {
+  const std::int64_t reduction = job.reduction(), before = job.weights_first / (reduction * kernel.columns);
+  const std::byte* codes = static_cast<const std::byte*>(weights) + (before + panel) * kernel.panel_bytes(reduction);
+  const std::byte* exponents = codes + kernel.code_bytes(reduction * kernel.columns);
+  kernel.expand(codes + kernel.code_bytes(first * kernel.columns), exponents + first * ceil_div(kernel.columns, 16),
+                steps, kernel.columns, to);
+}
+
 void run_block(const DenseWork& work, const DenseJob& job, const DenseOperands& operands, std::int64_t row_begin,
                std::int64_t row_end, std::int64_t panel_begin, std::int64_t panel_end) {
   const DenseKernel& kernel = *work.kernel;
@@ -179,7 +205,7 @@ void run_block(const DenseWork& work, const DenseJob& job, const DenseOperands& 
     tile.bias = operands.bias ? operands.bias + job.bias_first + first * kernel.columns : nullptr;
   };
 
-  if (job.tap_block >= taps && job.depth_block >= job.depth && operands.addend == nullptr) {
+  if (job.tap_block >= taps && job.depth_block >= job.depth && operands.addend == nullptr && !kernel.expand) {
     set_panels(panel_begin, panel_end);
     tile.weights = weights;
     tile.taps = taps;
@@ -193,9 +219,11 @@ void run_block(const DenseWork& work, const DenseJob& job, const DenseOperands& 
     return;
   }
   // Part after part of the reduction, over a few tiles whose sums wait in between.
-  alignas(64) float held[kHeldElements];
+  alignas(64) float held[kHeldElements / kHeldTiles * kExpandHeldTiles];
+  alignas(64) float expanded[kExpandedElements];
+  const std::int64_t most_tiles = kernel.expand ? kExpandHeldTiles : kHeldTiles;
   const std::int64_t held_tiles =
-      std::clamp<std::int64_t>(kHeldElements / (kernel.rows * kernel.columns), 1, kHeldTiles);
+      std::clamp<std::int64_t>(kHeldElements / kHeldTiles * most_tiles / (kernel.rows * kernel.columns), 1, most_tiles);
   for (std::int64_t panel = panel_begin; panel < panel_end; ++panel) {
     set_panels(panel, panel + 1);
     for (std::int64_t first_tile = 0; first_tile < tiles.count; first_tile += held_tiles) {
@@ -211,6 +239,10 @@ void run_block(const DenseWork& work, const DenseJob& job, const DenseOperands& 
           tile.row_offset = c;
           tile.weights =
               weights + ((panel - panel_begin) * panel_elements + (t * job.depth + c) * kernel.columns) * bytes;
+          if (kernel.expand) {
+            expand_part(kernel, job, operands.weights, panel, t * job.depth + c, tile.taps * tile.depth, expanded);
+            tile.weights = expanded;
+          }
           tile.first = t == 0 && c == 0 && operands.addend == nullptr;
           tile.last = t + tile.taps == taps && c + tile.depth == job.depth;
           for (std::int64_t i = first_tile; i < last_tile; ++i) {
@@ -232,12 +264,18 @@ void split_reduction(const DenseKernel& kernel, DenseJob& job) {
   job.tap_block = std::max<std::int64_t>(taps, 1);
   job.depth_block = std::max<std::int64_t>(job.depth, 1);
   const bool again = job.row_count() > kernel.rows;  // weights are read more than once
-  const std::int64_t most = again ? kCacheBytes / step_bytes : std::max<std::int64_t>({job.reduction(), job.depth, 1});
+  const std::int64_t most = kernel.expand ? (again ? kExpandedElements : kExpandedOnce) / kernel.columns
+                            : again       ? kCacheBytes / step_bytes
+                                          : std::max<std::int64_t>({job.reduction(), job.depth, 1});
   if (taps > 1) {
     const std::int64_t table = kTableRows / kernel.rows;
     const std::int64_t blocks = std::max(ceil_div(taps, table), ceil_div(job.reduction(), most));
     job.tap_block = std::max<std::int64_t>(1, ceil_div(taps, blocks));
-  } else if (taps == 1 && job.depth > most) {
+  }
+  if (kernel.expand)
+    job.tap_block = std::clamp<std::int64_t>(most / std::max<std::int64_t>(job.depth, 1), 1, job.tap_block);
+  if (job.depth > most && (taps == 1 || kernel.expand)) {
+    job.tap_block = 1;
     job.depth_block = ceil_div(job.depth, ceil_div(job.depth, most));
   }
 }
@@ -340,7 +378,8 @@ double dense_efficiency(const DenseKernel& kernel, std::int64_t rows, std::int64
   const std::int64_t sums = together * std::min(vectors, kernel.columns / kernel.width);
   const double waiting = std::min(1.0, static_cast<double>(sums) / 10);
   const double useful = static_cast<double>(columns) / static_cast<double>(vectors * kernel.width);
-  return useful * waiting * (clash ? 0.75 : 1) * (kernel.rows > 8 ? 0.93 : 0.96);
+  const double expanding = kernel.expand ? 0.93 : 1;  // measured
+  return useful * waiting * expanding * (clash ? 0.75 : 1) * (kernel.rows > 8 ? 0.93 : 0.96);
 }
 
 std::vector<float> pack_bias(const Array& bias, std::int64_t groups, const DenseKernel& kernel) {

@@ -4,6 +4,7 @@
 
 #include "tessera/backends/cpu/internal/epilogue.h"
 #include "tessera/backends/cpu/internal/families.h"
+#include "tessera/backends/cpu/internal/flush.h"
 #include "tessera/core/parallel_for.h"
 
 #include <fmt/format.h>
@@ -52,14 +53,14 @@ Answer consider(const KernelInfo& kernel, const Problem& problem) {
   return offer;
 }
 
-PackedWeights pack(const Array& w) {
+PackedWeights pack(const Array& w, Flush flush) {
   const std::int64_t channels = w.shape()[0], taps = w.count() / std::max<std::int64_t>(channels, 1);
   PackedWeights packed(static_cast<std::size_t>(std::max<std::int64_t>(w.count(), 1)) * sizeof(float));
   auto* to = reinterpret_cast<float*>(packed.data());
   visit_floating_type(w.type(), Conv::kName, [&](auto tag) {
     const auto* from = w.as<typename decltype(tag)::type>().data();
     for (std::int64_t c = 0; c < channels; ++c)
-      for (std::int64_t t = 0; t < taps; ++t) to[t * channels + c] = static_cast<float>(from[c * taps + t]);
+      for (std::int64_t t = 0; t < taps; ++t) to[t * channels + c] = flush(static_cast<float>(from[c * taps + t]));
   });
   return packed;
 }
@@ -124,7 +125,10 @@ Runner prepare(const KernelInfo& kernel, const Problem& problem, const Offer&, W
     job.top = window.begins[0];
   }
   job.bf16 = kernel.type == ElementType::bfloat16;
-  state->weights = weights.get(problem.graph.value(problem.node.inputs[1]).constant, "depthwise f32 [kh][kw][c]", pack);
+  const Flush flush{!problem.exact};
+  state->weights = weights.get(problem.graph.value(problem.node.inputs[1]).constant,
+                               fmt::format("depthwise f32 [kh][kw][c] flush={}", flush.on),
+                               [&](const Array& w) { return pack(w, flush); });
   job.weights = reinterpret_cast<const float*>(state->weights->data());
   state->bias.assign(static_cast<std::size_t>(job.channels), 0.0f);
   if (problem.node.op_inputs() > 2 && problem.has(2)) {

@@ -1,8 +1,10 @@
 // Gemm and MatMul on the dense engine: rows are rows of A, columns those of B. A constant B is packed once, another one
 // in every run.
 
+#include "tessera/backends/cpu/internal/block_panels.h"
 #include "tessera/backends/cpu/internal/dense.h"
 #include "tessera/backends/cpu/internal/families.h"
+#include "tessera/backends/cpu/internal/flush.h"
 #include "tessera/core/element_type_of.h"
 
 #include <fmt/format.h>
@@ -120,6 +122,8 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   if (const auto* refusal = std::get_if<Refusal>(&read)) return *refusal;
   if (std::get<Epilogue>(read).pool != nullptr) return Refusal{"a fused pool"};
   const DenseKernel& kernel = dense_kernel(info);
+  const bool expandable = problem.constant(1) != nullptr && s.alpha == 1 && s.b_count == 1;
+  if (auto reason = refuse_weights(kernel, problem, expandable)) return Refusal{*reason};
   Offer offer;
   offer.inputs.assign(problem.node.inputs.size(), Order::row_major);
   offer.outputs = {Order::row_major};
@@ -127,7 +131,8 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   offer.scratch_bytes = layout.bytes;
   const Work w = work(problem.graph, problem.node);
   offer.estimate =
-      estimate(problem, info.isa, w.flops, w.read_bytes + w.write_bytes + 2.0 * static_cast<double>(layout.bytes),
+      estimate(problem, info.isa, w.flops,
+               w.read_bytes + w.write_bytes - saved_bytes(kernel, problem) + 2.0 * static_cast<double>(layout.bytes),
                dense_efficiency(kernel, s.m, s.n, s.k));
   return offer;
 }
@@ -142,13 +147,13 @@ float as_float(T value) {
 
 // B, k x n or transposed, into panels; rows of panels are copied whole.
 template <class T>
-void pack_b(const T* b, const GemmShape& s, const DenseKernel& kernel, T* to) {
+void pack_b(const T* b, const GemmShape& s, const DenseKernel& kernel, Flush flush, T* to) {
   const auto scaled = [&](T value) {
-    if constexpr (std::is_same_v<T, float>) return value * s.alpha;
-    return value;
+    if constexpr (std::is_same_v<T, float>) return flush(value * s.alpha);
+    return flush(value);
   };
   if (s.transpose_b) {
-    pack_panels(kernel, s.k, s.n, to, [&](std::int64_t column, std::int64_t k) { return scaled(b[column * s.k + k]); });
+    pack_columns(kernel, s.k, s.n, b, to, [](std::int64_t k) { return k; }, scaled);
     return;
   }
   parallel_for(ceil_div(s.n, kernel.columns), packing_grain(kernel, s.k), [&](std::int64_t begin, std::int64_t end) {
@@ -165,17 +170,28 @@ void pack_b(const T* b, const GemmShape& s, const DenseKernel& kernel, T* to) {
 }
 
 template <class T>
-void pack_all_b(const std::byte* b, const GemmShape& s, const DenseKernel& kernel, std::byte* to) {
+void pack_all_b(const std::byte* b, const GemmShape& s, const DenseKernel& kernel, Flush flush, std::byte* to) {
   for (std::int64_t i = 0; i < s.b_count; ++i)
-    pack_b(reinterpret_cast<const T*>(b) + i * s.k * s.n, s, kernel,
+    pack_b(reinterpret_cast<const T*>(b) + i * s.k * s.n, s, kernel, flush,
            reinterpret_cast<T*>(to) + i * packed_elements(kernel, s.k, s.n));
 }
 
-void pack_all_b(const std::byte* b, const GemmShape& s, const DenseKernel& kernel, std::byte* to) {
+void pack_all_b(const std::byte* b, const GemmShape& s, const DenseKernel& kernel, Flush flush, std::byte* to) {
   if (kernel.type == ElementType::float32)
-    pack_all_b<float>(b, s, kernel, to);
+    pack_all_b<float>(b, s, kernel, flush, to);
   else
-    pack_all_b<std::uint16_t>(b, s, kernel, to);
+    pack_all_b<std::uint16_t>(b, s, kernel, flush, to);
+}
+
+// A constant B, in fewer bits if the kernel wants it so.
+PackedWeights packed_b(const Array& b, const GemmShape& s, const DenseKernel& kernel, Flush flush) {
+  PackedWeights panels(
+      static_cast<std::size_t>(s.b_count * packed_elements(kernel, s.k, s.n) * element_bytes(kernel.type)));
+  pack_all_b(b.bytes().data(), s, kernel, flush, panels.data());
+  if (!kernel.expand) return panels;
+  PackedWeights packed(static_cast<std::size_t>(expanded_bytes(kernel, s.k, s.n)));
+  pack_expanded(kernel, s.k, s.n, reinterpret_cast<const float*>(panels.data()), packed.data());
+  return packed;
 }
 
 // A, stored k x m, as m x k float32.
@@ -241,16 +257,12 @@ Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, Wei
   to.work.epilogue = dense_epilogue(epilogue);
   split_work(to.work, problem.threads);
   to.residual = epilogue.residual;
+  const Flush flush{!problem.exact};
   if (problem.constant(1) != nullptr)
-    to.weights =
-        weights.get(problem.graph.value(problem.node.inputs[1]).constant,
-                    fmt::format("gemm transposed={} alpha={} columns={}", s.transpose_b, s.alpha, kernel.columns),
-                    [&](const Array& array) {
-                      PackedWeights packed(static_cast<std::size_t>(s.b_count * packed_elements(kernel, s.k, s.n) *
-                                                                    element_bytes(kernel.type)));
-                      pack_all_b(array.bytes().data(), s, kernel, packed.data());
-                      return packed;
-                    });
+    to.weights = weights.get(problem.graph.value(problem.node.inputs[1]).constant,
+                             fmt::format("gemm {} transposed={} alpha={} columns={} flush={}", name(kernel.weights),
+                                         s.transpose_b, s.alpha, kernel.columns, flush.on),
+                             [&](const Array& array) { return packed_b(array, s, kernel, flush); });
   if (to.addend.kind == Addend::Kind::constant_columns) {
     to.bias.resize(static_cast<std::size_t>(round_up(s.n, kernel.columns)));
     column_bias(problem.constant(2)->bytes().data(), info.type, s, to.addend, static_cast<std::int64_t>(to.bias.size()),
@@ -276,7 +288,7 @@ Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, Wei
     if (from.weights) {
       operands.weights = from.weights->data();
     } else {
-      pack_all_b(args.inputs[1], shape, tile, args.scratch + from.layout.b);
+      pack_all_b(args.inputs[1], shape, tile, Flush{false}, args.scratch + from.layout.b);
       operands.weights = args.scratch + from.layout.b;
     }
     switch (from.addend.kind) {
@@ -309,6 +321,11 @@ constexpr CpuKernel kKernels[] = {
 #include "tessera/backends/cpu/dense.def"
 #undef K
 #undef M
+#define E(storage, weights, rows, columns, set)                               \
+  TSR_DENSE_EXPAND_KERNEL("gemm", Gemm, storage, weights, rows, columns, set) \
+  TSR_DENSE_EXPAND_KERNEL("matmul", MatMul, storage, weights, rows, columns, set)
+#include "tessera/backends/cpu/dense_expand.def"
+#undef E
 };
 
 }  // namespace

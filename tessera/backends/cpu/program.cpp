@@ -22,7 +22,8 @@ const CpuKernel& kernel_of(const KernelInfo& info) {
 // The orders in which a step finds its inputs are those that its kernel asked for.
 Problem problem_of(const Plan& plan, const Step& step, const CpuSpec& machine) {
   const Node& node = plan.graph.nodes[static_cast<std::size_t>(step.node)];
-  return {plan.graph, node, infer_node(plan.graph, node), step.offer.inputs, machine, plan.threads};
+  return {plan.graph, node,        infer_node(plan.graph, node), step.offer.inputs, machine, plan.threads,
+          plan.exact, plan.weights};
 }
 
 Runner conversion(const Plan& plan, const Step& step) {

@@ -4,6 +4,7 @@
 
 #include "tessera/backends/cpu/internal/elementwise.h"
 #include "tessera/backends/cpu/internal/families.h"
+#include "tessera/backends/cpu/internal/flush.h"
 #include "tessera/backends/cpu/internal/recurrent_range.h"
 #include "tessera/core/error.h"
 
@@ -102,7 +103,7 @@ Answer consider(const KernelInfo& kernel, const Problem& problem) {
 }
 
 // Rows of a matrix [directions, gates * hidden, depth] become columns of panels, part by part.
-PackedWeights packed(const Array& matrix, const Sizes& s, const Parts& parts) {
+PackedWeights packed(const Array& matrix, const Sizes& s, const Parts& parts, Flush flush) {
   const std::int64_t depth = matrix.shape()[2];
   PackedWeights out(static_cast<std::size_t>(std::max<std::int64_t>(1, s.directions * parts.columns() * depth)) *
                     sizeof(float));
@@ -115,7 +116,7 @@ PackedWeights packed(const Array& matrix, const Sizes& s, const Parts& parts) {
       const std::int64_t column = second ? parts.first_panels * kPanel + row - parts.first_gates * s.hidden : row;
       for (std::int64_t k = 0; k < depth; ++k)
         to[((d * parts.panels() + column / kPanel) * depth + k) * kPanel + column % kPanel] =
-            from[(d * s.gates * s.hidden + row) * depth + k];
+            flush(from[(d * s.gates * s.hidden + row) * depth + k]);
     }
   return out;
 }
@@ -267,11 +268,12 @@ Runner prepare(const KernelInfo& kernel, const Problem& problem, const Offer&, W
   const Parts parts = layer->parts = parts_of(layer->op.kind, s);
   layer->scratch = scratch_of(s, parts);
   layer->f = TSR_FOR_ISA(kernel.isa, recurrent_functions)();
+  const Flush flush{!problem.exact};
   const auto pack = [&](std::size_t i) {
-    return weights.get(
-        problem.graph.value(problem.node.inputs[i]).constant,
-        fmt::format("recurrent {} gates, {} and {} together", s.gates, parts.first_gates, parts.second_gates),
-        [&](const Array& matrix) { return packed(matrix, s, parts); });
+    return weights.get(problem.graph.value(problem.node.inputs[i]).constant,
+                       fmt::format("recurrent {} gates, {} and {} together flush={}", s.gates, parts.first_gates,
+                                   parts.second_gates, flush.on),
+                       [&](const Array& matrix) { return packed(matrix, s, parts, flush); });
   };
   layer->w = pack(kW);
   layer->r = pack(kR);

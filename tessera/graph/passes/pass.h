@@ -2,6 +2,7 @@
 
 // Rewrites of a graph that keep what it computes. Each is a file of this folder and a line in pipeline.cpp.
 
+#include "tessera/core/dtype.h"
 #include "tessera/core/export.h"
 #include "tessera/graph/graph.h"
 
@@ -75,5 +76,12 @@ TSR_API bool remove_dead_code(Graph& graph);
 // Not one of all_passes(), since it changes what comes out: keeps float32 values and weights of convolutions, products,
 // pools and element-wise arithmetic as bfloat16. Inputs and outputs of the graph stay what they were.
 TSR_API void store_as_bfloat16(Graph& graph);
+
+// Likewise not one of them: rounds the float32 weights of Conv (but not depthwise ones), Gemm and MatMul to values that
+// bfloat16, bfloat8_b or bfloat4_b can hold, as the host rounds (core/block_float.h). 16 neighbouring output channels
+// (of a group) share an exponent, at each input channel and tap: as in TTNN, where weights are a matrix with a row for
+// each of those, and blocks lie along rows. They stay float32 here; what they cost in accuracy can be seen without a
+// kernel.
+TSR_API void round_weights(Graph& graph, DType dtype);
 
 }  // namespace tessera

@@ -50,7 +50,7 @@ std::vector<std::string> check_spec(const Spec& spec, std::uint64_t seed = 1) {
 std::size_t usable(ElementType type) {
   return static_cast<std::size_t>(std::ranges::count_if(kernels(), [&](const CpuKernel& kernel) {
     return kernel.info.name.starts_with("conv2d_") && kernel.info.type == type && kernel.info.isa <= host_isa() &&
-           kernel.info.m > 0;
+           kernel.info.m > 0 && kernel.info.weights == DType::float32;
   }));
 }
 

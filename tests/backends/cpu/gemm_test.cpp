@@ -47,7 +47,8 @@ std::vector<std::string> check_spec(const Spec& spec, std::uint64_t seed = 1) {
 
 std::size_t usable(std::string_view op, ElementType type) {
   return static_cast<std::size_t>(std::ranges::count_if(kernels(), [&](const CpuKernel& kernel) {
-    return kernel.info.op == op && kernel.info.type == type && kernel.info.isa <= host_isa() && kernel.info.m > 0;
+    return kernel.info.op == op && kernel.info.type == type && kernel.info.isa <= host_isa() && kernel.info.m > 0 &&
+           kernel.info.weights == DType::float32;
   }));
 }
 

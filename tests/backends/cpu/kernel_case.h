@@ -25,6 +25,9 @@ struct KernelCase {
   double magnitude = 0;
   // ... and functions that are this many units of the last place off.
   double ulps = 4;
+  // As in Problem.
+  bool exact = true;
+  DType weights = DType::float32;
 };
 
 // What is allowed between a result and the wanted one.

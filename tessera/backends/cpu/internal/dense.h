@@ -12,9 +12,11 @@
 // threads take blocks. Few rows and many weights: threads share out panels and each weight is read once. Many rows:
 // they share out rows.
 
+#include "tessera/backends/cpu/internal/dense_expand.h"
 #include "tessera/backends/cpu/internal/dense_tile.h"
 #include "tessera/backends/cpu/internal/epilogue.h"
 #include "tessera/backends/cpu/kernel.h"
+#include "tessera/core/dtype.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/core/shape.h"
 
@@ -34,6 +36,13 @@ struct DenseKernel {
   std::int64_t rows, columns, width;  // of the tile, and columns of one vector
   DenseTileFn tile;
   DenseMaxFn max;
+  // Weights that are kept in fewer bits than `type` come through `expand`, part by part; null: the tile reads them.
+  DType weights = DType::float32;
+  DenseExpandFn expand = nullptr;
+
+  // Of one panel, and of so many codes in it, for a kernel that expands.
+  std::int64_t panel_bytes(std::int64_t reduction) const;
+  std::int64_t code_bytes(std::int64_t count) const;
 };
 std::span<const DenseKernel> dense_kernels();
 // By the tail of a kernel's name: "conv2d_" + tile_name.
@@ -41,6 +50,15 @@ const DenseKernel& dense_kernel(const KernelInfo& info);
 
 // The entry of a tile in a family's table of kernels; the family has functions consider and prepare.
 constexpr ElementType kDenseType_f32 = ElementType::float32, kDenseType_bf16 = ElementType::bfloat16;
+#define TSR_DENSE_EXPAND_KERNEL(stem, Operator, storage, dtype, rows, columns, set) \
+  {{.name = stem "_" #storage "_" #rows "x" #columns "_" #set,                      \
+    .op = Operator::kName,                                                          \
+    .isa = Isa::set,                                                                \
+    .weights = DType::dtype,                                                        \
+    .m = rows,                                                                      \
+    .n = columns,                                                                   \
+    .consider = consider},                                                          \
+   prepare},
 #define TSR_DENSE_KERNEL(stem, Operator, storage, rows, columns, set) \
   {{.name = stem "_" #storage "_" #rows "x" #columns "_" #set,        \
     .op = Operator::kName,                                            \
@@ -148,6 +166,31 @@ void pack_panels(const DenseKernel& kernel, std::int64_t reduction, std::int64_t
                      const std::int64_t column = panel * kernel.columns + n;
                      for (std::int64_t k = 0; k < reduction; ++k)
                        at[k * kernel.columns + n] = column < columns ? element(column, k) : T{};
+                   }
+                 }
+               });
+}
+
+// The same for weights that lie column by column: to[panel][place(k)][column] = change(from[column * reduction + k]).
+// A line of each column in turn is read, and spread over a few rows of the panel that stay in the first cache.
+template <class T, class Place, class Change>
+void pack_columns(const DenseKernel& kernel, std::int64_t reduction, std::int64_t columns, const T* from, T* to,
+                  const Place& place, const Change& change) {
+  constexpr std::int64_t kLine = 16;
+  parallel_for(ceil_div(columns, kernel.columns), packing_grain(kernel, reduction),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t panel = begin; panel < end; ++panel) {
+                   const std::int64_t first = panel * kernel.columns, count = std::min(kernel.columns, columns - first);
+                   T* panel_at = to + panel * reduction * kernel.columns;
+                   for (std::int64_t k = 0; k < reduction; k += kLine) {
+                     const std::int64_t line = std::min(kLine, reduction - k);
+                     T* rows[kLine];
+                     for (std::int64_t i = 0; i < line; ++i) rows[i] = panel_at + place(k + i) * kernel.columns;
+                     for (std::int64_t n = 0; n < count; ++n) {
+                       const T* at = from + (first + n) * reduction + k;
+                       for (std::int64_t i = 0; i < line; ++i) rows[i][n] = change(at[i]);
+                     }
+                     for (std::int64_t i = 0; i < line; ++i) std::fill(rows[i] + count, rows[i] + kernel.columns, T{});
                    }
                  }
                });

@@ -1,0 +1,1 @@
+#include "tessera/backends/cpu/internal/dense_expand_simd.h"
