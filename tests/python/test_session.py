@@ -291,3 +291,17 @@ def test_the_zoo_by_name(tmp_path):
     onnx.checker.check_model(str(file), full_check=True)
     x = random(1, 4, 1056, 160)
     np.testing.assert_array_equal(tessera.load(file)(x)[0], tessera.Session("shallow_unet")(x)[0])
+
+
+def test_weights_may_be_kept_in_fewer_bits():
+    x = np.random.default_rng(3).standard_normal(
+        [d or 1 for d in tessera.Session("shallow_unet").inputs[0].shape], dtype=np.float32
+    )
+    plain = tessera.Session("shallow_unet")(x)[0]
+    for weights, allowed in (("bfloat16", 0.03), ("bfloat8_b", 0.1)):
+        session = tessera.Session("shallow_unet", weights=weights)
+        assert session.weights == weights
+        difference = np.abs(session(x)[0] - plain).max() / np.abs(plain).max()
+        assert 0 < difference < allowed
+    with pytest.raises(tessera.Error, match="bfloat8_b"):
+        tessera.Session("shallow_unet", weights="int8")
