@@ -1,5 +1,7 @@
 #include "pass_testing.h"
 
+#include <limits>
+
 namespace tessera {
 namespace {
 
@@ -113,6 +115,54 @@ TEST(FoldBatchNorm, WorksInHalfPrecision) {
   const Graph after = after_pass(graph, fold_batch_norm, {random.floating({1, 3, 4, 4}, 1, half)});
   EXPECT_EQ(node_list(after), "Conv");
   EXPECT_EQ(after.value(after.nodes[0].inputs[2]).type.type, half);
+}
+
+// More than a few KiB: made only when someone asks, from weights that are doubled again by a second fold.
+TEST(FoldBatchNorm, LargeWeightsAreDeferredAndTheSame) {
+  const auto weights_of = [](const Graph& graph) -> const Array& {
+    return *graph.value(graph.nodes.at(0).inputs.at(1)).constant;
+  };
+  const auto fold_twice = [&](Op op, const Shape& x, const Shape& w, std::int64_t channels) {
+    PassInputs random(17);
+    Graph graph;
+    const ValueId in = graph.add_input("x", TensorType(ElementType::float32, x));
+    ValueId y = graph.add("layer", std::move(op), {in, graph.add_constant("w", random.floating(w))});
+    y = add_batch_norm(graph, "bn", y, parameters(random, channels));
+    graph.outputs = {
+        graph.add("y", Binary{Binary::Kind::mul}, {y, graph.add_constant("two", Array::scalar<float>(2))})};
+    const Graph after = after_pass(graph, fold_batch_norm, {random.floating(x)});
+    EXPECT_EQ(after.nodes.size(), 1u);
+    EXPECT_NE(weights_of(after).deferred(), nullptr);
+  };
+  Conv conv;
+  conv.groups = 2;
+  fold_twice(conv, Shape{1, 64, 3, 4}, Shape{70, 32, 3, 3}, 70);
+  ConvTranspose transposed;
+  transposed.groups = 2;
+  fold_twice(transposed, Shape{1, 64, 2, 3}, Shape{64, 33, 3, 3}, 66);
+  Gemm gemm;
+  fold_twice(gemm, Shape{2, 151}, Shape{151, 130}, 130);
+  gemm.transpose_b = true;
+  fold_twice(gemm, Shape{2, 151}, Shape{130, 151}, 130);
+}
+
+TEST(FoldBatchNorm, LargeWeightsThatWouldOverflowStayWithAllOthers) {
+  for (const float bad : {1e38f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()})
+    for (const bool transposed : {false, true}) {
+      PassInputs random(18);
+      Graph graph;
+      const ValueId x = graph.add_input("x", TensorType(ElementType::float32, Shape{2, 151}));
+      Gemm op;
+      op.transpose_b = transposed;
+      Array w = random.floating(transposed ? Shape{130, 151} : Shape{151, 130});
+      w.as<float>()[12'345] = bad;
+      const ValueId y = graph.add("fc", op, {x, graph.add_constant("w", w)});
+      Array scale(ElementType::float32, Shape{130});
+      for (float& v : scale.as<float>()) v = 1000;
+      graph.outputs = {graph.add("y", Binary{Binary::Kind::mul}, {y, graph.add_constant("scale", scale)})};
+      EXPECT_FALSE(fold_batch_norm(graph)) << bad;
+      EXPECT_EQ(graph.nodes.size(), 2u);
+    }
 }
 
 TEST(FoldBatchNorm, LeavesWhatItMayNotTouch) {
