@@ -7,6 +7,8 @@
 #include <cpuid.h>
 #endif
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <mutex>
@@ -44,11 +46,25 @@ bool halves_avx512() {
 #endif
 }
 
+// What this machine says of its caches.
+void read_caches(CpuSpec& spec) {
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+  const auto bytes = [](int name, std::int64_t otherwise) {
+    const long said = sysconf(name);
+    return said > 0 ? std::int64_t{said} : otherwise;
+  };
+  spec.l1d_bytes = bytes(_SC_LEVEL1_DCACHE_SIZE, spec.l1d_bytes);
+  spec.l2_bytes = bytes(_SC_LEVEL2_CACHE_SIZE, spec.l2_bytes);
+  if (const std::int64_t l3 = bytes(_SC_LEVEL3_CACHE_SIZE, 0); l3 > 0) spec.l3_bytes = l3;
+#endif
+}
+
 CpuSpec load_spec(Isa isa) {
   try {
     const Machine machine = load_machine(isa >= Isa::amx ? "cpu_amx" : isa >= Isa::avx512 ? "cpu_avx512" : "cpu_avx2");
     if (machine.cpu) {
       CpuSpec spec = *machine.cpu;
+      read_caches(spec);
       if (halves_avx512()) spec.vector_bits = std::min(spec.vector_bits, 256);
       return spec;
     }

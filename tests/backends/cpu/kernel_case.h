@@ -21,6 +21,7 @@ struct KernelCase {
 
   // Rounding that a right kernel may show: sums of so many products ...
   std::int64_t reduction = 1;
+  double rounding = 1;  // times as much (KernelInfo::rounding)
   // ... of numbers of this size (0: of the size of each wanted result) ...
   double magnitude = 0;
   // ... and functions that are this many units of the last place off.
