@@ -9,7 +9,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <mutex>
 #include <optional>
@@ -32,9 +31,8 @@ CpuSpec without_files(Isa isa) {
   return spec;
 }
 
-// Zen 4 has AVX-512 on units of 256 bits: wider instructions, the same arithmetic in a cycle. (AMD's family 19h; with
-// AVX-512 it is Zen 4.)
-bool halves_avx512() {
+// AMD's family 19h; with AVX-512 it is Zen 4.
+bool is_zen4() {
 #if defined(__x86_64__)
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid(0, &a, &b, &c, &d) == 0 || c != signature_AMD_ecx) return false;
@@ -61,11 +59,13 @@ void read_caches(CpuSpec& spec) {
 
 CpuSpec load_spec(Isa isa) {
   try {
-    const Machine machine = load_machine(isa >= Isa::amx ? "cpu_amx" : isa >= Isa::avx512 ? "cpu_avx512" : "cpu_avx2");
+    const Machine machine = load_machine(is_zen4()            ? "cpu_zen4"
+                                         : isa >= Isa::amx    ? "cpu_amx"
+                                         : isa >= Isa::avx512 ? "cpu_avx512"
+                                                              : "cpu_avx2");
     if (machine.cpu) {
       CpuSpec spec = *machine.cpu;
       read_caches(spec);
-      if (halves_avx512()) spec.vector_bits = std::min(spec.vector_bits, 256);
       return spec;
     }
   } catch (const Error& error) {

@@ -49,10 +49,6 @@ struct Cut {
   std::int64_t scratch_bytes() const { return kSlotFlags + slots * round_up(slot_elements() * 4, 64); }
 };
 
-struct CutCost {
-  double seconds = std::numeric_limits<double>::infinity();
-};
-
 // Bytes that one tile moves beyond the second cache when `block` tiles and `group` panels are worked on at a time.
 double outer_bytes(const Cut& cut, const Conv2dShape& s, std::int64_t block, std::int64_t group, double cache_bytes) {
   const double v = static_cast<double>(cut.places * cut.v_tile * 4);
@@ -65,7 +61,7 @@ double outer_bytes(const Cut& cut, const Conv2dShape& s, std::int64_t block, std
   const bool v_fits = n * v + std::min(held_m, cache_bytes / 3) < 0.7 * cache_bytes;
   if (!v_fits) bytes += v * (1 + passes);
   if (held_m > cache_bytes / 3) bytes += 2 * m;
-  if (u > cache_bytes / 3 || !v_fits) bytes += u / n;
+  if (u > cache_bytes / 3 || !v_fits) bytes += u / n;  // once for all tiles too much: see choose_cut()
   return bytes;
 }
 
@@ -105,16 +101,16 @@ Choice choose_cut(const Conv2dShape& s, std::int64_t m, Isa isa, const CpuSpec& 
   cut.panels = ceil_div(s.oc, cut.gemm->columns);
   cut.v_tile = round_up(s.ic, kVector);
   const double cache = static_cast<double>(std::max<std::int64_t>(machine.l2_bytes, 256 << 10));
-  const double tiles = static_cast<double>(cut.tiles), count = static_cast<double>(threads);
-  const double u = static_cast<double>(cut.places * s.ic * cut.panels * cut.gemm->columns) * 4;
+  const double tiles = static_cast<double>(cut.tiles);
   const double v_and_m = static_cast<double>(cut.places * (cut.v_tile + cut.panels * cut.gemm->columns)) * 4;
 
-  // All threads on one block: weights are read once for all, everything else goes through the third cache.
+  // All threads on one block: weights are read once for all, everything else goes through the third cache. (That they
+  // are read at all is counted by the caller.)
   constexpr double kMostShared = 16 << 20;
   Choice best;
   best.outer_bytes = std::numeric_limits<double>::infinity();
   if (tiles * v_and_m <= kMostShared) {
-    best.outer_bytes = u + 2 * tiles * v_and_m;
+    best.outer_bytes = 2 * tiles * v_and_m;
     best.cut = cut;
     best.cut.shared = true;
     best.cut.block = cut.tiles;
@@ -122,7 +118,8 @@ Choice choose_cut(const Conv2dShape& s, std::int64_t m, Isa isa, const CpuSpec& 
   }
   for (std::int64_t wanted = cut.gemm->rows; wanted <= 32 * cut.gemm->rows; wanted += cut.gemm->rows) {
     // Blocks as even as can be, and as many for each thread.
-    const std::int64_t blocks = round_up(ceil_div(cut.tiles, wanted), threads);
+    std::int64_t blocks = round_up(ceil_div(cut.tiles, wanted), threads);
+    if (cut.tiles <= dense_few(static_cast<int>(cut.gemm->rows))) blocks = 1;
     const std::int64_t block = ceil_div(cut.tiles, blocks);
     for (std::int64_t group = 1; group <= cut.panels;
          group = group < cut.panels ? std::min(2 * group, cut.panels) : cut.panels + 1) {
@@ -137,7 +134,6 @@ Choice choose_cut(const Conv2dShape& s, std::int64_t m, Isa isa, const CpuSpec& 
     }
     if (wanted >= cut.tiles) break;
   }
-  (void)count;
   set_strides(best.cut, s);
   return best;
 }
@@ -187,16 +183,16 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
                columns = static_cast<double>(cut.panels * cut.gemm->columns), places = static_cast<double>(cut.places);
   const double weight_bytes = static_cast<double>(s.ic * s.oc * 9 * 4), u_bytes = places * channels * columns * 4;
   const TransformCost cost = transform_cost(cut.m);
-  // Transforms issue about as many operations as a loop of multiply-adds of half its rate.
-  const double products = 2 * places * tiles * channels * columns;
-  const double transforms = 4 * tiles * (cost.input * channels + cost.output * columns);
-  const double efficiency = dense_efficiency(*cut.gemm, cut.shared ? cut.tiles : cut.block, s.oc, kVector);
-  offer.estimate = estimate(problem, info.isa, products + transforms * efficiency,
-                            w.read_bytes - weight_bytes + u_bytes + w.write_bytes, efficiency);
-  // What passes through the third cache is hidden in part.
+  // In multiply-adds' time: transforms issue at half the rate, and what passes through the third cache is seen in part.
   constexpr double kSeen = 0.5;
-  const double rate = std::max(1.0, problem.machine.l3_read_bytes_per_s) * problem.threads;
-  offer.estimate.seconds += kSeen * choice.outer_bytes / rate;
+  const CpuSpec& machine = problem.machine;
+  const double products = 2 * places * tiles * channels * columns;
+  const double spills = info.isa >= Isa::avx512 ? 1 : 1.5;  // tiles in 16 registers
+  const double transforms = 4 * spills * tiles * (cost.input * channels + cost.output * columns);
+  const double efficiency = dense_efficiency(*cut.gemm, cut.shared ? cut.tiles : cut.block, s.oc, kVector);
+  const double outer = kSeen * choice.outer_bytes * machine.f32_flop_per_s / std::max(1.0, machine.l3_read_bytes_per_s);
+  offer.estimate = estimate(problem, info.isa, products + (transforms + outer) * efficiency,
+                            w.read_bytes - weight_bytes + u_bytes + w.write_bytes, efficiency);
   return offer;
 }
 
@@ -263,6 +259,7 @@ void multiply(const State& from, float* slot, std::int64_t place, std::int64_t t
   void* y[kMostRows];
   DenseTile tile;
   tile.rows = rows;
+  tile.few = cut.tiles <= dense_few(static_cast<int>(kernel.rows));
   tile.taps = 1;
   tile.depth = channels;
   tile.panel_elements = panel_elements;
@@ -379,7 +376,8 @@ Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, Wei
 }
 
 // Measured on random layers next to sums of the definition's products, largest error by largest error: up to 0.7, 2 and
-// 22 times for m = 2, 4 and 6, the most with few channels. (The bound for the worst of inputs is far away: 7, 84 and 509 times.)
+// 22 times for m = 2, 4 and 6, the most with few channels. (The bound for the worst of inputs is far away: 7, 84 and
+// 509 times.)
 constexpr double rounding(int m) { return m == 2 ? 2 : m == 4 ? 4 : 32; }
 
 constexpr CpuKernel kernel(std::string_view name, int m, Isa isa) {
