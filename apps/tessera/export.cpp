@@ -53,7 +53,7 @@ void export_layers(const ExportArguments& arguments, const ExportOptions& option
     export_onnx(graph, file, options);
     const double gflop = layer.flops() * 1e-9;
     table.add_row({layer.name, file.string(), Cell(gflop, fmt::format("{:.3f}", gflop)),
-                   graph.value(graph.inputs[0]).type.shape().to_string()});
+                   graph.value(graph.inputs[0]).type.to_string()});
   }
   context.print(table);
 }
@@ -64,9 +64,19 @@ void export_model(const ExportArguments& arguments, const Context& context) {
   if (is_layer_file(arguments.model)) return export_layers(arguments, options, context);
   const Graph graph = load_graph(arguments);
   export_onnx(graph, arguments.file, options);
-  if (!context.quiet && context.format == Format::table)
-    context.print(fmt::format("{}: {} nodes, {} B\n", arguments.file, graph.nodes.size(),
-                              std::filesystem::file_size(arguments.file)));
+  const std::uintmax_t bytes = fs::file_size(arguments.file);
+  if (context.format == Format::table) {
+    if (!context.quiet) context.print(fmt::format("{}: {} nodes, {} B\n", arguments.file, graph.nodes.size(), bytes));
+    return;
+  }
+  Table table({{.name = "network", .key = "name"},
+               {.name = "file"},
+               {.name = "nodes", .align = Align::right},
+               {.name = "bytes", .align = Align::right},
+               {.name = "shape"}});
+  table.add_row({graph.name, arguments.file, graph.nodes.size(), static_cast<std::int64_t>(bytes),
+                 graph.inputs.empty() ? "" : graph.value(graph.inputs[0]).type.to_string()});
+  context.print(table);
 }
 
 }  // namespace
