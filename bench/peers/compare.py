@@ -5,8 +5,8 @@
 
 Every runtime is a process of its own. In each round each of them runs for a few milliseconds while all others are
 stopped; times are medians and minima over all rounds. A run goes from a float32 array of N C H W to float32 arrays
-of N C H W: what a runtime converts in between is part of it. A ratio above 1 means that Tessera is faster than the best of
-the others. The peak is that of float32 multiply-adds, measured in the same rounds. Everything printed is measured.
+of N C H W: what a runtime converts in between is part of it. A ratio above 1 means that Tessera is faster than the best
+of the others. The peak is that of float32 multiply-adds, measured in the same rounds. Everything printed is measured.
 
 With --json every row is kept as soon as it is there, and rows that are kept already are not measured again:
 the same command goes on where it was interrupted, and --stop-after bounds how long it takes at a time.
@@ -14,6 +14,7 @@ the same command goes on where it was interrupted, and --stop-after bounds how l
 
 import argparse
 import json
+import math
 import os
 import pathlib
 import signal
@@ -54,7 +55,8 @@ def arguments():
     what.add_argument("--dtype", choices=("f32", "bf16"), default="f32")
     what.add_argument("--threads", type=int, default=min(2, len(os.sched_getaffinity(0))))
     what.add_argument(
-        "--peers", default=",".join(PEERS), metavar="A,B", help=f"of {', '.join(PEERS + EXTRA_PEERS)}; %(default)s")
+        "--peers", default=",".join(PEERS), metavar="A,B", help=f"of {', '.join(PEERS + EXTRA_PEERS)}; %(default)s"
+    )
     how = parser.add_argument_group("how long")
     how.add_argument("--rounds", type=int, default=20, help="at most; %(default)s")
     how.add_argument("--block", type=float, default=0.03, metavar="S", help="of one runtime in a round; %(default)s")
@@ -62,7 +64,8 @@ def arguments():
                      help="for all rounds of a row, after three; %(default)s")
     how.add_argument("--stop-after", type=float, metavar="S", help="begin no row after this time; needs --json")
     out = parser.add_argument_group("results")
-    out.add_argument("--json", type=pathlib.Path, metavar="FILE", help="keep every row here; kept rows are not repeated")
+    out.add_argument("--json", type=pathlib.Path, metavar="FILE", help="keep every row here, and do not repeat those")
+    out.add_argument("--redo", action="store_true", help="measure rows again that are kept already")
     out.add_argument("--show", action="store_true", help="measure nothing: print what --json has")
     out.add_argument("--bar", type=bar, action="append", default=[], metavar="[GROUP=]RATIO",
                      help="what the mean of a group has to reach; missing it makes the exit status 1")
@@ -95,10 +98,18 @@ class Progress:
         print(text, file=sys.stderr, flush=True)
 
 
+def waiting_s():
+    """Seconds since the machine started in which something waited for a processor; 0 where Linux does not say."""
+    try:
+        return int(pathlib.Path("/proc/pressure/cpu").read_text().split("total=")[1].split()[0]) * 1e-6
+    except (OSError, IndexError):
+        return 0.0
+
+
 def git_state():
     try:
-        done = subprocess.run(["git", "-C", str(ROOT), "describe", "--always", "--dirty"], capture_output=True, text=True)
-        return done.stdout.strip()
+        command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
     except OSError:
         return ""
 
@@ -116,6 +127,8 @@ class Results:
         return next((row for row in self.content[part] if row["key"] == row_key), None)
 
     def add(self, row, part="rows"):
+        """In place of one with the same key."""
+        self.content[part] = [kept for kept in self.content[part] if kept["key"] != row["key"]]
         self.content[part].append(row)
         if self.path:
             temporary = self.path.with_suffix(".part")
@@ -132,7 +145,10 @@ def difference(ours, theirs):
         if mine.size != theirs[i].size:
             raise PeerError(f"output {i} has the shape {theirs[i].shape} instead of {mine.shape}")
         largest = float(numpy.abs(mine).max()) or 1.0
-        worst = max(worst, float(numpy.abs(mine - theirs[i].reshape(mine.shape)).max()) / largest)
+        largest_difference = float(numpy.abs(mine - theirs[i].reshape(mine.shape)).max())
+        if math.isnan(largest_difference):
+            raise PeerError(f"output {i} has values that are no numbers")
+        worst = max(worst, largest_difference / largest)
     return worst
 
 
@@ -181,7 +197,7 @@ class Comparison:
                 if name == "tessera":
                     raise
         results.clear()
-        start, rounds = time.monotonic(), 0
+        start, rounds, waited = time.monotonic(), 0, waiting_s()
         while times and rounds < self.args.rounds and (rounds < 3 or time.monotonic() - start < self.args.seconds):
             self.progress(f"{case.name}: round {rounds + 1} of {self.args.rounds}")
             peaks.append(self.peer("tessera").ask(do="peak", seconds=PEAK_S)["flop_per_s"])
@@ -193,16 +209,17 @@ class Comparison:
                     told[name] = {"error": str(error)}
                     del times[name]
             rounds += 1
+        waited = (waiting_s() - waited) / (time.monotonic() - start)
         peers = {}
         for name in self.args.peers:
             peers[name] = {k: told[name][k] for k in ("error", "difference", "load_s", "first_s") if k in told[name]}
-            if times.get(name):
-                peers[name].update(median_s=statistics.median(times[name]), min_s=min(times[name]), runs=len(times[name]))
+            if of := times.get(name):
+                peers[name].update(median_s=statistics.median(of), min_s=min(of), runs=len(of))
         flops = case.flops or told["tessera"].get("flops")
         return {"key": key, "name": case.name, "group": case.group, "dtype": self.args.dtype,
                 "threads": self.args.threads, "flops": flops, "peak_flop_per_s": max(peaks), "rounds": rounds,
-                "versions": {n: v for n, v in self.versions.items() if n in peers}, "state": git_state(),
-                "peers": peers}
+                "waited": waited, "versions": {n: v for n, v in self.versions.items() if n in peers},
+                "state": git_state(), "peers": peers}
 
     def close(self):
         for peer in self.peers.values():
@@ -236,7 +253,7 @@ def measure(args, results, folder):
     try:
         for number, (name, make) in enumerate(todo, start=1):
             key = f"{name} {args.dtype} {args.threads}"
-            row = results.find(key)
+            row = None if args.redo else results.find(key)
             if row is None and args.stop_after and time.monotonic() - start > args.stop_after:
                 left += 1
                 continue

@@ -8,6 +8,10 @@ import statistics
 MOST_DIFFERENCE = {"f32": 2**-12, "bf16": 2**-3}
 
 
+# Part of the time in which something waited for a processor: more than this, and other programs were at work.
+MOST_WAITING = 0.1
+
+
 def finished(row):
     """The peers of a row that have times, Tessera among them."""
     return {name: peer for name, peer in row["peers"].items() if "median_s" in peer}
@@ -46,7 +50,8 @@ def aligned(lines):
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     out = []
     for line in lines:
-        cells = [cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(zip(line, widths))]
+        cells = [cell.rjust(width) for cell, width in zip(line, widths)]
+        cells[0] = line[0].ljust(widths[0])
         out.append("  ".join(cells).rstrip())
     return "\n".join(out)
 
@@ -85,6 +90,9 @@ def remarks(rows):
     """What is missing and what looks wrong, once each."""
     reasons = {}
     for row in rows:
+        if row.get("waited", 0) > MOST_WAITING:
+            text = "other programs used the machine at the same time: --redo measures again"
+            reasons.setdefault(("disturbed", text), []).append(row["name"])
         for name, peer in row["peers"].items():
             if "error" in peer:
                 reasons.setdefault((name, peer["error"]), []).append(row["name"])

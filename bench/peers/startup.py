@@ -86,4 +86,4 @@ def report(args, results, folder):
     for row in kept["rows"]:
         if "error" in row:
             print(f"{row['name']}: {row['error']}")
-    print(f"\nmeasured; '{COMMAND}' is the whole program from its start to its end, the others have their imports behind them")
+    print(f"\nmeasured; '{COMMAND}' is the whole program from start to end; the others have their imports behind them")
