@@ -15,6 +15,7 @@ constexpr std::int64_t kUnits = 16;
 struct RecurrentProduct {
   const float* x;
   std::int64_t x_stride, rows, depth;
+  bool alone;                   // one row, and no other thread has more of them
   const float* packed;          // blocks x depth x groups * kUnits
   std::int64_t blocks, groups;  // 1 to 4 groups
   const float* bias;            // blocks x groups * kUnits, or null: the sums are added to y

@@ -13,13 +13,14 @@ constexpr int kGroupVectors = static_cast<int>(kUnits) / Vec::kWidth;
 // Groups and rows at a time: as many as keep their sums in registers.
 constexpr int kMostGroups = Vec::kWidth == 16 ? 4 : Vec::kWidth == 8 ? 2 : 1;
 constexpr int most_rows(int groups) { return Vec::kWidth == 16 ? (groups == 4 ? 6 : 8) : groups == 2 ? 3 : 6; }
-// Sums in flight that hide how long a fused multiplication takes: few rows and columns have several each.
+// Sums in flight that hide how long a fused multiplication takes: a row that is alone has several for each column. With
+// more rows, threads decide how many come together, and that may not show in the order of sums.
 constexpr int kInFlight = 8;
 
-template <int rows, int vectors>
+template <int rows, int vectors, bool alone = false>
 void multiply_tile(const float* x, std::int64_t x_stride, std::int64_t depth, const float* w, std::int64_t w_stride,
                    const float* bias, float* y, std::int64_t y_stride) {
-  constexpr int kParts = rows * vectors >= kInFlight ? 1 : (kInFlight + rows * vectors - 1) / (rows * vectors);
+  constexpr int kParts = alone && vectors < kInFlight ? (kInFlight + vectors - 1) / vectors : 1;
   Vec sums[kParts][rows][vectors];
   unroll<rows>([&](auto r) TSR_INLINE_LAMBDA {
     unroll<vectors>([&](auto v) TSR_INLINE_LAMBDA {
@@ -63,6 +64,9 @@ void multiply_rest(const RecurrentProduct& f, std::int64_t row, const float* w, 
 template <int groups>
 void multiply_groups(const RecurrentProduct& f, const float* w, const float* bias, float* y) {
   constexpr int kRows = most_rows(groups);
+  if (f.alone)
+    return multiply_tile<1, groups * kGroupVectors, true>(f.x, f.x_stride, f.depth, w, f.groups * kUnits, bias, y,
+                                                          f.y_stride);
   std::int64_t row = 0;
   for (; row + kRows <= f.rows; row += kRows)
     multiply_tile<kRows, groups * kGroupVectors>(f.x + row * f.x_stride, f.x_stride, f.depth, w, f.groups * kUnits,
