@@ -67,6 +67,8 @@ struct Setup {
 CpuSpec machine() {
   CpuSpec spec;
   spec.vector_bits = 512;
+  spec.l2_bytes = 1 << 20;
+  spec.l3_read_bytes_per_s = 5e10;
   spec.f32_flop_per_s = spec.f32_all_flop_per_s = 1e11;
   spec.dram_read_bytes_per_s = spec.dram_read_all_bytes_per_s = 2e10;
   return spec;
