@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <thread>
@@ -211,6 +212,21 @@ TEST(Session, RunsANetworkOfTheZooAsItIsDefinedOnEveryInstructionSet) {
     options.isa = isa;
     // Sums of up to 1280 products of numbers about 1, through 53 layers.
     EXPECT_LE(distance(Session(graph, options).run(inputs)[0], wanted), 53 * 1280 * std::ldexp(1.0, -24)) << name(isa);
+  }
+}
+
+// Kernels are chosen and sums made in the same way for any number of them.
+TEST(Session, GivesTheSameBitsOnAnyNumberOfThreads) {
+  for (const char* network : {"resnet18", "mobilenet_v2"}) {
+    const Graph graph = make_zoo_model(network);
+    const Array x = random_array(graph.value(graph.inputs[0]).type.shape(), 5);
+    std::vector<Array> alone;
+    for (const int threads : {1, 2, 3}) {
+      Session session(graph, {.threads = threads});
+      const std::vector<Array> results = session.run({x});
+      if (alone.empty()) alone = results;
+      EXPECT_TRUE(std::ranges::equal(results[0].bytes(), alone[0].bytes())) << network << " on " << threads;
+    }
   }
 }
 

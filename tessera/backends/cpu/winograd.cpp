@@ -174,14 +174,15 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   const Epilogue& epilogue = std::get<Epilogue>(read_fused);
   if (auto reason = refuse_epilogue_pool(epilogue, s)) return Refusal{*reason};
 
-  const Choice choice = choose_cut(s, m_of(info), info.isa, problem.machine, problem.threads);
+  // Estimates are for all cores, whatever the number of threads (see estimate()).
+  const Choice choice = choose_cut(s, m_of(info), info.isa, problem.machine, std::max(1, problem.machine.cores));
   const Cut& cut = choice.cut;
   Offer offer;
   offer.inputs.assign(problem.node.inputs.size(), Order::row_major);
   offer.inputs[0] = Order::channels_last;
   if (epilogue.residual >= 0) offer.inputs[static_cast<std::size_t>(epilogue.residual)] = Order::channels_last;
   offer.outputs = {Order::channels_last};
-  offer.scratch_bytes = cut.scratch_bytes();
+  offer.scratch_bytes = choose_cut(s, m_of(info), info.isa, problem.machine, problem.threads).cut.scratch_bytes();
 
   const Work w = work(problem.graph, problem.node);
   const double tiles = static_cast<double>(cut.tiles), channels = static_cast<double>(s.ic),
