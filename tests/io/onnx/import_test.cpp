@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace tessera::onnx {
 namespace {
 
@@ -89,6 +91,33 @@ TEST(Import, OldFormsBecomeTheCurrentOnes) {
   pb::NodeProto& clip = model.node("Clip", {"s"}, {"y"});
   ModelBuilder::real(clip, "max", 21);
   EXPECT_THAT(run(model, {floats({2, 2}, {1, 2, 3, 4})}), ElementsAre(11, 12, 21, 21));
+}
+
+TEST(Import, AClipWithoutABoundStopsAtTheLargestNumber) {
+  constexpr float kMost = std::numeric_limits<float>::max(), kInf = std::numeric_limits<float>::infinity();
+  for (const std::int64_t opset : {7, 17}) {
+    ModelBuilder model(opset);
+    model.input("x", {3});
+    model.output("y");
+    model.node("Clip", {"x"}, {"y"});
+    EXPECT_THAT(run(model, {floats({3}, {-kInf, 2, kInf})}), ElementsAre(-kMost, 2, kMost)) << opset;
+  }
+  ModelBuilder half;
+  half.input("x", {2}, pb::TensorProto::FLOAT16);
+  half.output("y");
+  half.floats("low", {}, {0});
+  pb::NodeProto& cast = half.node("Cast", {"low"}, {"low16"});
+  ModelBuilder::integer(cast, "to", pb::TensorProto::FLOAT16);
+  half.node("Clip", {"x", "low16"}, {"y"});
+  const Array x = Array::of<Float16>(Shape{2}, std::vector<Float16>{Float16(kInf), Float16(-kInf)});
+  EXPECT_THAT(evaluate(import_onnx_bytes(half.bytes()), {x})[0].to_double(), ElementsAre(65504, 0));
+
+  ModelBuilder whole;
+  whole.input("x", {2}, pb::TensorProto::INT64);
+  whole.output("y");
+  whole.node("Clip", {"x"}, {"y"});
+  const Array numbers = Array::of<std::int64_t>(Shape{2}, std::vector<std::int64_t>{-1, 1});
+  EXPECT_EQ(evaluate(import_onnx_bytes(whole.bytes()), {numbers})[0], numbers);
 }
 
 TEST(Import, ModelsOfTheFirstOpsetsAreRead) {
