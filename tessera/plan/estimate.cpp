@@ -17,9 +17,8 @@ double peak_fraction(Isa isa, const CpuSpec& machine) {
 
 Estimate estimate(const Problem& problem, Isa isa, double flops, double bytes, double efficiency) {
   const CpuSpec& machine = problem.machine;
-  const bool one = problem.threads <= 1;
-  const double flop_per_s = (one ? machine.f32_flop_per_s : machine.f32_all_flop_per_s) * peak_fraction(isa, machine);
-  const double bytes_per_s = one ? machine.dram_read_bytes_per_s : machine.dram_read_all_bytes_per_s;
+  const double flop_per_s = machine.f32_all_flop_per_s * peak_fraction(isa, machine);
+  const double bytes_per_s = machine.dram_read_all_bytes_per_s;
   const double compute = flops / std::max(1.0, flop_per_s * efficiency), memory = bytes / std::max(1.0, bytes_per_s);
   const double work = std::max(compute, memory);
   return {kStepSeconds + work, work < kStepSeconds ? "overhead" : compute >= memory ? "compute" : "memory"};

@@ -64,14 +64,18 @@ struct KernelInfo {
   Isa isa = Isa::portable;
   ElementType type = ElementType::float32;  // what it stores; arithmetic is in float32
   int m = 0, n = 0;                         // tile: rows or pixels, columns or channels; 0: has none
-  // Sums as the definition says, in some order. What is not exact (Winograd's convolutions) rounds more, and an
-  // infinity or NaN spreads to neighbours.
-  bool exact = true;
+  // How many times as far as sums of the definition's products its results may be off. Above 1 (Winograd's
+  // convolutions) the kernel is not exact: it computes with other numbers, and an infinity or NaN spreads to
+  // neighbours.
+  double rounding = 1;
+  bool exact() const { return rounding <= 1; }
+
   Answer (*consider)(const KernelInfo& kernel, const Problem& problem) = nullptr;
 };
 
-// Seconds for so many operations and bytes on all threads of the problem: the larger of both, and a fixed cost for
-// starting a step. `efficiency` is the part of the machine's peak that the kernel's arithmetic reaches.
+// Seconds for so many operations and bytes on all cores of the machine: the larger of both, and a fixed cost for
+// starting a step. The problem's threads do not count: the same kernels are to be chosen, and so the same bits to come
+// out, for any number of them. `efficiency` is the part of the machine's peak that the kernel's arithmetic reaches.
 TSR_API Estimate estimate(const Problem& problem, Isa isa, double flops, double bytes, double efficiency);
 
 }  // namespace tessera

@@ -30,6 +30,7 @@ class Planner {
     plan_.graph = std::move(graph);
     plan_.isa = options.isa;
     plan_.threads = options.threads;
+    plan_.machine = options.machine;
     for (const KernelInfo* kernel : kernels_) by_op_[kernel->op].push_back(kernel);
   }
 
@@ -117,7 +118,7 @@ class Planner {
   std::optional<std::string> excluded(const KernelInfo& kernel, const Node& node) const {
     if (kernel.isa > options_.isa)
       return fmt::format("needs {}, the plan is for {}", name(kernel.isa), name(options_.isa));
-    if (options_.exact && !kernel.exact) return "not exact, as the plan is to be";
+    if (options_.exact && !kernel.exact()) return "not exact, as the plan is to be";
     if (std::find(options_.without.begin(), options_.without.end(), kernel.name) != options_.without.end())
       return "left out on request";
     if (const auto found = options_.decided.find(node.name); found != options_.decided.end())

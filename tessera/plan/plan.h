@@ -72,6 +72,7 @@ struct TSR_API Plan {
   Graph graph;
   Isa isa = Isa::portable;
   int threads = 1;
+  CpuSpec machine;  // that kernels answered for
   std::vector<PlanBuffer> buffers;
   std::vector<Step> steps;
   std::vector<int> input_buffers;   // in the graph's order

@@ -169,6 +169,8 @@ void run_block(const DenseWork& work, const DenseJob& job, const DenseOperands& 
   const Tiles tiles(row_begin, row_end, kernel.rows);
 
   DenseTile tile;
+  // Rows that are pooled are cut however few they are.
+  tile.few = operands.y_ring == 0 && job.row_count() <= dense_few(static_cast<int>(kernel.rows));
   tile.panel_elements = panel_elements;
   tile.epilogue = &work.epilogue;
   tile.rows = table.rows();

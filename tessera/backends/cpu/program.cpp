@@ -19,9 +19,9 @@ const CpuKernel& kernel_of(const KernelInfo& info) {
 }
 
 // The orders in which a step finds its inputs are those that its kernel asked for.
-Problem problem_of(const Plan& plan, const Step& step, const CpuSpec& machine) {
+Problem problem_of(const Plan& plan, const Step& step) {
   const Node& node = plan.graph.nodes[static_cast<std::size_t>(step.node)];
-  return {plan.graph, node, infer_node(plan.graph, node), step.offer.inputs, machine, plan.threads};
+  return {plan.graph, node, infer_node(plan.graph, node), step.offer.inputs, plan.machine, plan.threads};
 }
 
 Runner conversion(const Plan& plan, const Step& step) {
@@ -62,7 +62,6 @@ Program::Program(Plan plan, WeightCache& weights) : plan_(std::move(plan)) {
     convert_order(array.bytes().data(), Order::row_major, converted_[b].data(), buffer.order, array.shape(),
                   element_bytes(array.type()));
   }
-  const CpuSpec machine;
   for (const Step& step : plan_.steps) {
     if (step.node == Step::kConversion) {
       runners_.push_back(conversion(plan_, step));
@@ -73,7 +72,7 @@ Program::Program(Plan plan, WeightCache& weights) : plan_(std::move(plan)) {
       continue;
     }
     const CpuKernel& kernel = kernel_of(*step.kernel);
-    const Problem problem = problem_of(plan_, step, machine);
+    const Problem problem = problem_of(plan_, step);
     runners_.push_back(
         with_context(fmt::format("while making node '{}' ready for {}", problem.node.name, step.kernel->name),
                      [&] { return kernel.prepare(kernel.info, problem, step.offer, weights); }));

@@ -55,7 +55,7 @@ Graph import_model(std::span<const std::byte> bytes, const std::filesystem::path
       report.notes.push_back(
           fmt::format("opset {} is newer than {}, whose meaning is assumed", opset->second, onnx::kNewestOpset));
 
-    onnx::ModelImport import{folder, options, report, {}, 0, {}};
+    onnx::ModelImport import{folder, options, report, {}, 0, 0, {}};
     for (const auto& function : model.functions())
       import.functions.emplace(
           std::tuple(function.domain() == "ai.onnx" ? "" : function.domain(), function.name(), function.overload()),

@@ -41,12 +41,12 @@ __attribute__((noinline)) void finish_panel(const DenseTile& tile, std::ptrdiff_
   }
 }
 
-// One panel of `Stride` columns, of which the first NV vectors hold any.
-template <class T, int MR, int NV, int Stride>
+// One panel of `Stride` columns, of which the first NV vectors hold any. `Sums` vectors of sums are worth waiting for.
+template <class T, int MR, int NV, int Stride, int Sums>
 void dense_panel(const DenseTile& tile, std::ptrdiff_t panel, std::ptrdiff_t row_stride) {
   constexpr int kWidth = Vec::kWidth;
   // A few sums would wait for each other's latency: then neighbours in depth go to sums of their own.
-  constexpr int kChains = MR * NV >= 8 ? 1 : MR * NV >= 4 ? 2 : 4;
+  constexpr int kChains = Sums >= 6 ? 1 : Sums >= 3 ? 2 : 4;
   Vec sums[kChains][MR][NV];
 #pragma GCC unroll 4
   for (int u = 0; u < kChains; ++u)
@@ -154,24 +154,29 @@ void dense_panel(const DenseTile& tile, std::ptrdiff_t panel, std::ptrdiff_t row
 
 using DensePanelFn = void (*)(const DenseTile& tile, std::ptrdiff_t panel, std::ptrdiff_t row_stride);
 
-template <class T, int MR, int NV, int Stride>
+// Sums = 0: as many as there are.
+template <class T, int MR, int NV, int Stride, int Sums>
 constexpr void fill_rows(DensePanelFn* table) {
   if constexpr (MR > 0) {
-    table[MR - 1] = dense_panel<T, MR, NV, Stride>;
-    fill_rows<T, MR - 1, NV, Stride>(table);
+    table[MR - 1] = dense_panel<T, MR, NV, Stride, Sums == 0 ? MR * NV : Sums>;
+    fill_rows<T, MR - 1, NV, Stride, Sums>(table);
   }
 }
 
 template <class T, int MR, int NV>
 struct DensePanels {
-  DensePanelFn at[NV][MR];  // [vectors with columns - 1][rows - 1]
+  // [vectors with columns - 1][rows - 1]. How rows are cut into tiles depends on the number of threads, so the order of
+  // sums must not depend on the rows of a tile; unless there are so few in all that nobody cuts them.
+  DensePanelFn at[NV][MR];
+  DensePanelFn few[NV][dense_few(MR)];
 
   template <int V>
   constexpr void fill() {
-    fill_rows<T, MR, V, NV * Vec::kWidth>(at[V - 1]);
+    fill_rows<T, MR, V, NV * Vec::kWidth, (MR / 2 + 1) * V>(at[V - 1]);
+    fill_rows<T, dense_few(MR), V, NV * Vec::kWidth, 0>(few[V - 1]);
     if constexpr (V > 1) fill<V - 1>();
   }
-  constexpr DensePanels() : at{} { fill<NV>(); }
+  constexpr DensePanels() : at{}, few{} { fill<NV>(); }
 };
 
 template <class T, int MR, int NV>
@@ -181,7 +186,7 @@ void dense_tile(const DenseTile& tile) {
   for (std::ptrdiff_t panel = 0; panel * kColumns < tile.columns; ++panel) {
     const std::ptrdiff_t left = tile.columns - panel * kColumns;
     const std::ptrdiff_t vectors = left >= kColumns ? NV : (left + Vec::kWidth - 1) / Vec::kWidth;
-    kPanels.at[vectors - 1][tile.count - 1](tile, panel, MR);
+    (tile.few ? kPanels.few[vectors - 1] : kPanels.at[vectors - 1])[tile.count - 1](tile, panel, MR);
   }
 }
 

@@ -20,11 +20,15 @@ struct DenseEpilogue {
   float before_low = 0, before_high = 0, after_low = 0, after_high = 0;
 };
 
+// Rows that make a job one of few rows, for tiles of so many.
+constexpr int dense_few(int tile_rows) { return tile_rows / 2; }
+
 struct DenseTile {
   const float* const* rows = nullptr;  // rows[tap * (rows of the tile) + m]
   std::ptrdiff_t row_offset = 0;       // added to each
   std::ptrdiff_t taps = 0, depth = 0;
   std::ptrdiff_t count = 0;  // rows, at most those of the tile
+  bool few = false;          // the whole job has no more rows than dense_few() says
 
   const void* weights = nullptr;      // of the first panel
   std::ptrdiff_t panel_elements = 0;  // from one panel to the next
