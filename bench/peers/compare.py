@@ -6,7 +6,8 @@
 Every runtime is a process of its own. In each round each of them runs for a few milliseconds while all others are
 stopped; times are medians and minima over all rounds. A run goes from a float32 array of N C H W to float32 arrays
 of N C H W: what a runtime converts in between is part of it. A ratio above 1 means that Tessera is faster than the best
-of the others. The peak is that of float32 multiply-adds, measured in the same rounds. Everything printed is measured.
+of the others. The peak is that of float32 multiply-adds, measured in the same rounds. Freed memory stays with the
+process that had it; --plain-malloc leaves that to the system. Everything printed is measured.
 
 With --json every row is kept as soon as it is there, and rows that are kept already are not measured again:
 the same command goes on where it was interrupted, and --stop-after bounds how long it takes at a time.
@@ -57,6 +58,8 @@ def arguments():
     what.add_argument(
         "--peers", default=",".join(PEERS), metavar="A,B", help=f"of {', '.join(PEERS + EXTRA_PEERS)}; %(default)s"
     )
+    what.add_argument("--plain-malloc", action="store_true",
+                      help="let freed memory go back to the system, and page faults be paid for again in each run")
     how = parser.add_argument_group("how long")
     how.add_argument("--rounds", type=int, default=20, help="at most; %(default)s")
     how.add_argument("--block", type=float, default=0.03, metavar="S", help="of one runtime in a round; %(default)s")
@@ -165,7 +168,8 @@ class Comparison:
         if name not in self.peers or not self.peers[name].alive():
             again = name in self.peers
             try:
-                self.peers[name] = Peer(name, self.args.threads, self.args.build, self.log)
+                keep = not self.args.plain_malloc
+                self.peers[name] = Peer(name, self.args.threads, self.args.build, self.log, keep)
             except PeerError as error:
                 if not again:
                     self.missing[name] = str(error)
@@ -252,7 +256,7 @@ def measure(args, results, folder):
     todo = list(wanted_cases(args, folder))
     try:
         for number, (name, make) in enumerate(todo, start=1):
-            key = f"{name} {args.dtype} {args.threads}"
+            key = f"{name} {args.dtype} {args.threads}" + (" plain malloc" if args.plain_malloc else "")
             row = None if args.redo else results.find(key)
             if row is None and args.stop_after and time.monotonic() - start > args.stop_after:
                 left += 1

@@ -1,10 +1,8 @@
 """Tessera through its Python package (build/python): numpy arrays in and out."""
 
-import importlib.metadata
-
 import tessera
 
-VERSION = f"tessera {getattr(tessera, '__version__', '') or importlib.metadata.version('tessera')}, Python package"
+VERSION = f"tessera {tessera.__version__}, Python package"
 
 
 def load(model, x, dtype, threads):
