@@ -28,6 +28,10 @@ CpuSpec without_files(Isa isa) {
   spec.f32_all_flop_per_s = 2 * spec.f32_flop_per_s;
   spec.dram_read_bytes_per_s = 1e10;
   spec.dram_read_all_bytes_per_s = 2e10;
+  if (isa >= Isa::amx) {
+    spec.bf16_flop_per_s = 10 * spec.f32_flop_per_s;
+    spec.bf16_all_flop_per_s = 10 * spec.f32_all_flop_per_s;
+  }
   return spec;
 }
 
@@ -58,20 +62,18 @@ void read_caches(CpuSpec& spec) {
 }
 
 CpuSpec load_spec(Isa isa) {
+  CpuSpec spec = without_files(isa);
   try {
     const Machine machine = load_machine(is_zen4()            ? "cpu_zen4"
                                          : isa >= Isa::amx    ? "cpu_amx"
                                          : isa >= Isa::avx512 ? "cpu_avx512"
                                                               : "cpu_avx2");
-    if (machine.cpu) {
-      CpuSpec spec = *machine.cpu;
-      read_caches(spec);
-      return spec;
-    }
+    if (machine.cpu) spec = *machine.cpu;
   } catch (const Error& error) {
     if (error.code() != Code::not_found) throw;
   }
-  return without_files(isa);
+  read_caches(spec);
+  return spec;
 }
 
 }  // namespace

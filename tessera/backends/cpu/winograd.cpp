@@ -80,12 +80,12 @@ void set_strides(Cut& cut, const Conv2dShape& s) {
   cut.m_place = cut.block * cut.m_tile + kVector;
 }
 
-const DenseKernel& gemm_for(Isa isa, std::int64_t rows, std::int64_t columns) {
+const DenseKernel& gemm_for(Isa isa, std::int64_t rows, std::int64_t columns, std::int64_t depth) {
   const DenseKernel* best = nullptr;
   double best_efficiency = 0;
   for (const DenseKernel& kernel : dense_kernels()) {
     if (kernel.isa != isa || kernel.type != ElementType::float32) continue;
-    const double efficiency = dense_efficiency(kernel, rows, columns, kVector);
+    const double efficiency = dense_efficiency(kernel, rows, columns, kVector, 1, depth);
     if (best == nullptr || efficiency > best_efficiency) best = &kernel, best_efficiency = efficiency;
   }
   check(best != nullptr, Code::internal, "no tile of the dense engine for {}", name(isa));
@@ -102,7 +102,7 @@ Choice choose_cut(const Conv2dShape& s, std::int64_t m, Isa isa, const CpuSpec& 
   cut.m = m;
   cut.places = (m + 2) * (m + 2);
   cut.tiles_h = ceil_div(s.oh, m), cut.tiles_w = ceil_div(s.ow, m), cut.tiles = s.n * cut.tiles_h * cut.tiles_w;
-  cut.gemm = &gemm_for(isa, cut.tiles, s.oc);
+  cut.gemm = &gemm_for(isa, cut.tiles, s.oc, s.ic);
   cut.panels = ceil_div(s.oc, cut.gemm->columns);
   cut.v_tile = round_up(s.ic, kVector);
   const double cache = static_cast<double>(std::max<std::int64_t>(machine.l2_bytes, 256 << 10));
@@ -194,7 +194,7 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   const double products = 2 * places * tiles * channels * columns;
   const double spills = info.isa >= Isa::avx512 ? 1 : 1.5;  // tiles in 16 registers
   const double transforms = 4 * spills * tiles * (cost.input * channels + cost.output * columns);
-  const double efficiency = dense_efficiency(*cut.gemm, cut.shared ? cut.tiles : cut.block, s.oc, kVector);
+  const double efficiency = dense_efficiency(*cut.gemm, cut.shared ? cut.tiles : cut.block, s.oc, kVector, 1, s.ic);
   const double outer = choice.outer_bytes * machine.f32_flop_per_s / std::max(1.0, machine.l3_read_bytes_per_s);
   offer.estimate = estimate(problem, info.isa, products + (transforms + outer) * efficiency,
                             w.read_bytes - weight_bytes + u_bytes + w.write_bytes, efficiency);
@@ -260,7 +260,7 @@ void multiply(const State& from, float* slot, std::int64_t place, std::int64_t t
   const auto* u =
       reinterpret_cast<const float*>(from.weights->data()) + (place * cut.panels + panel_begin) * panel_elements;
   constexpr std::int64_t kMostRows = 32;
-  const float* rows[kMostRows];
+  const void* rows[kMostRows];
   void* y[kMostRows];
   DenseTile tile;
   tile.rows = rows;
