@@ -140,7 +140,7 @@ void add_session_argument(CLI::App& command, SessionArgument& argument) {
       .add_option("--isa", argument.isa,
                   "At most this instruction set: portable, avx2, avx512, avx512_vnni, avx512_bf16, amx")
       ->type_name("ISA");
-  command.add_option("--dtype", argument.dtype, "How values and weights are kept; arithmetic is in float32")
+  command.add_option("--dtype", argument.dtype, "How values and weights are kept; sums are in float32")
       ->check(CLI::IsMember({"f32", "bf16"}))
       ->default_str("f32");
   command.add_flag("--exact", argument.exact, "No kernels that round more than the definition (Winograd's)");

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <utility>
 
 namespace tessera::cpu {
 namespace {
@@ -23,8 +24,15 @@ bool merges_taps(const Conv2dShape& s) {
          s.kh * s.kw * s.ic <= kDenseBorderElements;
 }
 
+// Taps of the engine and the depth of each.
+std::pair<std::int64_t, std::int64_t> taps_of(const Conv2dShape& s) {
+  const std::int64_t ic = s.ic / s.groups;
+  return merges_taps(s) ? std::pair(s.kh, s.kw * ic) : std::pair(s.kh * s.kw, ic);
+}
+
 std::vector<DenseJob> make_jobs(const Conv2dShape& s, const DenseKernel& kernel) {
-  const std::int64_t ic = s.ic / s.groups, oc = s.oc / s.groups, reduction = s.kh * s.kw * ic;
+  const std::int64_t ic = s.ic / s.groups, oc = s.oc / s.groups;
+  const auto [taps, depth] = taps_of(s);
   std::vector<DenseJob> jobs;
   for (std::int64_t g = 0; g < s.groups; ++g) {
     DenseJob& job = jobs.emplace_back();
@@ -34,11 +42,11 @@ std::vector<DenseJob> make_jobs(const Conv2dShape& s, const DenseKernel& kernel)
     for (std::int64_t ky = 0; ky < s.kh; ++ky)
       for (std::int64_t kx = 0; kx < (merged ? 1 : s.kw); ++kx)
         job.taps.push_back({ky * s.dilation_h - s.top, kx * s.dilation_w - s.left});
-    job.depth = merged ? s.kw * ic : ic;
+    job.depth = depth;
     job.run = merged ? s.kw : 1;
     job.y_first = g * oc, job.y_image = s.oh * s.ow * s.oc, job.y_row = s.ow * s.oc, job.y_pixel = s.oc;
     job.columns = oc;
-    job.weights_first = g * packed_elements(kernel, reduction, oc);
+    job.weights_first = g * packed_elements(kernel, taps, depth, oc);
     job.bias_first = g * round_up(oc, kernel.columns);
   }
   return jobs;
@@ -47,13 +55,14 @@ std::vector<DenseJob> make_jobs(const Conv2dShape& s, const DenseKernel& kernel)
 // M C/groups kh kw into the panels of each group, [tap][channel][column].
 template <class T>
 PackedWeights pack(const Array& weights, const Conv2dShape& s, const DenseKernel& kernel) {
-  const std::int64_t ic = s.ic / s.groups, oc = s.oc / s.groups, taps = s.kh * s.kw, reduction = taps * ic;
-  const std::int64_t group = packed_elements(kernel, reduction, oc);
+  const std::int64_t ic = s.ic / s.groups, oc = s.oc / s.groups, area = s.kh * s.kw, reduction = area * ic;
+  const auto [taps, depth] = taps_of(s);
+  const std::int64_t group = packed_elements(kernel, taps, depth, oc);
   PackedWeights packed(static_cast<std::size_t>(s.groups * group) * sizeof(T));
   for (std::int64_t g = 0; g < s.groups; ++g) {
     const T* from = reinterpret_cast<const T*>(weights.bytes().data()) + g * oc * reduction;
-    pack_panels(kernel, reduction, oc, reinterpret_cast<T*>(packed.data()) + g * group,
-                [&](std::int64_t column, std::int64_t k) { return from[column * reduction + k % ic * taps + k / ic]; });
+    pack_panels(kernel, taps, depth, oc, reinterpret_cast<T*>(packed.data()) + g * group,
+                [&](std::int64_t column, std::int64_t k) { return from[column * reduction + k % ic * area + k / ic]; });
   }
   return packed;
 }
@@ -63,11 +72,12 @@ struct Layout {
   std::int64_t pool_bytes = 0;     // all slots
 };
 
-Layout scratch_layout(const Conv2dShape& s, const Epilogue& epilogue, ElementType type, int threads) {
+Layout scratch_layout(const Conv2dShape& s, const Epilogue& epilogue, const DenseKernel& kernel, int threads) {
   Layout layout;
-  if (type != ElementType::float32) layout.widened_bytes = round_up(s.n * s.h * s.w * s.ic * 4, 64);
+  if (widens(kernel)) layout.widened_bytes = round_up(s.n * s.h * s.w * s.ic * 4, 64);
   if (epilogue.pool != nullptr)
-    layout.pool_bytes = pool_chunks(threads) * pool_slot_bytes(read_pool(*epilogue.pool, s), s, element_bytes(type));
+    layout.pool_bytes =
+        pool_chunks(threads) * pool_slot_bytes(read_pool(*epilogue.pool, s), s, element_bytes(kernel.type));
   return layout;
 }
 
@@ -92,12 +102,14 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   offer.inputs[0] = Order::channels_last;
   if (epilogue.residual >= 0) offer.inputs[static_cast<std::size_t>(epilogue.residual)] = Order::channels_last;
   offer.outputs = {Order::channels_last};
-  const Layout layout = scratch_layout(s, epilogue, info.type, problem.threads);
+  const DenseKernel& kernel = dense_kernel(info);
+  const Layout layout = scratch_layout(s, epilogue, kernel, problem.threads);
   offer.scratch_bytes = layout.widened_bytes + layout.pool_bytes;
   const Work w = work(problem.graph, problem.node);
-  const DenseKernel& kernel = dense_kernel(info);
-  offer.estimate = estimate(problem, info.isa, w.flops, w.read_bytes + w.write_bytes,
-                            dense_efficiency(kernel, s.n * s.oh * s.ow, s.oc / s.groups, s.ic * s.stride_w));
+  const auto [taps, depth] = taps_of(s);
+  offer.estimate =
+      estimate(problem, info, w.flops, w.read_bytes + w.write_bytes,
+               dense_efficiency(kernel, s.n * s.oh * s.ow, s.oc / s.groups, s.ic * s.stride_w, taps, depth));
   return offer;
 }
 
@@ -123,24 +135,23 @@ Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, Wei
   to.work.epilogue = dense_epilogue(epilogue);
   split_work(to.work, problem.threads);
   const Conv2dShape& s = to.shape;
-  to.weights =
-      weights.get(problem.graph.value(problem.node.inputs[1]).constant,
-                  fmt::format("conv2d groups={} columns={}", s.groups, kernel.columns), [&](const Array& array) {
-                    return info.type == ElementType::float32 ? pack<float>(array, s, kernel)
-                                                             : pack<std::uint16_t>(array, s, kernel);
-                  });
+  to.weights = weights.get(problem.graph.value(problem.node.inputs[1]).constant,
+                           fmt::format("conv2d groups={} {}", s.groups, packing_key(kernel)), [&](const Array& array) {
+                             return info.type == ElementType::float32 ? pack<float>(array, s, kernel)
+                                                                      : pack<std::uint16_t>(array, s, kernel);
+                           });
   if (problem.node.op_inputs() > 2 && problem.has(2)) to.bias = pack_bias(*problem.constant(2), s.groups, kernel);
   to.residual = epilogue.residual;
   to.pools = epilogue.pool != nullptr;
   if (to.pools) to.pool = read_pool(*epilogue.pool, s);
   to.chunks = pool_chunks(problem.threads);
-  to.layout = scratch_layout(s, epilogue, info.type, problem.threads);
+  to.layout = scratch_layout(s, epilogue, kernel, problem.threads);
 
   return [state](const StepArgs& args) {
     const State& from = *state;
     DenseOperands operands;
-    operands.x = widened(args.inputs[0], from.work.kernel->type,
-                         from.shape.n * from.shape.h * from.shape.w * from.shape.ic, args.scratch);
+    operands.x = widened(args.inputs[0], *from.work.kernel, from.shape.n * from.shape.h * from.shape.w * from.shape.ic,
+                         args.scratch);
     operands.weights = from.weights->data();
     operands.bias = from.bias.empty() ? nullptr : from.bias.data();
     operands.residual = from.residual >= 0 ? args.inputs[static_cast<std::size_t>(from.residual)] : nullptr;

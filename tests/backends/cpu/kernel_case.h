@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <random>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -32,6 +33,9 @@ double tolerance(ElementType type, const KernelCase& test, double wanted);
 
 // Runs the node by this kernel: the outputs, row_major, or why it refused.
 std::variant<std::vector<Array>, Refusal> run_kernel(const CpuKernel& kernel, const KernelCase& test, int threads = 2);
+
+// kernels(), and those on AMX once more on emulated tiles: they need no AMX, and no plan takes them.
+std::span<const CpuKernel> tested_kernels();
 
 // Runs every kernel for the node's operator (but "reference" and "view") that this CPU can run, on one thread and two,
 // and expects what evaluate() gives. The names of those that accepted.
