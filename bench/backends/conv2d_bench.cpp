@@ -3,7 +3,8 @@
 // usage: tessera_backends_bench [--format table|json] [--seconds 0.3] [--isa NAME] [--dtype f32|bf16] [--threads N]
 //                               [--filter TEXT] [--relu] [--all] shapes/resnet50.txt ...
 //
-// Without --all, only the kernel that a plan would take for the instruction set is timed.
+// Without --all, only the kernel that a plan would take for the instruction set is timed. The peak is float32's: what
+// multiplies bfloat16 may pass it.
 
 #include "bench/measure.h"
 #include "tessera/backends/cpu/kernel.h"
