@@ -1,6 +1,7 @@
 #include "tests/backends/cpu/kernel_case.h"
 
 #include "tessera/backends/cpu/convert_order.h"
+#include "tessera/core/error.h"
 #include "tessera/core/isa.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/graph/evaluate.h"
@@ -8,9 +9,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <limits>
 #include <memory>
 
@@ -27,6 +32,28 @@ CpuSpec machine() {
   spec.dram_read_bytes_per_s = spec.dram_read_all_bytes_per_s = 1e10;
   return spec;
 }
+
+// Memory whose end is the end of a page, before one that faults.
+class Guarded {
+ public:
+  explicit Guarded(std::size_t bytes) : bytes_(bytes) {
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    mapped_ = (bytes + page - 1) / page * page + page;
+    void* at = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    check(at != MAP_FAILED, Code::out_of_memory, "no {} bytes for an input", mapped_);
+    at_ = static_cast<std::byte*>(at);
+    check(mprotect(at_ + mapped_ - page, page, PROT_NONE) == 0, Code::internal, "a page cannot be protected");
+    end_ = at_ + mapped_ - page;
+  }
+  ~Guarded() { munmap(at_, mapped_); }
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
+  std::byte* begin() const { return end_ - bytes_; }
+
+ private:
+  std::size_t bytes_ = 0, mapped_ = 0;
+  std::byte *at_ = nullptr, *end_ = nullptr;
+};
 
 double step_of(ElementType type) {
   switch (type) {
@@ -128,6 +155,7 @@ std::variant<std::vector<Array>, Refusal> run_kernel(const CpuKernel& kernel, co
     memory.push_back(std::make_unique<PackedWeights>(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))));
     return memory.back()->data();
   };
+  std::deque<Guarded> guarded;
   std::vector<const std::byte*> inputs;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const Array* array = operand(test, i);
@@ -135,9 +163,9 @@ std::variant<std::vector<Array>, Refusal> run_kernel(const CpuKernel& kernel, co
       inputs.push_back(nullptr);
       continue;
     }
-    // One element off the alignment: inputs come from callers too, and what is behind them is not ours to read.
+    // Inputs come from callers too: aligned to their element alone, and what is behind them is not ours to read.
     const std::int64_t element = element_bytes(array->type());
-    std::byte* copy = allocate(static_cast<std::int64_t>(array->bytes().size()) + element) + element;
+    std::byte* copy = guarded.emplace_back(array->bytes().size()).begin();
     convert_order(array->bytes().data(), Order::row_major, copy, offer.inputs[i], array->shape(), element);
     inputs.push_back(copy);
   }
