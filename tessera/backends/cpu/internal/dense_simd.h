@@ -210,7 +210,7 @@ using DensePanelFn = void (*)(const DenseTile& tile, std::ptrdiff_t panel, std::
 template <class Math, int MR, int NV, int Stride, int Sums>
 constexpr void fill_rows(DensePanelFn* table) {
   if constexpr (MR > 0) {
-    table[MR - 1] = dense_panel < Math, MR, NV, Stride, Sums == 0 ? MR * NV : Sums > ;
+    table[MR - 1] = dense_panel<Math, MR, NV, Stride, (Sums == 0 ? MR * NV : Sums)>;
     fill_rows<Math, MR - 1, NV, Stride, Sums>(table);
   }
 }
