@@ -19,9 +19,10 @@ namespace {
 constexpr std::uint32_t kOneHelper = 1u << 16;
 constexpr std::uint32_t kPlaces = kOneHelper - 1;
 
-// How long to look for a change before sleeping: about as long as waking up takes. Steps of a network follow each other
-// faster than that; an idle process uses no CPU.
-constexpr std::chrono::microseconds kLook{50};
+// How long to look for a change before sleeping. Waking up takes less, but on a virtual machine a thread that wakes is
+// often put behind the one that woke it, and runs when that is done. Steps of a network, and runs in a row, follow each
+// other faster than this; an idle process uses no CPU.
+constexpr std::chrono::microseconds kLook{200};
 
 void pause() {
 #if defined(__x86_64__)

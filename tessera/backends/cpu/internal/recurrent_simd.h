@@ -51,16 +51,18 @@ void multiply_tile(const float* x, std::int64_t x_stride, std::int64_t depth, co
   });
 }
 
-// What is left over after whole tiles, in one tile of its own.
+// Rows [row, row + count), at most `rows` of them, in one tile.
 template <int rows, int groups>
-void multiply_rest(const RecurrentProduct& f, std::int64_t row, const float* w, const float* bias, float* y) {
+TSR_INLINE void multiply_rows(const RecurrentProduct& f, std::int64_t row, std::int64_t count, const float* w,
+                              const float* bias, float* y) {
   if constexpr (rows > 0) {
-    if (f.rows - row != rows) return multiply_rest<rows - 1, groups>(f, row, w, bias, y);
+    if (count < rows) return multiply_rows<rows - 1, groups>(f, row, count, w, bias, y);
     multiply_tile<rows, groups * kGroupVectors>(f.x + row * f.x_stride, f.x_stride, f.depth, w, f.groups * kUnits, bias,
                                                 y + row * f.y_stride, f.y_stride);
   }
 }
 
+// In tiles as even as can be: few rows do not hide the loads of their weights.
 template <int groups>
 void multiply_groups(const RecurrentProduct& f, const float* w, const float* bias, float* y) {
   constexpr int kRows = most_rows(groups);
