@@ -168,21 +168,18 @@ template <class T, class Element>
 void pack_panels(const DenseKernel& kernel, std::int64_t taps, std::int64_t depth, std::int64_t columns, T* to,
                  const Element& element) {
   const DenseDepth packed = packed_depth(kernel, taps, depth);
-  const std::int64_t panel_elements = packed.elements() * kernel.columns, pair = kernel.pair();
+  const std::int64_t panel_elements = packed.elements() * kernel.columns, pair = kernel.pair(), odd = pair - 1;
   parallel_for(ceil_div(columns, kernel.columns), packing_grain(kernel, packed.elements()),
                [&](std::int64_t begin, std::int64_t end) {
-                 for (std::int64_t panel = begin; panel < end; ++panel) {
-                   T* at = to + panel * panel_elements;
+                 for (std::int64_t panel = begin; panel < end; ++panel)
                    for (std::int64_t n = 0; n < kernel.columns; ++n) {
                      const std::int64_t column = panel * kernel.columns + n;
-                     for (std::int64_t run = 0; run < packed.runs; ++run)
-                       for (std::int64_t c = 0; c < packed.padded; ++c) {
-                         const std::int64_t k = run * packed.padded + c;
-                         at[(k / pair * kernel.columns + n) * pair + k % pair] =
+                     T* at = to + panel * panel_elements + n * pair;
+                     for (std::int64_t run = 0; run < packed.runs; ++run, at += packed.padded * kernel.columns)
+                       for (std::int64_t c = 0; c < packed.padded; ++c)
+                         at[(c - (c & odd)) * kernel.columns + (c & odd)] =
                              column < columns && c < packed.depth ? element(column, run * packed.depth + c) : T{};
-                       }
                    }
-                 }
                });
 }
 
