@@ -151,7 +151,7 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   offer.outputs = {Order::channels_last};
   if (info.type != ElementType::float32) offer.scratch_bytes = round_up(x.shape().volume() * 4, 64);
   const Work w = work(problem.graph, problem.node);
-  offer.estimate = estimate(problem, info.isa, w.flops, w.read_bytes + w.write_bytes,
+  offer.estimate = estimate(problem, width_isa(dense_kernel(info)), w.flops, w.read_bytes + w.write_bytes,
                             dense_efficiency(dense_kernel(info), s.n * s.h.in * s.w.in, s.oc / s.groups, s.ic));
   return offer;
 }

@@ -19,7 +19,6 @@ constexpr std::int64_t kHeldElements = 8 * 512;
 constexpr std::int64_t kUnitsPerThread = 4;
 constexpr std::int64_t kUnitProducts = 1 << 15;  // fewer multiply-adds take less time than waking a thread
 
-constexpr std::int64_t vector_columns(Isa isa) { return isa == Isa::portable ? 4 : isa == Isa::avx2 ? 8 : 16; }
 constexpr auto kType_f32 = ElementType::float32;
 constexpr auto kType_bf16 = ElementType::bfloat16;
 
@@ -31,7 +30,7 @@ constexpr DenseKernel kKernels[] = {
    kType_##storage,                              \
    rows,                                         \
    columns,                                      \
-   vector_columns(Isa::isa),                     \
+   (columns) / (vectors),                        \
    dense_##storage##_##rows##x##columns##_##isa, \
    dense_max_##storage##_##isa},
 #include "tessera/backends/cpu/dense.def"
@@ -335,12 +334,25 @@ void run_dense_rows(const DenseWork& work, const DenseJob& job, const DenseOpera
 double dense_efficiency(const DenseKernel& kernel, std::int64_t rows, std::int64_t columns, std::int64_t row_elements) {
   // Rows a multiple of 4 KiB apart fall into one set of the first cache, which has 8 places: measured 75%.
   const std::int64_t together = std::min(rows, kernel.rows), vectors = ceil_div(columns, kernel.width);
+  // Each step of the depth loads the weights of its vectors and an element of each row; more than one load for a
+  // product is too many, and more rows than registers for their addresses are loads too.
+  const std::int64_t across = std::min(vectors, kernel.columns / kernel.width);
+  const std::int64_t loads = together + across + std::max<std::int64_t>(0, together - 10);
+  const double fed = std::min(1.0, static_cast<double>(together * across) / static_cast<double>(loads));
   const bool clash = row_elements * 4 % 4096 == 0 && together > 8;
   // Few sums wait for each other. More rows than registers for their addresses cost a little: measured.
-  const std::int64_t sums = together * std::min(vectors, kernel.columns / kernel.width);
+  const std::int64_t sums = together * across;
   const double waiting = std::min(1.0, static_cast<double>(sums) / 10);
   const double useful = static_cast<double>(columns) / static_cast<double>(vectors * kernel.width);
-  return useful * waiting * (clash ? 0.75 : 1) * (kernel.rows > 8 ? 0.93 : 0.96);
+  return useful * std::min(waiting, fed) * (clash ? 0.75 : 1) * (kernel.rows > 8 ? 0.93 : 0.96);
+}
+
+Estimate dense_estimate(const Problem& problem, const DenseKernel& kernel, const Work& work, double efficiency) {
+  constexpr double kInCache = 0.25;
+  const Isa isa = width_isa(kernel);
+  Estimate total = estimate(problem, isa, work.flops, work.read_bytes + work.write_bytes, efficiency);
+  total.seconds += kInCache * estimate(problem, isa, work.flops, 0, efficiency).seconds;
+  return total;
 }
 
 std::vector<float> pack_bias(const Array& bias, std::int64_t groups, const DenseKernel& kernel) {

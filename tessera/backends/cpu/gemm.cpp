@@ -126,9 +126,9 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   const Layout layout = scratch_layout(problem, s, read_addend(problem, s), kernel);
   offer.scratch_bytes = layout.bytes;
   const Work w = work(problem.graph, problem.node);
-  offer.estimate =
-      estimate(problem, info.isa, w.flops, w.read_bytes + w.write_bytes + 2.0 * static_cast<double>(layout.bytes),
-               dense_efficiency(kernel, s.m, s.n, s.k));
+  offer.estimate = estimate(problem, width_isa(dense_kernel(info)), w.flops,
+                            w.read_bytes + w.write_bytes + 2.0 * static_cast<double>(layout.bytes),
+                            dense_efficiency(kernel, s.m, s.n, s.k));
   return offer;
 }
 

@@ -36,6 +36,10 @@ struct DenseKernel {
   DenseMaxFn max;
 };
 std::span<const DenseKernel> dense_kernels();
+// The instruction set whose vectors a tile has, for estimates.
+constexpr Isa width_isa(const DenseKernel& kernel) {
+  return kernel.isa == Isa::avx512 && kernel.width == 8 ? Isa::avx2 : kernel.isa;
+}
 // By the tail of a kernel's name: "conv2d_" + tile_name.
 const DenseKernel& dense_kernel(const KernelInfo& info);
 
@@ -122,6 +126,10 @@ void run_dense_rows(const DenseWork& work, const DenseJob& job, const DenseOpera
 // The part of the machine's peak that the tile reaches: useful columns, and what its loop loses. Rows of x are
 // row_elements apart.
 double dense_efficiency(const DenseKernel& kernel, std::int64_t rows, std::int64_t columns, std::int64_t row_elements);
+
+// estimate() for a tile. What is bounded by memory there may lie in a cache, and then the better tile is faster: part
+// of its arithmetic is added.
+Estimate dense_estimate(const Problem& problem, const DenseKernel& kernel, const Work& work, double efficiency);
 
 // A constant bias as the tile reads it, each group padded to whole panels.
 std::vector<float> pack_bias(const Array& bias, std::int64_t groups, const DenseKernel& kernel);
