@@ -156,7 +156,7 @@ void add_session_argument(CLI::App& command, SessionArgument& argument) {
       ->check(CLI::IsMember({"f32", "bf16"}))
       ->default_str("f32");
   command.add_flag("--exact", argument.exact, "No kernels that round more than the definition (Winograd's)");
-  std::vector<std::string> names{"order"};
+  std::vector<std::string> names{"order", std::string(kChainPass)};
   for (const Pass& pass : all_passes()) names.emplace_back(pass.name);
   command
       .add_option("--without-pass", argument.passes_off,

@@ -95,7 +95,11 @@ class Planner {
 
   Estimate conversion_estimate(ValueId value) const {
     const double bytes = 2.0 * static_cast<double>(bytes_of(graph().value(value).type));
-    return {2e-6 + bytes / std::max(1.0, options_.machine.dram_read_bytes_per_s), "memory"};
+    // What was made just before and is read just after comes from a cache, if it is not too large.
+    constexpr double kCacheOverMemory = 2.5;
+    const bool cached = bytes <= 4.0 * static_cast<double>(options_.machine.l2_bytes);
+    const double rate = options_.machine.dram_read_bytes_per_s * (cached ? kCacheOverMemory : 1);
+    return {2e-6 + bytes / std::max(1.0, rate), "memory"};
   }
 
   // Seconds for the conversions that an offer asks for.
@@ -107,11 +111,15 @@ class Planner {
       if (!buffers_.contains({id, offer.inputs[i]}) && !same_in_every_order(graph().value(id).type.shape()))
         seconds += conversion_estimate(id).seconds;
     }
-    // Without a choice of orders everything goes back to row_major at once.
-    if (!options_.orders)
-      for (std::size_t i = 0; i < offer.outputs.size(); ++i)
-        if (offer.outputs[i] != Order::row_major && node.outputs[i] != kNoValue)
-          seconds += conversion_estimate(node.outputs[i]).seconds;
+    // Outputs of the graph go back to row_major; without a choice of orders everything does, at once.
+    for (std::size_t i = 0; i < offer.outputs.size(); ++i) {
+      const ValueId id = node.outputs[i];
+      if (offer.outputs[i] == Order::row_major || id == kNoValue) continue;
+      const std::vector<ValueId>& last = graph().outputs;
+      const bool goes_back =
+          std::find(last.begin(), last.end(), id) != last.end() && !same_in_every_order(graph().value(id).type.shape());
+      if (goes_back || !options_.orders) seconds += conversion_estimate(id).seconds;
+    }
     return seconds;
   }
 

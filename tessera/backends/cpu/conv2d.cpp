@@ -17,7 +17,7 @@ namespace tessera::cpu {
 namespace {
 
 // Taps side by side are read as one run where that makes runs long enough to be worth it.
-constexpr std::int64_t kShortDepth = 16;
+constexpr std::int64_t kShortDepth = 64;
 
 bool merges_taps(const Conv2dShape& s) {
   return s.groups == 1 && s.dilation_w == 1 && s.kw > 1 && s.ic < kShortDepth &&
@@ -107,9 +107,8 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   offer.scratch_bytes = layout.widened_bytes + layout.pool_bytes;
   const Work w = work(problem.graph, problem.node);
   const auto [taps, depth] = taps_of(s);
-  offer.estimate =
-      estimate(problem, info, w.flops, w.read_bytes + w.write_bytes,
-               dense_efficiency(kernel, s.n * s.oh * s.ow, s.oc / s.groups, s.ic * s.stride_w, taps, depth));
+  offer.estimate = dense_estimate(
+      problem, info, w, dense_efficiency(kernel, s.n * s.oh * s.ow, s.oc / s.groups, s.ic * s.stride_w, taps, depth));
   return offer;
 }
 
@@ -135,11 +134,7 @@ Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, Wei
   to.work.epilogue = dense_epilogue(epilogue);
   split_work(to.work, problem.threads);
   const Conv2dShape& s = to.shape;
-  to.weights = weights.get(problem.graph.value(problem.node.inputs[1]).constant,
-                           fmt::format("conv2d groups={} {}", s.groups, packing_key(kernel)), [&](const Array& array) {
-                             return info.type == ElementType::float32 ? pack<float>(array, s, kernel)
-                                                                      : pack<std::uint16_t>(array, s, kernel);
-                           });
+  to.weights = conv2d_weights(problem.graph.value(problem.node.inputs[1]).constant, s, kernel, weights);
   if (problem.node.op_inputs() > 2 && problem.has(2)) to.bias = pack_bias(*problem.constant(2), s.groups, kernel);
   to.residual = epilogue.residual;
   to.pools = epilogue.pool != nullptr;
@@ -173,9 +168,26 @@ constexpr CpuKernel kKernels[] = {
 
 }  // namespace
 
+std::vector<DenseJob> conv2d_jobs(const Conv2dShape& shape, const DenseKernel& kernel) {
+  return make_jobs(shape, kernel);
+}
+
+std::shared_ptr<const PackedWeights> conv2d_weights(const std::shared_ptr<const Array>& constant,
+                                                    const Conv2dShape& shape, const DenseKernel& kernel,
+                                                    WeightCache& weights) {
+  return weights.get(constant, fmt::format("conv2d groups={} {}", shape.groups, packing_key(kernel)),
+                     [&](const Array& array) {
+                       return kernel.type == ElementType::float32 ? pack<float>(array, shape, kernel)
+                                                                  : pack<std::uint16_t>(array, shape, kernel);
+                     });
+}
+
 std::variant<Conv2dShape, Refusal> read_conv2d(const Problem& problem) {
-  const auto& conv = std::get<Conv>(problem.node.op);
-  const Shape x = problem.input(0).shape(), w = problem.input(1).shape(), y = problem.op_output().shape();
+  return read_conv2d(std::get<Conv>(problem.node.op), problem.input(0).shape(), problem.input(1).shape(),
+                     problem.op_output().shape());
+}
+
+std::variant<Conv2dShape, Refusal> read_conv2d(const Conv& conv, const Shape& x, const Shape& w, const Shape& y) {
   if (x.rank() < 3 || x.rank() > 4) return Refusal{fmt::format("{} spatial dimensions, not 1 or 2", x.rank() - 2)};
   if (x.volume() == 0 || w.volume() == 0 || y.volume() == 0) return Refusal{"nothing to compute"};
   Window window = conv.window;

@@ -153,7 +153,7 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   const Work w = work(problem.graph, problem.node);
   const std::int64_t taps = ceil_div(s.h.kernel, s.h.stride) * ceil_div(s.w.kernel, s.w.stride);  // of a phase
   offer.estimate = estimate(
-      problem, info, w.flops, w.read_bytes + w.write_bytes,
+      problem, as_wide(info), w.flops, w.read_bytes + w.write_bytes,
       dense_efficiency(dense_kernel(info), s.n * s.h.in * s.w.in, s.oc / s.groups, s.ic, taps, s.ic / s.groups));
   return offer;
 }

@@ -20,7 +20,6 @@ constexpr std::int64_t kHeldElements = 8 * 512;
 constexpr std::int64_t kUnitsPerThread = 4;
 constexpr std::int64_t kUnitProducts = 1 << 15;  // fewer multiply-adds take less time than waking a thread
 
-constexpr std::int64_t vector_columns(Isa isa) { return isa == Isa::portable ? 4 : isa == Isa::avx2 ? 8 : 16; }
 constexpr auto kType_f32 = ElementType::float32;
 constexpr auto kType_bf16 = ElementType::bfloat16;
 
@@ -45,7 +44,7 @@ constexpr DenseKernel kKernels[] = {
    kType_##storage,                              \
    rows,                                         \
    columns,                                      \
-   vector_columns(Isa::isa),                     \
+   (columns) / (vectors),                        \
    dense_##storage##_##rows##x##columns##_##isa, \
    dense_max_##storage##_##isa,                  \
    begin_of(Isa::isa),                           \
@@ -320,14 +319,33 @@ double dense_efficiency(const DenseKernel& kernel, std::int64_t rows, std::int64
   }
   // Rows a multiple of 4 KiB apart fall into one set of the first cache, which has 8 places: measured 75%.
   const std::int64_t together = std::min(rows, kernel.rows), vectors = ceil_div(columns, kernel.width);
+  // Each step of the depth loads the weights of its vectors and an element of each row; more than one load for a
+  // product is too many, and more rows than registers for their addresses are loads too.
+  const std::int64_t across = std::min(vectors, kernel.columns / kernel.width);
+  const std::int64_t loads = together + across + std::max<std::int64_t>(0, together - 10);
+  const double fed = std::min(1.0, static_cast<double>(together * across) / static_cast<double>(loads));
   const bool clash = row_elements * element_bytes(kernel.x_type()) % 4096 == 0 && together > 8;
   // Few sums wait for each other. More rows than registers for their addresses cost a little: measured.
-  const std::int64_t sums = together * std::min(vectors, kernel.columns / kernel.width);
+  const std::int64_t sums = together * across;
   const double waiting = std::min(1.0, static_cast<double>(sums) / 10);
   const double useful = static_cast<double>(columns) / static_cast<double>(vectors * kernel.width) *
                         static_cast<double>(taps * depth) /
                         static_cast<double>(packed_depth(kernel, taps, depth).elements());
-  return useful * waiting * (clash ? 0.75 : 1) * (kernel.rows > 8 ? 0.93 : 0.96);
+  return useful * std::min(waiting, fed) * (clash ? 0.75 : 1) * (kernel.rows > 8 ? 0.93 : 0.96);
+}
+
+KernelInfo as_wide(const KernelInfo& info) {
+  KernelInfo wide = info;
+  wide.isa = width_isa(dense_kernel(info));
+  return wide;
+}
+
+Estimate dense_estimate(const Problem& problem, const KernelInfo& info, const Work& work, double efficiency) {
+  constexpr double kInCache = 0.25;
+  const KernelInfo wide = as_wide(info);
+  Estimate total = estimate(problem, wide, work.flops, work.read_bytes + work.write_bytes, efficiency);
+  total.seconds += kInCache * estimate(problem, wide, work.flops, 0, efficiency).seconds;
+  return total;
 }
 
 std::vector<float> pack_bias(const Array& bias, std::int64_t groups, const DenseKernel& kernel) {

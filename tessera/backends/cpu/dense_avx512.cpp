@@ -22,9 +22,11 @@ namespace tessera::cpu {
   void dense_max_##storage##_avx512(const void* const* rows, std::ptrdiff_t count, std::ptrdiff_t elements, void* y) { \
     avx512::dense_max<avx512::Storage_##storage>(rows, count, elements, y);                                            \
   }
+#define H(storage, rows, columns, isa, vectors)
 #define K(storage, rows, columns, isa, vectors) TSR_TILE_##isa(storage, rows, columns, vectors)
 #define M(storage, isa) TSR_MAX_##isa(storage)
 #include "tessera/backends/cpu/dense.def"
+#undef H
 #undef K
 #undef M
 

@@ -127,7 +127,7 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   offer.scratch_bytes = layout.bytes;
   const Work w = work(problem.graph, problem.node);
   offer.estimate =
-      estimate(problem, info, w.flops, w.read_bytes + w.write_bytes + 2.0 * static_cast<double>(layout.bytes),
+      estimate(problem, as_wide(info), w.flops, w.read_bytes + w.write_bytes + 2.0 * static_cast<double>(layout.bytes),
                dense_efficiency(kernel, s.m, s.n, s.k, 1, s.k));
   return offer;
 }

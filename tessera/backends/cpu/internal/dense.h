@@ -45,6 +45,10 @@ struct DenseKernel {
   ElementType x_type() const { return step() > 1 ? ElementType::bfloat16 : ElementType::float32; }
 };
 std::span<const DenseKernel> dense_kernels();
+// The instruction set whose vectors a tile has, for estimates.
+constexpr Isa width_isa(const DenseKernel& kernel) {
+  return kernel.isa == Isa::avx512 && kernel.width == 8 ? Isa::avx2 : kernel.isa;
+}
 // By the tail of a kernel's name: "conv2d_" + tile_name.
 const DenseKernel& dense_kernel(const KernelInfo& info);
 
@@ -74,7 +78,7 @@ struct DenseDepth {
   std::int64_t runs = 0, depth = 0, padded = 0;
   std::int64_t elements() const { return runs * padded; }
 };
-DenseDepth packed_depth(const DenseKernel& kernel, std::int64_t taps, std::int64_t depth);
+DenseDepth packed_depth(const DenseKernel& kernel, std::int64_t taps = 1, std::int64_t depth = 1);
 
 struct DenseTap {
   std::int64_t dy = 0, dx = 0;  // from a pixel's place, in pixels of the input
@@ -146,7 +150,13 @@ void run_dense_rows(const DenseWork& work, const DenseJob& job, const DenseOpera
 // The part of the machine's peak that the tile reaches: what is useful of its columns and steps, and what its loop
 // loses. Rows of x are row_elements apart.
 double dense_efficiency(const DenseKernel& kernel, std::int64_t rows, std::int64_t columns, std::int64_t row_elements,
-                        std::int64_t taps, std::int64_t depth);
+                        std::int64_t taps = 1, std::int64_t depth = 1);
+
+// estimate() for a tile. What is bounded by memory there may lie in a cache, and then the better tile is faster: part
+// of its arithmetic is added.
+Estimate dense_estimate(const Problem& problem, const KernelInfo& info, const Work& work, double efficiency);
+// The kernel as one of the instruction set whose vectors its tile has, for estimates.
+KernelInfo as_wide(const KernelInfo& info);
 
 // A constant bias as the tile reads it, each group padded to whole panels.
 std::vector<float> pack_bias(const Array& bias, std::int64_t groups, const DenseKernel& kernel);

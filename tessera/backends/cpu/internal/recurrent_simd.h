@@ -69,11 +69,12 @@ void multiply_groups(const RecurrentProduct& f, const float* w, const float* bia
   if (f.alone)
     return multiply_tile<1, groups * kGroupVectors, true>(f.x, f.x_stride, f.depth, w, f.groups * kUnits, bias, y,
                                                           f.y_stride);
-  std::int64_t row = 0;
-  for (; row + kRows <= f.rows; row += kRows)
-    multiply_tile<kRows, groups * kGroupVectors>(f.x + row * f.x_stride, f.x_stride, f.depth, w, f.groups * kUnits,
-                                                 bias, y + row * f.y_stride, f.y_stride);
-  multiply_rest<kRows - 1, groups>(f, row, w, bias, y);
+  const std::int64_t tiles = (f.rows + kRows - 1) / kRows;
+  for (std::int64_t i = 0, row = 0; i < tiles; ++i) {
+    const std::int64_t end = f.rows * (i + 1) / tiles;
+    multiply_rows<kRows, groups>(f, row, end - row, w, bias, y);
+    row = end;
+  }
 }
 
 template <int groups>

@@ -16,12 +16,19 @@
 #include <immintrin.h>
 #endif
 
+// With TSR_HALF_VECTORS, AVX-512 comes with vectors of 256 bits: as fast on CPUs with units of that width, and there
+// are 32 registers for them.
 #if defined(__AMX_BF16__)
 #define TSR_ISA amx
+#define TSR_AVX512
 #elif defined(__AVX512BF16__)
 #define TSR_ISA avx512_bf16
-#elif defined(__AVX512F__)
+#define TSR_AVX512
+#elif defined(__AVX512F__) && !defined(TSR_HALF_VECTORS)
 #define TSR_ISA avx512
+#define TSR_AVX512
+#elif defined(__AVX512F__)
+#define TSR_ISA avx512_half
 #elif defined(__AVX2__)
 #define TSR_ISA avx2
 #else
@@ -37,7 +44,7 @@ using Bf16 = std::uint16_t;
 
 namespace TSR_ISA {
 
-#if defined(__AVX512F__)
+#if defined(TSR_AVX512)
 
 struct Vec {
   static constexpr int kWidth = 16;
