@@ -1,4 +1,5 @@
-// 3x3 convolutions of stride 1 by Winograd's algorithm (internal/winograd.h), channels last.
+// 3x3 convolutions of stride 1 by Winograd's algorithm (internal/winograd.h). Inputs are taken in the order in which
+// they are there; results of winograd_* have their channels last, those of winograd_planes_* are row-major.
 //
 // Tiles go through three stages in blocks: inputs are transformed to v, each of the t*t places of v is multiplied with
 // the weights of that place by the dense engine's tiles, and products m are transformed to results. Many tiles: each
@@ -9,21 +10,19 @@
 
 #include "tessera/backends/cpu/internal/conv2d.h"
 #include "tessera/backends/cpu/internal/families.h"
+#include "tessera/backends/cpu/internal/slots.h"
 #include "tessera/core/error.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <limits>
 #include <memory>
-#include <new>
 
 namespace tessera::cpu {
 namespace {
 
-constexpr std::int64_t kVector = 16;     // rows of v are padded to so many elements, whatever the instruction set
-constexpr std::int64_t kSlotFlags = 64;  // bytes before the slots: which of them are taken
+constexpr std::int64_t kVector = 16;  // rows of v are padded to so many elements, whatever the instruction set
 
 // Operations on vectors in one tile's transforms, loads and stores among them, for each channel.
 struct TransformCost {
@@ -32,6 +31,10 @@ struct TransformCost {
 constexpr TransformCost transform_cost(std::int64_t m) {
   return m == 2 ? TransformCost{64, 56} : m == 4 ? TransformCost{216, 190} : TransformCost{512, 440};
 }
+
+// More of them for row-major values, for so many rows of a tile: what transposes two rows of 8 neighbours in 16
+// planes.
+constexpr double planes_cost(std::int64_t rows) { return 48.0 * static_cast<double>(rows); }
 
 // How the work is cut.
 struct Cut {
@@ -46,7 +49,8 @@ struct Cut {
   std::int64_t v_tile = 0, v_place = 0, m_tile = 0, m_place = 0;  // strides, elements
 
   std::int64_t slot_elements() const { return places * (v_place + m_place); }
-  std::int64_t scratch_bytes() const { return kSlotFlags + slots * round_up(slot_elements() * 4, 64); }
+  std::int64_t slot_bytes() const { return round_up(slot_elements() * 4, 64); }
+  std::int64_t scratch_bytes() const { return Slots::bytes(slots, slot_bytes()); }
 };
 
 // What a byte costs that passes the second cache, in bytes of v or m read back: written first, it is fetched, changed
@@ -135,7 +139,7 @@ Choice choose_cut(const Conv2dShape& s, std::int64_t m, Isa isa, const CpuSpec& 
       best.cut = cut;
       best.cut.block = block;
       best.cut.group = group;
-      best.cut.slots = std::min<std::int64_t>(threads, ceil_div(cut.tiles, block));
+      best.cut.slots = std::min<std::int64_t>({threads, ceil_div(cut.tiles, block), Slots::kMost});
     }
     if (wanted >= cut.tiles) break;
   }
@@ -154,6 +158,10 @@ std::optional<std::string> refuse_epilogue_pool(const Epilogue& epilogue, const 
 }
 
 int m_of(const KernelInfo& info) { return info.m; }
+
+Order result_order(const KernelInfo& info) {
+  return info.name.starts_with("winograd_planes_") ? Order::row_major : Order::channels_last;
+}
 
 Answer consider(const KernelInfo& info, const Problem& problem) {
   const auto read = read_conv2d(problem);
@@ -179,16 +187,18 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   const Cut& cut = choice.cut;
   Offer offer;
   offer.inputs.assign(problem.node.inputs.size(), Order::row_major);
-  offer.inputs[0] = Order::channels_last;
-  if (epilogue.residual >= 0) offer.inputs[static_cast<std::size_t>(epilogue.residual)] = Order::channels_last;
-  offer.outputs = {Order::channels_last};
+  offer.inputs[0] = problem.orders[0];
+  if (epilogue.residual >= 0) offer.inputs[static_cast<std::size_t>(epilogue.residual)] = result_order(info);
+  offer.outputs = {result_order(info)};
   offer.scratch_bytes = choose_cut(s, m_of(info), info.isa, problem.machine, problem.threads).cut.scratch_bytes();
 
   const Work w = work(problem.graph, problem.node);
   const double tiles = static_cast<double>(cut.tiles), channels = static_cast<double>(s.ic),
                columns = static_cast<double>(cut.panels * cut.gemm->columns), places = static_cast<double>(cut.places);
   const double weight_bytes = static_cast<double>(s.ic * s.oc * 9 * 4), u_bytes = places * channels * columns * 4;
-  const TransformCost cost = transform_cost(cut.m);
+  TransformCost cost = transform_cost(cut.m);
+  if (offer.inputs[0] == Order::row_major) cost.input += planes_cost(cut.m + 2);
+  if (offer.outputs[0] == Order::row_major) cost.output += planes_cost(cut.m);
   // In multiply-adds' time: transforms issue at half the rate.
   const CpuSpec& machine = problem.machine;
   const double products = 2 * places * tiles * channels * columns;
@@ -204,7 +214,8 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
 struct State {
   Conv2dShape shape;
   Cut cut;
-  WinogradFunctions functions;
+  WinogradInputFn input = nullptr;
+  WinogradOutputFn output = nullptr;
   std::shared_ptr<const PackedWeights> weights;
   std::vector<float> bias, zeros;
   DenseEpilogue epilogue, plain;
@@ -294,59 +305,39 @@ void multiply(const State& from, float* slot, std::int64_t place, std::int64_t t
 void run_shared(const State& from, const StepArgs& args, float* slot) {
   const Cut& cut = from.cut;
   const WinogradInput input = input_of(from, args.input<float>(0), slot, 0);
-  parallel_for(cut.tiles, 1, [&](std::int64_t begin, std::int64_t end) { from.functions.input(input, begin, end); });
+  parallel_for(cut.tiles, 1, [&](std::int64_t begin, std::int64_t end) { from.input(input, begin, end); });
   // Threads share out places; where those are few for them, panels too.
   parallel_for(cut.places, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t place = begin; place < end; ++place) multiply(from, slot, place, cut.tiles, 0, cut.panels, 0);
   });
   const WinogradOutput output = output_of(from, args, slot, 0, 0, cut.panels);
-  parallel_for(cut.tiles, 1, [&](std::int64_t begin, std::int64_t end) { from.functions.output(output, begin, end); });
+  parallel_for(cut.tiles, 1, [&](std::int64_t begin, std::int64_t end) { from.output(output, begin, end); });
 }
-
-// Slots that are not in use, as bits.
-class Slots {
- public:
-  Slots(std::byte* scratch, const Cut& cut) : count_(cut.slots) { new (scratch) std::atomic<std::uint64_t>(0); }
-  static std::int64_t take(std::byte* scratch, std::int64_t count) {
-    auto& taken = *std::launder(reinterpret_cast<std::atomic<std::uint64_t>*>(scratch));
-    for (;;)
-      for (std::int64_t slot = 0; slot < count; ++slot)
-        if (const std::uint64_t bit = std::uint64_t{1} << slot; (taken.fetch_or(bit) & bit) == 0) return slot;
-  }
-  static void give_back(std::byte* scratch, std::int64_t slot) {
-    std::launder(reinterpret_cast<std::atomic<std::uint64_t>*>(scratch))->fetch_and(~(std::uint64_t{1} << slot));
-  }
-
- private:
-  std::int64_t count_;
-};
 
 void run_block(const State& from, const StepArgs& args, float* slot, std::int64_t first) {
   const Cut& cut = from.cut;
   const std::int64_t last = std::min(first + cut.block, cut.tiles);
-  from.functions.input(input_of(from, args.input<float>(0), slot, first), first, last);
+  from.input(input_of(from, args.input<float>(0), slot, first), first, last);
   for (std::int64_t panel = 0; panel < cut.panels; panel += cut.group) {
     const std::int64_t end = std::min(panel + cut.group, cut.panels);
     for (std::int64_t place = 0; place < cut.places; ++place)
       multiply(from, slot, place, last - first, panel, end, panel);
-    from.functions.output(output_of(from, args, slot, first, panel, end), first, last);
+    from.output(output_of(from, args, slot, first, panel, end), first, last);
   }
 }
 
 void run(const State& from, const StepArgs& args) {
   const Cut& cut = from.cut;
-  const auto slot_at = [&](std::int64_t slot) {
-    return reinterpret_cast<float*>(args.scratch + kSlotFlags + slot * round_up(cut.slot_elements() * 4, 64));
-  };
+  const Slots slots(args.scratch, cut.slots, cut.slot_bytes());
   if (cut.shared) {
-    run_shared(from, args, slot_at(0));
+    const Slots::Held slot(slots);
+    run_shared(from, args, reinterpret_cast<float*>(slot.data()));
     return;
   }
-  const Slots slots(args.scratch, cut);
   parallel_for(ceil_div(cut.tiles, cut.block), 1, [&](std::int64_t begin, std::int64_t end) {
-    const std::int64_t slot = Slots::take(args.scratch, cut.slots);
-    for (std::int64_t block = begin; block < end; ++block) run_block(from, args, slot_at(slot), block * cut.block);
-    Slots::give_back(args.scratch, slot);
+    const Slots::Held slot(slots);
+    for (std::int64_t block = begin; block < end; ++block)
+      run_block(from, args, reinterpret_cast<float*>(slot.data()), block * cut.block);
   });
 }
 
@@ -360,15 +351,17 @@ PackedWeights pack(const Array& weights, const Conv2dShape& s, const Cut& cut, W
   return packed;
 }
 
-Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, WeightCache& weights) {
+Runner prepare(const KernelInfo& info, const Problem& problem, const Offer& offer, WeightCache& weights) {
   auto state = std::make_shared<State>();
   State& to = *state;
   to.shape = std::get<Conv2dShape>(read_conv2d(problem));
   to.cut = choose_cut(to.shape, m_of(info), info.isa, problem.machine, problem.threads).cut;
-  to.functions = TSR_FOR_ISA(info.isa, winograd)(m_of(info));
+  const WinogradFunctions functions = TSR_FOR_ISA(info.isa, winograd)(m_of(info));
+  to.input = functions.input[static_cast<std::size_t>(offer.inputs[0])];
+  to.output = functions.output[static_cast<std::size_t>(offer.outputs[0])];
   to.weights = weights.get(problem.graph.value(problem.node.inputs[1]).constant,
                            fmt::format("winograd m={} columns={}", to.cut.m, to.cut.gemm->columns),
-                           [&](const Array& array) { return pack(array, to.shape, to.cut, to.functions.weights); });
+                           [&](const Array& array) { return pack(array, to.shape, to.cut, functions.weights); });
   if (problem.node.op_inputs() > 2 && problem.has(2)) to.bias = pack_bias(*problem.constant(2), 1, *to.cut.gemm);
   to.zeros.assign(static_cast<std::size_t>(to.shape.ic), 0.0f);
   const Epilogue epilogue = std::get<Epilogue>(read_epilogue(problem));
@@ -392,12 +385,16 @@ constexpr CpuKernel kernel(std::string_view name, int m, Isa isa) {
 
 constexpr CpuKernel kKernels[] = {
 #if defined(__x86_64__)
-    kernel("winograd_f32_6x6_avx512", 6, Isa::avx512), kernel("winograd_f32_4x4_avx512", 4, Isa::avx512),
-    kernel("winograd_f32_2x2_avx512", 2, Isa::avx512), kernel("winograd_f32_6x6_avx2", 6, Isa::avx2),
-    kernel("winograd_f32_4x4_avx2", 4, Isa::avx2),     kernel("winograd_f32_2x2_avx2", 2, Isa::avx2),
+    kernel("winograd_f32_6x6_avx512", 6, Isa::avx512), kernel("winograd_planes_f32_6x6_avx512", 6, Isa::avx512),
+    kernel("winograd_f32_4x4_avx512", 4, Isa::avx512), kernel("winograd_planes_f32_4x4_avx512", 4, Isa::avx512),
+    kernel("winograd_f32_2x2_avx512", 2, Isa::avx512), kernel("winograd_planes_f32_2x2_avx512", 2, Isa::avx512),
+    kernel("winograd_f32_6x6_avx2", 6, Isa::avx2),     kernel("winograd_planes_f32_6x6_avx2", 6, Isa::avx2),
+    kernel("winograd_f32_4x4_avx2", 4, Isa::avx2),     kernel("winograd_planes_f32_4x4_avx2", 4, Isa::avx2),
+    kernel("winograd_f32_2x2_avx2", 2, Isa::avx2),     kernel("winograd_planes_f32_2x2_avx2", 2, Isa::avx2),
 #endif
-    kernel("winograd_f32_6x6", 6, Isa::portable),      kernel("winograd_f32_4x4", 4, Isa::portable),
-    kernel("winograd_f32_2x2", 2, Isa::portable),
+    kernel("winograd_f32_6x6", 6, Isa::portable),      kernel("winograd_planes_f32_6x6", 6, Isa::portable),
+    kernel("winograd_f32_4x4", 4, Isa::portable),      kernel("winograd_planes_f32_4x4", 4, Isa::portable),
+    kernel("winograd_f32_2x2", 2, Isa::portable),      kernel("winograd_planes_f32_2x2", 2, Isa::portable),
 };
 
 }  // namespace

@@ -26,9 +26,16 @@ std::ptrdiff_t winograds(const std::vector<std::string>& names) {
   return std::ranges::count_if(names, [](const std::string& name) { return name.starts_with("winograd_"); });
 }
 
-// All of Winograd's kernels take it and agree with the definition.
+// All of Winograd's kernels take it, in whichever order the input is, and agree with the definition.
+void expect_all(KernelCase test) {
+  for (const Order order : {Order::row_major, Order::channels_last}) {
+    test.orders = {order};
+    EXPECT_EQ(winograds(expect_kernels_agree(test)), std::ssize(usable())) << name(order);
+  }
+}
 void expect_all(const Conv2dSpec& spec, std::uint64_t seed = 1) {
-  EXPECT_EQ(winograds(check_spec(spec, seed)), std::ssize(usable()));
+  std::mt19937_64 random(seed);
+  expect_all(conv2d_case(spec, random));
 }
 
 std::string refusal(const Conv2dSpec& spec) {
@@ -88,9 +95,7 @@ TEST(Winograd, PoolsTwoByTwoInTheSamePass) {
   MaxPool pool;
   pool.window.kernel = {2, 2};
   pool.window.strides = {2, 2};
-  for (std::int64_t extent = 2; extent <= 15; ++extent)
-    EXPECT_EQ(winograds(expect_kernels_agree(pooled_case(extent, 17 - extent, pool, random))), std::ssize(usable()))
-        << extent;
+  for (std::int64_t extent = 2; extent <= 15; ++extent) expect_all(pooled_case(extent, 17 - extent, pool, random));
   pool.window.kernel = {3, 3};
   const auto refused = run_kernel(*usable().at(0), pooled_case(9, 9, pool, random));
   ASSERT_TRUE(std::holds_alternative<Refusal>(refused));
@@ -102,6 +107,24 @@ TEST(Winograd, RefusesOtherWindowsWithTheReason) {
   EXPECT_THAT(refusal({.ic = 4, .oc = 4, .spatial = {9, 9}, .kernel = {3, 3}, .strides = {2, 1}}), HasSubstr("2x1"));
   EXPECT_THAT(refusal({.ic = 4, .oc = 4, .spatial = {9, 9}, .kernel = {3, 3}, .dilations = {1, 2}}), HasSubstr("1x2"));
   EXPECT_THAT(refusal({.ic = 4, .oc = 4, .spatial = {9, 9}, .kernel = {3, 3}, .groups = 2}), HasSubstr("2 groups"));
+}
+
+TEST(Winograd, TakesItsInputAsItIs) {
+  std::mt19937_64 random(1);
+  KernelCase test = conv2d_case({.ic = 4, .oc = 4, .spatial = {9, 9}, .kernel = {3, 3}}, random);
+  const CpuSpec machine{};
+  for (const CpuKernel* kernel : usable())
+    for (const Order order : {Order::row_major, Order::channels_last}) {
+      const Node& node = test.graph.nodes.at(0);
+      Problem problem{test.graph, node, infer_node(test.graph, node), {}, machine, 2};
+      problem.orders.assign(node.inputs.size(), Order::row_major);
+      problem.orders[0] = order;
+      const Answer answer = kernel->info.consider(kernel->info, problem);
+      ASSERT_TRUE(std::holds_alternative<Offer>(answer)) << kernel->info.name;
+      EXPECT_EQ(std::get<Offer>(answer).inputs[0], order);
+      EXPECT_EQ(std::get<Offer>(answer).outputs[0],
+                kernel->info.name.starts_with("winograd_planes_") ? Order::row_major : Order::channels_last);
+    }
 }
 
 double largest_error(const CpuKernel& kernel, const KernelCase& test, const std::vector<double>& wanted) {

@@ -15,7 +15,7 @@ namespace tessera::cpu {
 
 // Tiles are counted over all images, row by row. `first` is the tile whose values lie at the beginning of v or m.
 struct WinogradInput {
-  const float* x = nullptr;  // channels last
+  const float* x = nullptr;
   std::ptrdiff_t height = 0, width = 0, channels = 0, top = 0, left = 0;
   std::ptrdiff_t tiles_h = 0, tiles_w = 0;  // of an image
   const float* zeros = nullptr;             // `channels` of them
@@ -52,8 +52,9 @@ using WinogradOutputFn = void (*)(const WinogradOutput& job, std::ptrdiff_t tile
 using WinogradWeightsFn = void (*)(const WinogradWeights& job, std::ptrdiff_t panel_begin, std::ptrdiff_t panel_end);
 
 struct WinogradFunctions {
-  WinogradInputFn input;
-  WinogradOutputFn output;
+  // [Order] of x; of y and the residual.
+  WinogradInputFn input[2];
+  WinogradOutputFn output[2];
   WinogradWeightsFn weights;
 };
 

@@ -13,6 +13,7 @@
 
 #include "tessera/backends/cpu/internal/activation_simd.h"
 #include "tessera/backends/cpu/internal/winograd.h"
+#include "tessera/backends/cpu/internal/winograd_planes.h"
 
 namespace tessera::cpu::TSR_ISA {
 namespace {
@@ -173,17 +174,60 @@ void input_tiles(const WinogradInput& job, std::ptrdiff_t tile_begin, std::ptrdi
   }
 }
 
+// As input_tiles(), of row-major values: over the rows of a tile first, as they come. Neighbouring tiles share lines,
+// which stay in the first cache while all tiles pass by for a few channels.
+template <int M>
+void input_planes(const WinogradInput& job, std::ptrdiff_t tile_begin, std::ptrdiff_t tile_end) {
+  constexpr int T = M + 2;
+  const std::ptrdiff_t plane = job.height * job.width;
+  const auto part = [](std::ptrdiff_t first, std::ptrdiff_t extent, std::ptrdiff_t& begin, std::ptrdiff_t& end) {
+    begin = first < 0 ? (-first < T ? -first : T) : 0;
+    end = extent - first < T ? (extent - first > begin ? extent - first : begin) : T;
+  };
+  for (std::ptrdiff_t c = 0; c < job.channels; c += Vec::kWidth)
+    for (std::ptrdiff_t tile = tile_begin; tile < tile_end; ++tile) {
+      const TilePlace at = place_of(tile, job.tiles_h, job.tiles_w);
+      const std::ptrdiff_t iy = at.row * M - job.top, ix = at.column * M - job.left;
+      PlanesPart there;
+      part(iy, job.height, there.row_begin, there.row_end);
+      part(ix, job.width, there.column_begin, there.column_end);
+      there.lanes = job.channels - c;
+      const float* from = job.x + (at.image * job.channels + c) * plane + iy * job.width + ix;
+      Vec half[T][T];
+#pragma GCC unroll 1
+      for (int i = 0; i < T; i += kRowsTogether) {
+        Vec d[kRowsTogether][kRowElements];
+        load_rows(from, plane, job.width, i, there, d);
+#pragma GCC unroll 2
+        for (int r = 0; r < kRowsTogether; ++r) Winograd<M>::input(d[r], half[i + r]);
+      }
+      float* v = job.v + (tile - job.first) * job.tile_stride + c;
+#pragma GCC unroll 1
+      for (int j = 0; j < T; ++j) {
+        Vec d[T], out[T];
+#pragma GCC unroll 8
+        for (int i = 0; i < T; ++i) d[i] = half[i][j];
+        Winograd<M>::input(d, out);
+#pragma GCC unroll 8
+        for (int i = 0; i < T; ++i) out[i].store(v + (i * T + j) * job.place_stride);
+      }
+    }
+}
+
 TSR_INLINE Vec larger(Vec a, Vec b) { return select(is_nan(a), a, max_second(a, b)); }  // NaN wins
 
-// One vector of channels of one tile: results in rows [0, rows) and columns [0, columns) of it exist.
+// What of a tile's results exists.
+struct TilePart {
+  std::ptrdiff_t rows, columns;
+};
 template <int M>
-TSR_INLINE void finish_tile(const WinogradOutput& job, const TilePlace& at, std::ptrdiff_t channel, Vec (&y)[M][M]) {
-  const DenseEpilogue& epilogue = *job.epilogue;
-  const std::ptrdiff_t oy = at.row * M, ox = at.column * M;
-  const std::ptrdiff_t rows = job.height - oy < M ? job.height - oy : M,
-                       columns = job.width - ox < M ? job.width - ox : M;
-  const bool whole = channel + Vec::kWidth <= job.column_end;
-  const Vec::Mask some = Vec::first(job.column_end - channel);
+TSR_INLINE TilePart part_of(const WinogradOutput& job, const TilePlace& at) {
+  const std::ptrdiff_t rows = job.height - at.row * M, columns = job.width - at.column * M;
+  return {rows < M ? rows : M, columns < M ? columns : M};
+}
+
+template <int M>
+TSR_INLINE void activate(const DenseEpilogue& epilogue, const TilePart& part, Vec (&y)[M][M]) {
   if (epilogue.clips) {
     const Vec low = Vec::all(epilogue.before_low), high = Vec::all(epilogue.before_high);
 #pragma GCC unroll 1
@@ -192,10 +236,75 @@ TSR_INLINE void finish_tile(const WinogradOutput& job, const TilePlace& at, std:
       for (int j = 0; j < M; ++j) y[i][j] = clip(y[i][j], low, high);
   } else {
 #pragma GCC unroll 1
-    for (int i = 0; i < rows; ++i)
+    for (int i = 0; i < part.rows; ++i)
 #pragma GCC unroll 1
-      for (int j = 0; j < columns; ++j) y[i][j] = apply(epilogue.before, y[i][j]);
+      for (int j = 0; j < part.columns; ++j) y[i][j] = apply(epilogue.before, y[i][j]);
   }
+}
+
+// Largest of the 2x2 from row 2 i and column 2 j on.
+template <int M>
+TSR_INLINE Vec pooled(const Vec (&y)[M][M], int i, int j) {
+  return larger(larger(larger(y[2 * i][2 * j], y[2 * i][2 * j + 1]), y[2 * i + 1][2 * j]), y[2 * i + 1][2 * j + 1]);
+}
+
+// One vector of channels of one tile, row-major.
+template <int M>
+TSR_INLINE void finish_planes(const WinogradOutput& job, const TilePlace& at, std::ptrdiff_t channel, Vec (&y)[M][M]) {
+  const TilePart part = part_of<M>(job, at);
+  activate<M>(*job.epilogue, part, y);
+  const std::ptrdiff_t oy = at.row * M, ox = at.column * M, lanes = job.column_end - channel;
+  const std::ptrdiff_t plane = job.height * job.width, image = at.image * job.channels + channel;
+  const PlanesPart there{0, part.rows, 0, part.columns, lanes};
+  Vec d[kRowsTogether][kRowElements];
+  if (job.residual != nullptr) {
+    const float* residual = job.residual + image * plane + oy * job.width + ox;
+#pragma GCC unroll 1
+    for (int i = 0; i < M; i += kRowsTogether) {
+      load_rows(residual, plane, job.width, i, there, d);
+#pragma GCC unroll 2
+      for (int r = 0; r < kRowsTogether; ++r)
+#pragma GCC unroll 1
+        for (int j = 0; j < M; ++j) y[i + r][j] = apply(job.epilogue->after, y[i + r][j] + d[r][j]);
+    }
+  }
+#pragma GCC unroll 2
+  for (int r = 0; r < kRowsTogether; ++r)
+#pragma GCC unroll 8
+    for (int j = 0; j < kRowElements; ++j) d[r][j] = Vec::zero();
+  if (job.pools) {
+    constexpr int P = M / 2;
+    const std::ptrdiff_t py = oy / 2, px = ox / 2, pool_plane = job.pool_height * job.pool_width;
+    const std::ptrdiff_t left = job.pool_width - px;
+    for (int i = 0; i < P && py + i < job.pool_height; ++i) {
+      const PlanesPart row{i, i + 1, 0, left < P ? (left > 0 ? left : 0) : P, lanes};
+#pragma GCC unroll 4
+      for (int j = 0; j < P; ++j) d[0][j] = pooled<M>(y, i, j);
+      store_rows(job.y + image * pool_plane + py * job.pool_width + px, pool_plane, job.pool_width, i, row, d);
+    }
+    return;
+  }
+  float* to = job.y + image * plane + oy * job.width + ox;
+#pragma GCC unroll 1
+  for (int i = 0; i < part.rows; i += kRowsTogether) {
+#pragma GCC unroll 2
+    for (int r = 0; r < kRowsTogether; ++r)
+#pragma GCC unroll 8
+      for (int j = 0; j < M; ++j) d[r][j] = y[i + r][j];
+    store_rows(to, plane, job.width, i, there, d);
+  }
+}
+
+// One vector of channels of one tile, channels last.
+template <int M>
+TSR_INLINE void finish_tile(const WinogradOutput& job, const TilePlace& at, std::ptrdiff_t channel, Vec (&y)[M][M]) {
+  const DenseEpilogue& epilogue = *job.epilogue;
+  const std::ptrdiff_t oy = at.row * M, ox = at.column * M;
+  const TilePart part = part_of<M>(job, at);
+  const std::ptrdiff_t rows = part.rows, columns = part.columns;
+  const bool whole = channel + Vec::kWidth <= job.column_end;
+  const Vec::Mask some = Vec::first(job.column_end - channel);
+  activate<M>(epilogue, part, y);
   if (job.residual != nullptr) {
     const float* residual = job.residual + ((at.image * job.height + oy) * job.width + ox) * job.channels + channel;
 #pragma GCC unroll 1
@@ -211,8 +320,7 @@ TSR_INLINE void finish_tile(const WinogradOutput& job, const TilePlace& at, std:
     const std::ptrdiff_t py = oy / 2, px = ox / 2;
     for (int i = 0; i < P && py + i < job.pool_height; ++i)
       for (int j = 0; j < P && px + j < job.pool_width; ++j) {
-        const Vec best =
-            larger(larger(larger(y[2 * i][2 * j], y[2 * i][2 * j + 1]), y[2 * i + 1][2 * j]), y[2 * i + 1][2 * j + 1]);
+        const Vec best = pooled<M>(y, i, j);
         float* to = job.y + ((at.image * job.pool_height + py + i) * job.pool_width + px + j) * job.channels + channel;
         if (whole)
           best.store(to);
@@ -240,37 +348,53 @@ TSR_INLINE void finish_tile(const WinogradOutput& job, const TilePlace& at, std:
     }
 }
 
+// Column by column of the products, then row by row: y, with its bias.
+template <int M>
+TSR_INLINE void output_vector(const WinogradOutput& job, std::ptrdiff_t tile, std::ptrdiff_t channel, Vec (&y)[M][M]) {
+  constexpr int T = M + 2;
+  const float* from = job.m + (tile - job.first) * job.tile_stride + channel - job.column_begin;
+  Vec half[M][T];
+#pragma GCC unroll 1
+  for (int j = 0; j < T; ++j) {
+    Vec m[T], out[M];
+#pragma GCC unroll 8
+    for (int i = 0; i < T; ++i) m[i] = Vec::load(from + (i * T + j) * job.place_stride);
+    Winograd<M>::output(m, out);
+#pragma GCC unroll 8
+    for (int i = 0; i < M; ++i) half[i][j] = out[i];
+  }
+  const Vec bias = job.bias == nullptr ? Vec::zero()
+                   : channel + Vec::kWidth <= job.column_end
+                       ? Vec::load(job.bias + channel)
+                       : Vec::load(job.bias + channel, Vec::first(job.column_end - channel));
+#pragma GCC unroll 1
+  for (int i = 0; i < M; ++i) {
+    Winograd<M>::output(half[i], y[i]);
+#pragma GCC unroll 8
+    for (int j = 0; j < M; ++j) y[i][j] = y[i][j] + bias;
+  }
+}
+
 template <int M>
 void output_tiles(const WinogradOutput& job, std::ptrdiff_t tile_begin, std::ptrdiff_t tile_end) {
-  constexpr int T = M + 2;
   for (std::ptrdiff_t tile = tile_begin; tile < tile_end; ++tile) {
     const TilePlace at = place_of(tile, job.tiles_h, job.tiles_w);
-    const float* from = job.m + (tile - job.first) * job.tile_stride;
-    for (std::ptrdiff_t channel = job.column_begin; channel < job.column_end;
-         channel += Vec::kWidth, from += Vec::kWidth) {
-      Vec half[M][T], y[M][M];
-#pragma GCC unroll 1
-      for (int j = 0; j < T; ++j) {
-        Vec m[T], out[M];
-#pragma GCC unroll 8
-        for (int i = 0; i < T; ++i) m[i] = Vec::load(from + (i * T + j) * job.place_stride);
-        Winograd<M>::output(m, out);
-#pragma GCC unroll 8
-        for (int i = 0; i < M; ++i) half[i][j] = out[i];
-      }
-      const Vec bias = job.bias == nullptr ? Vec::zero()
-                       : channel + Vec::kWidth <= job.column_end
-                           ? Vec::load(job.bias + channel)
-                           : Vec::load(job.bias + channel, Vec::first(job.column_end - channel));
-#pragma GCC unroll 1
-      for (int i = 0; i < M; ++i) {
-        Winograd<M>::output(half[i], y[i]);
-#pragma GCC unroll 8
-        for (int j = 0; j < M; ++j) y[i][j] = y[i][j] + bias;
-      }
+    for (std::ptrdiff_t channel = job.column_begin; channel < job.column_end; channel += Vec::kWidth) {
+      Vec y[M][M];
+      output_vector<M>(job, tile, channel, y);
       finish_tile<M>(job, at, channel, y);
     }
   }
+}
+
+template <int M>
+void output_planes(const WinogradOutput& job, std::ptrdiff_t tile_begin, std::ptrdiff_t tile_end) {
+  for (std::ptrdiff_t channel = job.column_begin; channel < job.column_end; channel += Vec::kWidth)
+    for (std::ptrdiff_t tile = tile_begin; tile < tile_end; ++tile) {
+      Vec y[M][M];
+      output_vector<M>(job, tile, channel, y);
+      finish_planes<M>(job, place_of(tile, job.tiles_h, job.tiles_w), channel, y);
+    }
 }
 
 // G w G^T in double, a lane for each of a few columns. Subnormal weights are taken as they are; what their products
@@ -307,7 +431,8 @@ void weight_panels(const WinogradWeights& job, std::ptrdiff_t panel_begin, std::
 }
 
 template <int M>
-constexpr WinogradFunctions kWinograd{input_tiles<M>, output_tiles<M>, weight_panels<M>};
+constexpr WinogradFunctions kWinograd{
+    {input_planes<M>, input_tiles<M>}, {output_planes<M>, output_tiles<M>}, weight_panels<M>};
 
 }  // namespace
 
