@@ -93,7 +93,9 @@ TEST(Plan, ConvertsOnceWhereThatIsWorthItForAllThatFollow) {
   for (const int count : {1, 2, 9, 12, 30}) {
     const Plan plan = make_plan(convs(count), kBothKernels, options());
     for (const Step& step : plan.steps)
-      if (step.kernel != nullptr) EXPECT_EQ(step.kernel->name, count < 11 ? "conv_planes" : "conv_last") << count;
+      if (step.kernel != nullptr) {
+        EXPECT_EQ(step.kernel->name, count < 11 ? "conv_planes" : "conv_last") << count;
+      }
     EXPECT_EQ(std::ssize(plan.steps), count < 11 ? count : count + 2);
   }
 }

@@ -182,6 +182,12 @@ std::shared_ptr<const PackedWeights> conv2d_weights(const std::shared_ptr<const 
                      });
 }
 
+std::optional<Refusal> refuse_inner_planes(const Problem& problem) {
+  const std::vector<ValueId>& outputs = problem.graph.outputs;
+  if (std::find(outputs.begin(), outputs.end(), problem.node.outputs[0]) != outputs.end()) return std::nullopt;
+  return Refusal{"what reads the result is quicker with channels last"};
+}
+
 std::variant<Conv2dShape, Refusal> read_conv2d(const Problem& problem) {
   return read_conv2d(std::get<Conv>(problem.node.op), problem.input(0).shape(), problem.input(1).shape(),
                      problem.op_output().shape());

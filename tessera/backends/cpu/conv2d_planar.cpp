@@ -59,9 +59,7 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   const Conv2dShape& s = std::get<Conv2dShape>(read);
   if (problem.input(0).type != info.type)
     return Refusal{fmt::format("stores {}, the input is {}", name(info.type), name(problem.input(0).type))};
-  const std::vector<ValueId>& outputs = problem.graph.outputs;
-  if (std::find(outputs.begin(), outputs.end(), problem.node.outputs[0]) == outputs.end())
-    return Refusal{"what reads the result is quicker with channels last"};
+  if (auto refusal = refuse_inner_planes(problem)) return *refusal;
   if (s.groups != 1) return Refusal{fmt::format("{} groups", s.groups)};
   if (problem.constant(1) == nullptr) return Refusal{"the weights are computed at run time"};
   if (problem.node.op_inputs() > 2 && problem.has(2) && problem.constant(2) == nullptr)

@@ -41,6 +41,7 @@ Answer consider(const KernelInfo& kernel, const Problem& problem) {
     return Refusal{fmt::format("stores {}, the input is {}", name(kernel.type), name(problem.input(0).type))};
   if (s.groups != s.ic || s.oc != s.ic)
     return Refusal{fmt::format("{} channels in {} groups make {} outputs: not one each", s.ic, s.groups, s.oc)};
+  if (auto refusal = refuse_inner_planes(problem)) return *refusal;
   if (s.dilation_h != 1 || s.dilation_w != 1)
     return Refusal{fmt::format("dilation {}x{}, not 1", s.dilation_h, s.dilation_w)};
   if (s.stride_w > 2) return Refusal{fmt::format("every {}th pixel of a row, not every one or second", s.stride_w)};

@@ -88,6 +88,7 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   if (s.stride_h != 1 || s.stride_w != 1) return Refusal{fmt::format("strides {}x{}", s.stride_h, s.stride_w)};
   if (s.top != 0 || s.left != 0 || s.oh != s.h || s.ow != s.w) return Refusal{"padded"};
   if (s.groups != 1) return Refusal{fmt::format("{} groups", s.groups)};
+  if (auto refusal = refuse_inner_planes(problem)) return *refusal;
   if (problem.input(0).type != info.type)
     return Refusal{fmt::format("stores {}, the input is {}", name(info.type), name(problem.input(0).type))};
   if (problem.constant(1) == nullptr) return Refusal{"the weights are computed at run time"};

@@ -172,6 +172,8 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   if (s.dilation_h != 1 || s.dilation_w != 1)
     return Refusal{fmt::format("dilations {}x{}", s.dilation_h, s.dilation_w)};
   if (s.groups != 1) return Refusal{fmt::format("{} groups", s.groups)};
+  if (result_order(info) == Order::row_major)
+    if (auto refusal = refuse_inner_planes(problem)) return *refusal;
   if (problem.input(0).type != info.type)
     return Refusal{fmt::format("stores {}, the input is {}", name(info.type), name(problem.input(0).type))};
   if (problem.constant(1) == nullptr) return Refusal{"the weights are computed at run time"};
