@@ -20,6 +20,7 @@ struct WinogradInput {
   std::ptrdiff_t tiles_h = 0, tiles_w = 0;  // of an image
   const float* zeros = nullptr;             // `channels` of them
   std::ptrdiff_t first = 0;
+  bool far = false;                                  // x comes from memory: planes are fetched ahead
   float* v = nullptr;                                // v[place * place_stride + (tile - first) * tile_stride + channel]
   std::ptrdiff_t place_stride = 0, tile_stride = 0;  // elements; rows are padded to whole vectors
 };
@@ -37,6 +38,7 @@ struct WinogradOutput {
   const DenseEpilogue* epilogue = nullptr;
   bool pools = false;  // largest of 2x2, stride 2
   std::ptrdiff_t pool_height = 0, pool_width = 0;
+  bool far = false;  // likewise y
   float* y = nullptr;
 };
 

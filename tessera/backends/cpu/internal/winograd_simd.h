@@ -179,7 +179,7 @@ void input_tiles(const WinogradInput& job, std::ptrdiff_t tile_begin, std::ptrdi
 template <int M>
 void input_planes(const WinogradInput& job, std::ptrdiff_t tile_begin, std::ptrdiff_t tile_end) {
   constexpr int T = M + 2;
-  const std::ptrdiff_t plane = job.height * job.width;
+  const std::ptrdiff_t plane = job.height * job.width, share = (M * job.width + job.tiles_w - 1) / job.tiles_w;
   const auto part = [](std::ptrdiff_t first, std::ptrdiff_t extent, std::ptrdiff_t& begin, std::ptrdiff_t& end) {
     begin = first < 0 ? (-first < T ? -first : T) : 0;
     end = extent - first < T ? (extent - first > begin ? extent - first : begin) : T;
@@ -192,7 +192,12 @@ void input_planes(const WinogradInput& job, std::ptrdiff_t tile_begin, std::ptrd
       part(iy, job.height, there.row_begin, there.row_end);
       part(ix, job.width, there.column_begin, there.column_end);
       there.lanes = job.channels - c;
-      const float* from = job.x + (at.image * job.channels + c) * plane + iy * job.width + ix;
+      const float* image = job.x + (at.image * job.channels + c) * plane;
+      const float* from = image + iy * job.width + ix;
+      // This tile's share of the rows that its row of tiles sees first.
+      if (job.far && iy + 2 >= 0 && iy + T <= job.height)
+        fetch_planes(image + Vec::kWidth * plane + (iy + 2) * job.width + at.column * share, plane,
+                     there.lanes - Vec::kWidth, share);
       Vec half[T][T];
 #pragma GCC unroll 1
       for (int i = 0; i < T; i += kRowsTogether) {
@@ -389,11 +394,17 @@ void output_tiles(const WinogradOutput& job, std::ptrdiff_t tile_begin, std::ptr
 
 template <int M>
 void output_planes(const WinogradOutput& job, std::ptrdiff_t tile_begin, std::ptrdiff_t tile_end) {
+  const std::ptrdiff_t plane = job.height * job.width, share = (M * job.width + job.tiles_w - 1) / job.tiles_w;
   for (std::ptrdiff_t channel = job.column_begin; channel < job.column_end; channel += Vec::kWidth)
     for (std::ptrdiff_t tile = tile_begin; tile < tile_end; ++tile) {
+      const TilePlace at = place_of(tile, job.tiles_h, job.tiles_w);
+      if (job.far && !job.pools && (at.row + 1) * M <= job.height)
+        fetch_planes(job.y + (at.image * job.channels + channel + Vec::kWidth) * plane + at.row * M * job.width +
+                         at.column * share,
+                     plane, job.column_end - channel - Vec::kWidth, share);
       Vec y[M][M];
       output_vector<M>(job, tile, channel, y);
-      finish_planes<M>(job, place_of(tile, job.tiles_h, job.tiles_w), channel, y);
+      finish_planes<M>(job, at, channel, y);
     }
 }
 
