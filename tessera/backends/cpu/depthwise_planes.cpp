@@ -30,7 +30,7 @@ double efficiency(const Conv2dShape& s, Isa isa) {
   const std::int64_t lanes = isa == Isa::portable ? 4 : isa == Isa::avx2 ? 8 : 16;
   const double used = static_cast<double>(s.ow) / static_cast<double>(round_up(s.ow, lanes));
   const bool unrolled = s.kh == s.kw && s.stride_h == s.stride_w && (s.kw == 3 || s.kw == 5 || s.kw == 7);
-  return used * (!unrolled ? 0.15 : s.stride_w == 1 ? 0.4 : 0.3);
+  return used * (!unrolled ? 0.1 : s.stride_w == 1 ? 0.6 : 0.3);
 }
 
 Answer consider(const KernelInfo& kernel, const Problem& problem) {
@@ -64,7 +64,7 @@ Runner prepare(const KernelInfo& kernel, const Problem& problem, const Offer&, W
   struct State {
     DepthwisePlanesJob job;
     std::shared_ptr<const Array> weights;  // as they are
-    std::vector<float> bias, zeros;
+    std::vector<float> bias;
     int residual = -1;
     std::int64_t units = 0, grain = 1;
     void (*run)(const DepthwisePlanesJob& job, std::int64_t begin, std::int64_t end) = nullptr;
@@ -83,8 +83,6 @@ Runner prepare(const KernelInfo& kernel, const Problem& problem, const Offer&, W
     std::transform(values.begin(), values.end(), state->bias.begin(), [](double v) { return static_cast<float>(v); });
   }
   job.bias = state->bias.data();
-  state->zeros.assign(static_cast<std::size_t>(s.w), 0.0f);
-  job.zeros = state->zeros.data();
   const Epilogue epilogue = std::get<Epilogue>(read_epilogue(problem));
   job.epilogue = dense_epilogue(epilogue);
   state->residual = epilogue.residual;

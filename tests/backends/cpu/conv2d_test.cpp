@@ -12,17 +12,18 @@ namespace {
 
 constexpr ElementType kF32 = ElementType::float32, kBf16 = ElementType::bfloat16;
 
+bool is_dense(std::string_view name) { return name.starts_with("conv2d_") && !name.starts_with("conv2d_planes_"); }
+
 std::size_t usable(ElementType type) {
   return static_cast<std::size_t>(std::ranges::count_if(tested_kernels(), [&](const CpuKernel& kernel) {
-    return kernel.info.name.starts_with("conv2d_") && kernel.info.type == type && kernel.info.isa <= host_isa() &&
-           kernel.info.m > 0;
+    return is_dense(kernel.info.name) && kernel.info.type == type && kernel.info.isa <= host_isa() && kernel.info.m > 0;
   }));
 }
 
 // Names of the dense engine's kernels that took it.
 std::vector<std::string> check_dense(const Conv2dSpec& spec, std::uint64_t seed = 1) {
   std::vector<std::string> names = check_spec(spec, seed);
-  std::erase_if(names, [](const std::string& name) { return !name.starts_with("conv2d_"); });
+  std::erase_if(names, [](const std::string& name) { return !is_dense(name); });
   return names;
 }
 

@@ -18,7 +18,6 @@ struct DepthwisePlanesJob {
 
   const float* weights = nullptr;  // [channels][kernel_h][kernel_w]
   const float* bias = nullptr;     // [channels]
-  const float* zeros = nullptr;    // a row of the input
   DenseEpilogue epilogue;
 
   const float* x = nullptr;

@@ -1,12 +1,11 @@
 // The depthwise convolution over planes, written once over Vec. A tile is a few output rows and one vector of their
 // pixels: each input row is loaded once for each column of the window and used by every output row that sees it.
-// Rows above and below the plane are a row of zeros, pixels left and right of it are masked off. Bounded by loads, most
+// Rows above and below the plane are left out, pixels left and right of it masked off. Bounded by loads, most
 // of which lie across two cache lines, and in the end by memory. Square windows of 3, 5 and 7 with strides 1 and 2 are
 // unrolled, their weights in registers as far as these go; others go tap by tap.
 
 #pragma once
 
-#include "tessera/backends/cpu/internal/activation_simd.h"
 #include "tessera/backends/cpu/internal/depthwise_planes.h"
 #include "tessera/backends/cpu/internal/planes_simd.h"
 #include "tessera/backends/cpu/internal/unroll.h"
@@ -23,91 +22,98 @@ struct Plane {
   const float* residual;
   float* y;
   float bias;
+  bool simple;  // bounds are all that is fused
 };
 
-__attribute__((noinline)) Vec finish_slowly(const DenseEpilogue& epilogue, Vec sum, const float* residual,
-                                            Vec::Mask mask) {
-  sum = apply(epilogue.before, sum);
-  if (residual != nullptr) sum = sum + Vec::load(residual, mask);
-  return apply(epilogue.after, sum);
-}
+// Which lanes of the loads of a tile lie in the row.
+template <int kKernel, int kStride, bool kEdge>
+struct Columns {
+  static constexpr int kLoads = kStride == 1 ? kKernel : (kKernel + 1) / 2 * 2;
+  Vec::Mask masks[kLoads];
 
-// One vector of row oy from column ox on.
-template <bool kEdge>
-TSR_INLINE void finish(const DepthwisePlanesJob& job, const Plane& plane, Vec sum, std::int64_t oy, std::int64_t ox) {
-  const DenseEpilogue& epilogue = job.epilogue;
-  const std::int64_t at = oy * job.out_width + ox;
-  const Vec::Mask mask = Vec::first(kEdge ? job.out_width - ox : kWidth);
-  if (epilogue.clips && plane.residual == nullptr)
-    sum = clip(sum, Vec::all(epilogue.before_low), Vec::all(epilogue.before_high));
-  else
-    sum = finish_slowly(epilogue, sum, plane.residual == nullptr ? nullptr : plane.residual + at, mask);
-  if constexpr (kEdge)
-    sum.store(plane.y + at, mask);
-  else
-    sum.store(plane.y + at);
-}
+  static constexpr int at(int load) { return kStride == 1 ? load : load / 2 * 2 + load % 2 * kWidth; }
 
-template <bool kEdge>
-TSR_INLINE Vec load_row(const float* row, std::int64_t at, std::int64_t width) {
-  if constexpr (kEdge)
-    return load_within(row, at, width);
-  else
-    return Vec::load(row + at);
-}
-
-// use(Index<kx>, x): x is what column kx of the window sees, for output pixels whose windows begin at ix.
-template <int kKernel, int kStride, bool kEdge, class Use>
-TSR_INLINE void each_column(const float* row, std::int64_t ix, std::int64_t width, const Use& use) {
-  if constexpr (kStride == 1) {
-    unroll<kKernel>([&](auto kx) TSR_INLINE_LAMBDA { use(kx, load_row<kEdge>(row, ix + kx.value, width)); });
-  } else {
-    unroll<(kKernel + 1) / 2>([&](auto pair) TSR_INLINE_LAMBDA {
-      constexpr int kFirst = 2 * decltype(pair)::value;
-      const EvenOdd x =
-          deinterleave(load_row<kEdge>(row, ix + kFirst, width), load_row<kEdge>(row, ix + kFirst + kWidth, width));
-      use(Index<kFirst>{}, x.even);
-      if constexpr (kFirst + 1 < kKernel) use(Index<kFirst + 1>{}, x.odd);
-    });
+  TSR_INLINE Columns(std::int64_t ix, std::int64_t width) {
+    if constexpr (kEdge)
+      unroll<kLoads>([&](auto i)
+                         TSR_INLINE_LAMBDA { masks[i.value] = lanes(-ix - at(i.value), width - ix - at(i.value)); });
   }
-}
+  template <int kLoad>
+  TSR_INLINE Vec load(const float* x) const {
+    if constexpr (kEdge)
+      return Vec::load(x + at(kLoad), masks[kLoad]);
+    else
+      return Vec::load(x + at(kLoad));
+  }
+  // use(Index<kx>, v): v is what column kx of the window sees, for output pixels whose windows begin at x.
+  template <class Use>
+  TSR_INLINE void each(const float* x, const Use& use) const {
+    if constexpr (kStride == 1) {
+      unroll<kKernel>([&](auto kx) TSR_INLINE_LAMBDA { use(kx, this->template load<decltype(kx)::value>(x)); });
+    } else {
+      unroll<(kKernel + 1) / 2>([&](auto pair) TSR_INLINE_LAMBDA {
+        constexpr int kFirst = 2 * decltype(pair)::value;
+        const EvenOdd v = deinterleave(this->template load<kFirst>(x), this->template load<kFirst + 1>(x));
+        use(Index<kFirst>{}, v.even);
+        if constexpr (kFirst + 1 < kKernel) use(Index<kFirst + 1>{}, v.odd);
+      });
+    }
+  }
+};
+
+// Output rows from oy on: where their windows begin, and which of the input rows that they see are in the plane.
+struct Rows {
+  std::int64_t oy, first, low, high;
+};
 
 template <int kKernel, int kStride, int kRows, bool kEdge>
-TSR_INLINE void planes_tile(const DepthwisePlanesJob& job, const Plane& plane, const float* const* rows,
-                            const Vec* weights, std::int64_t oy, std::int64_t ox) {
-  const std::int64_t ix = ox * kStride - job.left, width = job.width;
+TSR_INLINE void planes_tile(const DepthwisePlanesJob& job, const Plane& plane, const Rows& rows, const Vec* weights,
+                            Bounds bounds, std::int64_t ox) {
+  const std::int64_t ix = ox * kStride - job.left;
+  const Columns<kKernel, kStride, kEdge> columns(ix, job.width);
+  const float* x = plane.x + rows.first * job.width + ix;
   Vec sums[kRows];
   unroll<kRows>([&](auto r) TSR_INLINE_LAMBDA { sums[r.value] = Vec::all(plane.bias); });
   unroll<(kRows - 1) * kStride + kKernel>([&](auto row) TSR_INLINE_LAMBDA {
-    each_column<kKernel, kStride, kEdge>(rows[row.value], ix, width, [&](auto kx, Vec x) TSR_INLINE_LAMBDA {
-      unroll<kRows>([&](auto r) TSR_INLINE_LAMBDA {
-        constexpr int kKy = decltype(row)::value - decltype(r)::value * kStride;
-        if constexpr (kKy >= 0 && kKy < kKernel)
-          sums[r.value] = fma(x, weights[kKy * kKernel + kx.value], sums[r.value]);
+    if (row.value >= rows.low && row.value < rows.high)
+      columns.each(x, [&](auto kx, Vec v) TSR_INLINE_LAMBDA {
+        unroll<kRows>([&](auto r) TSR_INLINE_LAMBDA {
+          constexpr int kKy = decltype(row)::value - decltype(r)::value * kStride;
+          if constexpr (kKy >= 0 && kKy < kKernel)
+            sums[r.value] = fma(v, weights[kKy * kKernel + kx.value], sums[r.value]);
+        });
       });
-    });
+    x += job.width;
+    TSR_FIXED(x);
   });
-  unroll<kRows>([&](auto r) TSR_INLINE_LAMBDA { finish<kEdge>(job, plane, sums[r.value], oy + r.value, ox); });
+  float* y = plane.y + rows.oy * job.out_width + ox;
+  const Vec::Mask last = Vec::first(job.out_width - ox);
+  unroll<kRows>([&](auto r) TSR_INLINE_LAMBDA {
+    const Vec result = clip(sums[r.value], bounds.low, bounds.high);
+    if constexpr (kEdge)
+      result.store(y, last);
+    else
+      result.store(y);
+    y += job.out_width;
+    TSR_FIXED(y);
+  });
 }
 
 // Output rows [oy, oy + kRows).
 template <int kKernel, int kStride, int kRows>
 void planes_rows(const DepthwisePlanesJob& job, const Plane& plane, std::int64_t oy) {
-  constexpr int kInputs = (kRows - 1) * kStride + kKernel;
-  const float* rows[kInputs];
-  for (int i = 0; i < kInputs; ++i) {
-    const std::int64_t iy = oy * kStride - job.top + i;
-    rows[i] = iy >= 0 && iy < job.height ? plane.x + iy * job.width : job.zeros;
-  }
+  const std::int64_t first = oy * kStride - job.top;
+  const Rows rows{oy, first, -first, job.height - first};
   Vec weights[kKernel * kKernel];
   unroll<kKernel * kKernel>([&](auto i) TSR_INLINE_LAMBDA { weights[i.value] = Vec::all(plane.weights[i.value]); });
+  const Bounds bounds = bounds_of(job.epilogue, plane.simple);
   constexpr int kSpan = kStride == 1 ? kWidth + kKernel - 1 : 2 * kWidth + (kKernel - 1) / 2 * 2;  // elements loaded
   for (std::int64_t ox = 0; ox < job.out_width; ox += kWidth) {
     const std::int64_t ix = ox * kStride - job.left;
     if (ix >= 0 && ix + kSpan <= job.width && ox + kWidth <= job.out_width)
-      planes_tile<kKernel, kStride, kRows, false>(job, plane, rows, weights, oy, ox);
+      planes_tile<kKernel, kStride, kRows, false>(job, plane, rows, weights, bounds, ox);
     else
-      planes_tile<kKernel, kStride, kRows, true>(job, plane, rows, weights, oy, ox);
+      planes_tile<kKernel, kStride, kRows, true>(job, plane, rows, weights, bounds, ox);
   }
 }
 
@@ -121,19 +127,21 @@ void planes_square(const DepthwisePlanesJob& job, const Plane& plane, std::int64
 // Any window, and any stride from row to row.
 template <int kStride>
 void planes_any(const DepthwisePlanesJob& job, const Plane& plane, std::int64_t oy, std::int64_t end) {
+  const Bounds bounds = bounds_of(job.epilogue, plane.simple);
   for (; oy < end; ++oy)
     for (std::int64_t ox = 0; ox < job.out_width; ox += kWidth) {
       Vec sum = Vec::all(plane.bias);
       for (std::int64_t ky = 0; ky < job.kernel_h; ++ky) {
         const std::int64_t iy = oy * job.stride_h - job.top + ky;
         if (iy < 0 || iy >= job.height) continue;
-        for (std::int64_t kx = 0; kx < job.kernel_w; ++kx)
-          each_column<1, kStride, true>(plane.x + iy * job.width, ox * kStride - job.left + kx, job.width,
-                                        [&](auto, Vec x) TSR_INLINE_LAMBDA {
-                                          sum = fma(x, Vec::all(plane.weights[ky * job.kernel_w + kx]), sum);
-                                        });
+        for (std::int64_t kx = 0; kx < job.kernel_w; ++kx) {
+          const std::int64_t ix = ox * kStride - job.left + kx;
+          const Vec weight = Vec::all(plane.weights[ky * job.kernel_w + kx]);
+          Columns<1, kStride, true>(ix, job.width)
+              .each(plane.x + iy * job.width + ix, [&](auto, Vec v) TSR_INLINE_LAMBDA { sum = fma(v, weight, sum); });
+        }
       }
-      finish<true>(job, plane, sum, oy, ox);
+      clip(sum, bounds.low, bounds.high).store(plane.y + oy * job.out_width + ox, Vec::first(job.out_width - ox));
     }
 }
 
@@ -157,10 +165,17 @@ void depthwise_planes(const DepthwisePlanesJob& job, std::int64_t begin, std::in
   for (std::int64_t unit = begin; unit < end; ++unit) {
     const std::int64_t index = unit / job.chunks, channel = index % job.channels, first = unit % job.chunks * job.chunk;
     const std::int64_t last = first + job.chunk < job.out_height ? first + job.chunk : job.out_height;
-    const Plane plane{job.x + index * job.height * job.width, job.weights + channel * taps,
-                      job.residual == nullptr ? nullptr : job.residual + index * out, job.y + index * out,
-                      job.bias[channel]};
+    const Plane plane{job.x + index * job.height * job.width,
+                      job.weights + channel * taps,
+                      job.residual == nullptr ? nullptr : job.residual + index * out,
+                      job.y + index * out,
+                      job.bias[channel],
+                      job.residual == nullptr && job.epilogue.clips};
     run(job, plane, first, last);
+    if (!plane.simple) {
+      const std::int64_t from = first * job.out_width, count = last * job.out_width - from;
+      finish_span(job.epilogue, plane.residual == nullptr ? nullptr : plane.residual + from, plane.y + from, count);
+    }
   }
 }
 

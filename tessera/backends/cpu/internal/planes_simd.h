@@ -1,8 +1,14 @@
 #pragma once
 
-// Rows of a plane in vectors: what begins or ends outside of a row, and every second element.
+// Rows of a plane in vectors: what begins or ends outside of a row, every second element, and what is done to results.
 
+#include "tessera/backends/cpu/internal/activation_simd.h"
+#include "tessera/backends/cpu/internal/dense_tile.h"
 #include "tessera/backends/cpu/internal/simd.h"
+
+// The pointer is what it is: keeps the compiler from working out every address of an unrolled loop ahead, for which
+// there are not the registers.
+#define TSR_FIXED(pointer) asm("" : "+r"(pointer))
 
 namespace tessera::cpu::TSR_ISA {
 
@@ -14,7 +20,10 @@ struct EvenOdd {
 
 // Lanes from `low` to before `high`.
 TSR_INLINE Vec::Mask lanes(std::ptrdiff_t low, std::ptrdiff_t high) {
-  const auto below = [](std::ptrdiff_t n) { return n <= 0 ? 0u : n >= 16 ? 0xffffu : (1u << n) - 1; };
+  const auto below = [](std::ptrdiff_t n) {
+    n = n < 0 ? 0 : n;
+    return (1u << (n > 16 ? 16 : n)) - 1;
+  };
   return static_cast<Vec::Mask>(below(high) & ~below(low));
 }
 // Elements 0, 2, 4, ... and 1, 3, 5, ... of a followed by b.
@@ -55,6 +64,26 @@ TSR_INLINE EvenOdd deinterleave(Vec a, Vec b) {
 // Elements [at, at + kWidth) of a row of `count`; 0 for those outside of it.
 TSR_INLINE Vec load_within(const float* row, std::ptrdiff_t at, std::ptrdiff_t count) {
   return Vec::load(row + at, lanes(-at, count - at));
+}
+
+// after(before(y) + residual), in place, for what is not done while sums are in registers. `residual` may be null.
+inline __attribute__((noinline)) void finish_span(const DenseEpilogue& epilogue, const float* residual, float* y,
+                                                  std::ptrdiff_t count) {
+  for (std::ptrdiff_t i = 0; i < count; i += Vec::kWidth) {
+    const Vec::Mask mask = Vec::first(count - i);
+    Vec value = apply(epilogue.before, Vec::load(y + i, mask));
+    if (residual != nullptr) value = value + Vec::load(residual + i, mask);
+    apply(epilogue.after, value).store(y + i, mask);
+  }
+}
+
+// Bounds of what is done there: all of the epilogue, or nothing.
+struct Bounds {
+  Vec low, high;
+};
+TSR_INLINE Bounds bounds_of(const DenseEpilogue& epilogue, bool all) {
+  return {Vec::all(all ? epilogue.before_low : -__builtin_inff()),
+          Vec::all(all ? epilogue.before_high : __builtin_inff())};
 }
 
 }  // namespace tessera::cpu::TSR_ISA
