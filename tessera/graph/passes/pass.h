@@ -33,8 +33,8 @@ TSR_API void run_passes(Graph& graph, const PassOptions& options = {});
 
 // What is computed in float between DequantizeLinear and QuantizeLinear is computed in integers: convolutions and dense
 // layers with the bounds behind them (QLinearConv, QLinearMatMul), residual sums, averages over images, any function of
-// one byte, and operators that only move or choose elements. A result may differ by one quantum from that in float where
-// float would have come out halfway between two. Before constants are folded, while weights are still bytes.
+// one byte, and operators that only move or choose elements. A result may differ by one quantum from that in float
+// where float would have come out halfway between two. Before constants are folded, while weights are still bytes.
 TSR_API bool fuse_quantization(Graph& graph);
 
 // Nodes whose result is known become constants: those that read only constants, and shapes of values of known shape.
