@@ -16,6 +16,7 @@ help:
 	@echo 'make test      every C++ and Python test'
 	@echo 'make demo      a tour; leaves its files in demo/'
 	@echo 'make bench     the benchmarks, as a table'
+	@echo 'make bench-peers   layers and networks beside other runtimes (TORCH=0: without torch, 6 GB; ARGS="--rows 3x3")'
 	@echo 'make format    rewrite sources to the project style'
 	@echo 'make lint      format, include rules, spelling, shell scripts, exported symbols'
 	@echo 'make tidy      clang-tidy over all sources'
@@ -54,6 +55,14 @@ demo: build
 bench: $(call configured,build)
 	cmake --build build -j $(JOBS)
 	@tools/bench
+
+# ARGS goes to bench/peers/compare.py: its --help says what there is.
+TORCH ?= 1
+.PHONY: bench-peers
+bench-peers: $(call configured,build)
+	@tools/setup build peers $(if $(filter-out 0,$(TORCH)),torch)
+	cmake --build build --target product tessera_peer_worker -j $(JOBS)
+	.venv-peers/bin/python bench/peers/compare.py $(ARGS)
 
 .PHONY: format lint tidy
 format: setup-lint

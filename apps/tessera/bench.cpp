@@ -1,6 +1,8 @@
-// tessera bench: how long a network takes.
+// tessera bench: how long a network, or each layer of a file, takes.
 
+#include "bench_layers.h"
 #include "command.h"
+#include "layer_argument.h"
 #include "model_argument.h"
 #include "progress.h"
 
@@ -23,8 +25,11 @@ struct BenchOptions {
   ModelArgument model;
   SessionArgument session;
   int runs = 0;
-  double seconds = 2;
+  double seconds = 0;  // 0: kNetworkSeconds or kLayerSeconds
+  bool peak = false;
+  std::string filter;
 };
+constexpr double kNetworkSeconds = 2, kLayerSeconds = 0.3;
 
 double once(const Session& session, const std::vector<Array>& inputs) {
   const auto start = std::chrono::steady_clock::now();
@@ -48,7 +53,7 @@ std::vector<double> timed_runs(const Session& session, const std::vector<Array>&
   return seconds;
 }
 
-void bench(const BenchOptions& options, const Context& context) {
+void bench_network(const BenchOptions& options, const Context& context) {
   const Model model = load_model(options.model);
   const auto start = std::chrono::steady_clock::now();
   const Session session(model.graph, session_options(options.session));
@@ -103,20 +108,44 @@ void bench(const BenchOptions& options, const Context& context) {
   if (!context.quiet && context.format == Format::table) context.print("\nmeasured on this machine\n");
 }
 
+void bench(BenchOptions options, const Context& context) {
+  const ModelArgument& model = options.model;
+  check(!options.peak || model.model.empty(), Code::invalid_argument,
+        "--peak measures the processor: it has nothing to do with '{}'", model.model);
+  if (options.peak) return bench_peak(options.session, context);
+  check(!model.model.empty(), Code::invalid_argument,
+        Hint{"`tessera bench resnet50`, `tessera bench shapes/conv3x3.txt`, or `tessera bench --peak`"},
+        "which network, or which file of layers?");
+  const bool layers = is_layer_file(model.model);
+  if (options.seconds == 0) options.seconds = layers ? kLayerSeconds : kNetworkSeconds;
+  check(layers || options.filter.empty(), Code::invalid_argument, "--filter chooses among the layers of a .txt file");
+  if (!layers) return bench_network(options, context);
+  check(model.inputs.empty() && model.shapes.empty() && model.dimensions.empty() && model.batch == 0 &&
+            options.runs == 0 && options.session.plan.empty(),
+        Code::invalid_argument, Hint{"FILE.txt:NAME is one of its layers, as a network"},
+        "a file of layers says their shapes itself; --input, --shape, --dim, --batch, --runs and --plan are for one "
+        "network");
+  bench_layers({model.model, options.filter, options.session, options.seconds}, context);
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app, const Context& context) {
-  CLI::App* command = app.add_subcommand("bench", "Measure how long a network takes on this machine");
+  CLI::App* command =
+      app.add_subcommand("bench", "Measure how long a network, or each layer of a file, takes on this machine");
   auto options = std::make_shared<BenchOptions>();
   add_model_argument(*command, options->model);
+  command->get_option("model")->required(false)->description(
+      "An .onnx file, a network of the zoo (resnet50, unet, ...), or layers (shapes/conv3x3.txt)");
   add_session_argument(*command, options->session);
   command->add_option("--runs", options->runs, "How many; otherwise as many as fit --seconds, at least 5")
       ->check(CLI::Range(1, 1000000))
       ->type_name("N");
-  command->add_option("--seconds", options->seconds, "For all runs together")
+  command->add_option("--seconds", options->seconds, "For all runs together; otherwise 2, and 0.3 for each layer")
       ->check(CLI::Range(0.0, 3600.0))
-      ->default_str("2")
       ->type_name("S");
+  command->add_option("--filter", options->filter, "Only layers whose name has this in it")->type_name("TEXT");
+  command->add_flag("--peak", options->peak, "How fast the processor multiplies and reads at best, instead");
   command->callback([options, &context] { bench(*options, context); });
 }
 

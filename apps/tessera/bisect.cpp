@@ -15,6 +15,7 @@ std::vector<std::string> fusing_passes(std::vector<std::string> off) {
     if (pass.name != "constant_folding" && pass.name != "dead_code" &&
         std::find(off.begin(), off.end(), pass.name) == off.end())
       off.emplace_back(pass.name);
+  off.emplace_back(kChainPass);
   return off;
 }
 

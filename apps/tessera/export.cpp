@@ -1,13 +1,18 @@
-// tessera export: a network as an ONNX file.
+// tessera export: a network as an ONNX file, or each layer of a file as one.
 
 #include "command.h"
+#include "layer_argument.h"
 
+#include "tessera/core/error.h"
 #include "tessera/graph/zoo/zoo.h"
+#include "tessera/io/layer_file.h"
 #include "tessera/io/onnx/export.h"
 #include "tessera/io/onnx/import.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -21,15 +26,57 @@ struct ExportArguments {
   std::int64_t batch = 1;
 };
 
+namespace fs = std::filesystem;
+
+Graph load_graph(const ExportArguments& arguments) {
+  if (arguments.model.ends_with(".onnx")) return import_onnx(arguments.model);
+  if (const std::optional<ConvLayer> layer = find_layer(arguments.model)) return make_layer(*layer);
+  return make_zoo_model(arguments.model, arguments.batch);
+}
+
+std::string file_name(std::string name) {
+  const auto odd = [](unsigned char c) { return !std::isalnum(c) && c != '_' && c != '-' && c != '.'; };
+  std::replace_if(name.begin(), name.end(), odd, '_');
+  return name + ".onnx";
+}
+
+// Every layer into a folder, under its name.
+void export_layers(const ExportArguments& arguments, const ExportOptions& options, const Context& context) {
+  Table table({{.name = "layer", .key = "name"},
+               {.name = "file"},
+               {.name = "GFLOP", .key = "gflop", .align = Align::right},
+               {.name = "shape"}});
+  fs::create_directories(arguments.file);
+  for (const ConvLayer& layer : load_layers(arguments.model)) {
+    const Graph graph = make_layer(layer);
+    const fs::path file = fs::path(arguments.file) / file_name(layer.name);
+    export_onnx(graph, file, options);
+    const double gflop = layer.flops() * 1e-9;
+    table.add_row({layer.name, file.string(), Cell(gflop, fmt::format("{:.3f}", gflop)),
+                   graph.value(graph.inputs[0]).type.to_string()});
+  }
+  context.print(table);
+}
+
 void export_model(const ExportArguments& arguments, const Context& context) {
-  const Graph graph = arguments.model.ends_with(".onnx") ? import_onnx(arguments.model)
-                                                         : make_zoo_model(arguments.model, arguments.batch);
   ExportOptions options;
   if (arguments.opset != 0) options.opset = arguments.opset;
+  if (is_layer_file(arguments.model)) return export_layers(arguments, options, context);
+  const Graph graph = load_graph(arguments);
   export_onnx(graph, arguments.file, options);
-  if (!context.quiet && context.format == Format::table)
-    context.print(fmt::format("{}: {} nodes, {} B\n", arguments.file, graph.nodes.size(),
-                              std::filesystem::file_size(arguments.file)));
+  const std::uintmax_t bytes = fs::file_size(arguments.file);
+  if (context.format == Format::table) {
+    if (!context.quiet) context.print(fmt::format("{}: {} nodes, {} B\n", arguments.file, graph.nodes.size(), bytes));
+    return;
+  }
+  Table table({{.name = "network", .key = "name"},
+               {.name = "file"},
+               {.name = "nodes", .align = Align::right},
+               {.name = "bytes", .align = Align::right},
+               {.name = "shape"}});
+  table.add_row({graph.name, arguments.file, graph.nodes.size(), static_cast<std::int64_t>(bytes),
+                 graph.inputs.empty() ? "" : graph.value(graph.inputs[0]).type.to_string()});
+  context.print(table);
 }
 
 }  // namespace
@@ -37,10 +84,14 @@ void export_model(const ExportArguments& arguments, const Context& context) {
 void add_export(CLI::App& app, const Context& context) {
   CLI::App* command = app.add_subcommand("export", "Write a network as an ONNX file that any runtime reads");
   auto arguments = std::make_shared<ExportArguments>();
-  command->add_option("model", arguments->model, "A network of the zoo, or an .onnx file")
+  command
+      ->add_option("model", arguments->model,
+                   "A network of the zoo, an .onnx file, a layer (FILE.txt:NAME), or layers (FILE.txt)")
       ->required()
       ->type_name("MODEL");
-  command->add_option("file", arguments->file, "The file to write")->required()->type_name("FILE.onnx");
+  command->add_option("file", arguments->file, "The file to write; for layers, the folder")
+      ->required()
+      ->type_name("FILE.onnx");
   command
       ->add_option("--opset", arguments->opset,
                    fmt::format("The opset to write, {} to {}; without, the oldest that has every operator",

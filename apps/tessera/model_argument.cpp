@@ -1,5 +1,6 @@
 #include "model_argument.h"
 
+#include "layer_argument.h"
 #include "shape_argument.h"
 
 #include "tessera/core/error.h"
@@ -58,6 +59,14 @@ Graph load_graph(const ModelArgument& argument, const std::map<std::string, Arra
           "the shapes of zoo networks are fixed; --batch changes the batch");
     return make_zoo_model(argument.model, std::max<std::int64_t>(1, argument.batch));
   }
+  if (const std::optional<ConvLayer> layer = find_layer(argument.model)) {
+    check(argument.shapes.empty() && argument.dimensions.empty() && argument.batch == 0, Code::invalid_argument,
+          "the shapes of a layer are those that its file says");
+    return make_layer(*layer);
+  }
+  check(!is_layer_file(argument.model), Code::invalid_argument,
+        Hint{"FILE.txt:NAME is one of its layers; `tessera bench` takes them all"}, "{} is a file of layers",
+        argument.model);
   if (!fs::exists(argument.model)) {
     std::vector<std::string_view> names;
     for (const ZooModel& model : zoo()) names.push_back(model.name);
@@ -90,7 +99,9 @@ Array random_array(const TensorType& type, std::uint64_t seed) {
 }
 
 void add_model_argument(CLI::App& command, ModelArgument& argument) {
-  command.add_option("model", argument.model, "An .onnx file, or a network of the zoo (resnet50, unet, ...)")
+  command
+      .add_option("model", argument.model,
+                  "An .onnx file, a network of the zoo (resnet50, unet, ...), or a layer (FILE.txt:NAME)")
       ->required()
       ->type_name("MODEL");
   command
@@ -115,6 +126,7 @@ void add_model_argument(CLI::App& command, ModelArgument& argument) {
 Model load_model(const ModelArgument& argument) {
   std::map<std::string, Array> given = load_inputs(argument.inputs);
   Model model{fs::path(argument.model).stem().string(), load_graph(argument, given), {}};
+  if (const std::optional<ConvLayer> layer = find_layer(argument.model)) model.name = layer->name;
   for (std::size_t i = 0; i < model.graph.inputs.size(); ++i) {
     const Value& value = model.graph.value(model.graph.inputs[i]);
     if (const auto found = given.find(value.name); found != given.end()) {
@@ -140,7 +152,7 @@ void add_session_argument(CLI::App& command, SessionArgument& argument) {
       .add_option("--isa", argument.isa,
                   "At most this instruction set: portable, avx2, avx512, avx512_vnni, avx512_bf16, amx")
       ->type_name("ISA");
-  command.add_option("--dtype", argument.dtype, "How values and weights are kept; arithmetic is in float32")
+  command.add_option("--dtype", argument.dtype, "How values and weights are kept; sums are in float32")
       ->check(CLI::IsMember({"f32", "bf16"}))
       ->default_str("f32");
   command
@@ -150,7 +162,7 @@ void add_session_argument(CLI::App& command, SessionArgument& argument) {
       ->default_str("float32");
   command.add_flag("--exact", argument.exact,
                    "No kernels that round more than the definition (Winograd's), and subnormal weights stay");
-  std::vector<std::string> names{"order"};
+  std::vector<std::string> names{"order", std::string(kChainPass)};
   for (const Pass& pass : all_passes()) names.emplace_back(pass.name);
   command
       .add_option("--without-pass", argument.passes_off,

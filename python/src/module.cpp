@@ -8,6 +8,7 @@ NB_MODULE(_tessera, module) {
   tessera::python::bind_error(module);
   tessera::python::bind_dtype(module);
   tessera::python::bind_session(module);
+  tessera::python::bind_fused_conv2d_maxpool(module);
   tessera::python::bind_ttnn_enums(module);
   tessera::python::bind_core_grid(module);
   tessera::python::bind_shape(module);

@@ -4,16 +4,30 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tessera._tessera import DType, Error, InvalidArgument, Port, Session, __version__, export_onnx, parse_dtype, zoo
+from tessera._tessera import (
+    DType,
+    Error,
+    FusedConv2dMaxPool,
+    InvalidArgument,
+    Port,
+    Session,
+    __version__,
+    export_onnx,
+    fused_conv2d_maxpool,
+    parse_dtype,
+    zoo,
+)
 
 __all__ = [
     "DType",
     "Error",
+    "FusedConv2dMaxPool",
     "InvalidArgument",
     "Port",
     "Session",
     "__version__",
     "export_onnx",
+    "fused_conv2d_maxpool",
     "load",
     "parse_dtype",
     "zoo",
@@ -35,6 +49,6 @@ def load(
 
 
 # Tracebacks and help() name what people import, not where it is compiled.
-for _type in (DType, Error, InvalidArgument, Port, Session):
+for _type in (DType, Error, FusedConv2dMaxPool, InvalidArgument, Port, Session):
     _type.__module__ = __name__
 del _type

@@ -53,10 +53,10 @@ using AnyOp =
                  GridSample, Dropout, Expand, TileRepeat, Gather, GatherElements, GatherND, GlobalPool, MatMul, Gemm,
                  Einsum, InstanceNorm, GroupNorm, LayerNorm, RmsNorm, LpNorm, Lrn, MeanVarianceNorm, Pad, MaxPool,
                  AveragePool, LpPool, QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear, QLinearConv,
-                 QLinearMatMul, ConvInteger, MatMulInteger, Recurrent, Reduce, ArgReduce, Reshape, Flatten, Squeeze,
-                 Unsqueeze, Resize, ScatterND, ScatterElements, TopK, CumSum, OneHot, Trilu, NonZero, ShapeOf, SizeOf,
-                 ConstantOfShape, Range, EyeLike, Slice, Softmax, DepthToSpace, SpaceToDepth, Split, Transpose, Unary,
-                 Where, Unique, Determinant>;
+                 QLinearMatMul, ConvInteger, MatMulInteger, QLinearAdd, QLinearGlobalAveragePool, ByteLookup, Recurrent,
+                 Reduce, ArgReduce, Reshape, Flatten, Squeeze, Unsqueeze, Resize, ScatterND, ScatterElements, TopK,
+                 CumSum, OneHot, Trilu, NonZero, ShapeOf, SizeOf, ConstantOfShape, Range, EyeLike, Slice, Softmax,
+                 DepthToSpace, SpaceToDepth, Split, Transpose, Unary, Where, Unique, Determinant>;
 
 // One of them. Copies, moves and destroys out of line: with this many alternatives, every source that does so by itself
 // takes seconds longer to compile.

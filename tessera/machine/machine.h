@@ -251,8 +251,10 @@ struct CpuSpec {
   // [math]
   double f32_flop_per_s = 0;
   double f32_all_flop_per_s = 0;
-  std::optional<double> bf16_flop_per_s;
+  std::optional<double> bf16_flop_per_s;  // the fastest way there is
   std::optional<double> bf16_all_flop_per_s;
+  std::optional<double> bf16_pairs_flop_per_s;  // in vectors, products summed two by two (AVX512_BF16)
+  std::optional<double> bf16_pairs_all_flop_per_s;
   std::optional<double> bf16_from_l2_flop_per_s;  // tiles loaded from L2, as a convolution does
   std::optional<double> bf16_from_l2_all_flop_per_s;
   std::optional<double> int8_op_per_s;

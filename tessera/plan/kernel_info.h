@@ -61,21 +61,36 @@ struct Refusal {
 
 using Answer = std::variant<Offer, Refusal>;
 
+// What a kernel's multiply-adds run on, which decides how many of them the machine does in a second.
+enum class Arithmetic : std::uint8_t {
+  f32,         // float32, whatever is stored
+  bf16_pairs,  // products of bfloat16 summed two by two in vectors of float32
+  bf16_tiles,  // likewise in tiles (AMX)
+};
+
 struct KernelInfo {
   std::string_view name;  // conv2d_f32_6x64_avx512: operator, storage, tile, instruction set
   std::string_view op;    // the operator it is for, as name(Op) says; "*": any
   Isa isa = Isa::portable;
-  ElementType type = ElementType::float32;  // what it stores; arithmetic is in float32
-  DType weights = DType::float32;           // what it keeps weights as, if that is not `type`
-  int m = 0, n = 0;                         // tile: rows or pixels, columns or channels; 0: has none
-  // Sums as the definition says, in some order. What is not exact (Winograd's convolutions) rounds more, and an
-  // infinity or NaN spreads to neighbours.
-  bool exact = true;
+  ElementType type = ElementType::float32;  // what it stores; sums are in float32
+  Arithmetic arithmetic = Arithmetic::f32;
+  DType weights = DType::float32;  // what it keeps weights as, if that is not `type`
+  int m = 0, n = 0;                // tile: rows or pixels, columns or channels; 0: has none
+  // How many times as far as sums of the definition's products its results may be off. Above 1 (Winograd's
+  // convolutions) the kernel is not exact: it computes with other numbers, and an infinity or NaN spreads to
+  // neighbours.
+  double rounding = 1;
+  bool exact() const { return rounding <= 1; }
+
   Answer (*consider)(const KernelInfo& kernel, const Problem& problem) = nullptr;
 };
 
-// Seconds for so many operations and bytes on all threads of the problem: the larger of both, and a fixed cost for
-// starting a step. `efficiency` is the part of the machine's peak that the kernel's arithmetic reaches.
+// Seconds for so many operations and bytes on all cores of the machine: the larger of both, and a fixed cost for
+// starting a step. The problem's threads do not count: the same kernels are to be chosen, and so the same bits to come
+// out, for any number of them. `efficiency` is the part of the machine's peak that the kernel's arithmetic reaches.
 TSR_API Estimate estimate(const Problem& problem, Isa isa, double flops, double bytes, double efficiency);
+// The same for a kernel whose arithmetic need not be float32's.
+TSR_API Estimate estimate(const Problem& problem, const KernelInfo& kernel, double flops, double bytes,
+                          double efficiency);
 
 }  // namespace tessera

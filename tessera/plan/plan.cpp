@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace tessera {
@@ -25,13 +26,16 @@ std::int64_t bytes_of(const TensorType& type) { return type.shape().volume() * e
 // Chooses node by node, in order; what a node made decides what the next one finds.
 class Planner {
  public:
-  Planner(Graph graph, std::span<const KernelInfo* const> kernels, const PlanOptions& options)
-      : kernels_(kernels), options_(options) {
+  // `inner`: the order that is expected to be asked for next, of values that are no outputs of the graph.
+  Planner(Graph graph, std::span<const KernelInfo* const> kernels, const PlanOptions& options,
+          std::optional<Order> inner)
+      : kernels_(kernels), options_(options), inner_(inner) {
     plan_.graph = std::move(graph);
     plan_.isa = options.isa;
     plan_.threads = options.threads;
     plan_.exact = options.exact;
     plan_.weights = options.weights;
+    plan_.machine = options.machine;
     for (const KernelInfo* kernel : kernels_) by_op_[kernel->op].push_back(kernel);
   }
 
@@ -96,7 +100,11 @@ class Planner {
 
   Estimate conversion_estimate(ValueId value) const {
     const double bytes = 2.0 * static_cast<double>(bytes_of(graph().value(value).type));
-    return {2e-6 + bytes / std::max(1.0, options_.machine.dram_read_bytes_per_s), "memory"};
+    // What was made just before and is read just after comes from a cache, if it is not too large.
+    constexpr double kCacheOverMemory = 2.5;
+    const bool cached = bytes <= 4.0 * static_cast<double>(options_.machine.l2_bytes);
+    const double rate = options_.machine.dram_read_bytes_per_s * (cached ? kCacheOverMemory : 1);
+    return {2e-6 + bytes / std::max(1.0, rate), "memory"};
   }
 
   // Seconds for the conversions that an offer asks for.
@@ -108,18 +116,34 @@ class Planner {
       if (!buffers_.contains({id, offer.inputs[i]}) && !same_in_every_order(graph().value(id).type.shape()))
         seconds += conversion_estimate(id).seconds;
     }
-    // Without a choice of orders everything goes back to row_major at once.
-    if (!options_.orders)
-      for (std::size_t i = 0; i < offer.outputs.size(); ++i)
-        if (offer.outputs[i] != Order::row_major && node.outputs[i] != kNoValue)
-          seconds += conversion_estimate(node.outputs[i]).seconds;
+    for (std::size_t i = 0; i < offer.outputs.size(); ++i)
+      if (offer.outputs[i] != Order::row_major && goes_out(node.outputs[i]))
+        seconds += conversion_estimate(node.outputs[i]).seconds;
+    return seconds;
+  }
+
+  // Whether a value will be asked for as row_major. Without a choice of orders everything goes back at once.
+  bool goes_out(ValueId id) const {
+    return id != kNoValue && !same_in_every_order(graph().value(id).type.shape()) &&
+           (!options_.orders || std::ranges::find(graph().outputs, id) != graph().outputs.end());
+  }
+
+  // Seconds for conversions that the next steps are expected to ask for.
+  double expected_seconds(const Node& node, const Offer& offer) const {
+    double seconds = 0;
+    for (std::size_t i = 0; inner_ && i < offer.outputs.size(); ++i) {
+      const ValueId id = node.outputs[i];
+      if (id != kNoValue && offer.outputs[i] != *inner_ && !goes_out(id) &&
+          !same_in_every_order(graph().value(id).type.shape()))
+        seconds += conversion_estimate(id).seconds;
+    }
     return seconds;
   }
 
   std::optional<std::string> excluded(const KernelInfo& kernel, const Node& node) const {
     if (kernel.isa > options_.isa)
       return fmt::format("needs {}, the plan is for {}", name(kernel.isa), name(options_.isa));
-    if (options_.exact && !kernel.exact) return "not exact, as the plan is to be";
+    if (options_.exact && !kernel.exact()) return "not exact, as the plan is to be";
     if (std::find(options_.without.begin(), options_.without.end(), kernel.name) != options_.without.end())
       return "left out on request";
     if (const auto found = options_.decided.find(node.name); found != options_.decided.end())
@@ -137,6 +161,12 @@ class Planner {
     return problem;
   }
 
+  // Of the kernel chosen so far.
+  struct Best {
+    double seconds = 0;  // with the conversions that it asks for
+    double score = 0;    // and with those that are expected
+  };
+
   // Estimates this close say nothing; then the wider instruction set has the better chance.
   static bool better(double seconds, const KernelInfo& kernel, double best, const KernelInfo& chosen) {
     constexpr double kClose = 0.01;
@@ -144,7 +174,7 @@ class Planner {
     return seconds < best;
   }
 
-  void consider(const KernelInfo& kernel, const Problem& problem, Step& step, double& best) const {
+  void consider(const KernelInfo& kernel, const Problem& problem, Step& step, Best& best) const {
     if (auto reason = excluded(kernel, problem.node)) {
       step.refused.push_back({kernel.name, std::move(*reason)});
       return;
@@ -160,12 +190,13 @@ class Planner {
           offer.inputs.size(), offer.outputs.size(), problem.node.inputs.size(), problem.types.outputs.size());
     Estimate total = offer.estimate;
     total.seconds += conversion_seconds(problem.node, offer);
-    if (step.kernel != nullptr && !better(total.seconds, kernel, best, *step.kernel)) {
+    const double score = total.seconds + expected_seconds(problem.node, offer);
+    if (step.kernel != nullptr && !better(score, kernel, best.score, *step.kernel)) {
       step.slower.push_back({kernel.name, total});
       return;
     }
-    if (step.kernel != nullptr) step.slower.push_back({step.kernel->name, {best, step.offer.estimate.bound}});
-    best = total.seconds;
+    if (step.kernel != nullptr) step.slower.push_back({step.kernel->name, {best.seconds, step.offer.estimate.bound}});
+    best = {total.seconds, score};
     step.kernel = &kernel;
     step.offer = std::move(offer);
   }
@@ -179,7 +210,7 @@ class Planner {
     const Problem problem = problem_of(node);
     Step step;
     step.node = n;
-    double best = 0;
+    Best best;
     for (const std::string_view op : {name(node.op), std::string_view("*")})
       for (const KernelInfo* kernel : by_op_[op]) consider(*kernel, problem, step, best);
     if (step.kernel == nullptr) {
@@ -269,11 +300,6 @@ class Planner {
     plan_.arena_bytes = placement.bytes;
     plan_.arena_lower_bound_bytes = placement.lower_bound_bytes;
     plan_.worst_step = std::min(placement.worst_step, std::max(0, end - 1));
-    if (options_.memory_limit_bytes && plan_.arena_bytes > *options_.memory_limit_bytes)
-      fail(Code::out_of_memory,
-           "the plan needs {} bytes for values at once, the limit is {}; the most at step {} of {}, {}",
-           plan_.arena_bytes, *options_.memory_limit_bytes, plan_.worst_step + 1, end,
-           end > 0 ? plan_.step_name(static_cast<std::size_t>(plan_.worst_step)) : "(none)");
   }
 
   // Results take the place of inputs that end with the step, where the kernel allows it.
@@ -297,10 +323,27 @@ class Planner {
   Plan plan_;
   std::span<const KernelInfo* const> kernels_;
   const PlanOptions& options_;
+  std::optional<Order> inner_;
   std::map<std::string_view, std::vector<const KernelInfo*>> by_op_;
   std::map<std::pair<ValueId, Order>, int> buffers_;
   std::map<ValueId, Order> native_;  // the order in which a value was made
 };
+
+bool fits(const Plan& plan, const PlanOptions& options) {
+  return !options.memory_limit_bytes || plan.arena_bytes <= *options.memory_limit_bytes;
+}
+
+double seconds_of(const Plan& plan) {
+  double sum = 0;
+  for (const Step& step : plan.steps) sum += step.offer.estimate.seconds;
+  return sum;
+}
+
+// The better of both, memory first.
+Plan better_of(Plan a, Plan b, const PlanOptions& options) {
+  if (fits(a, options) != fits(b, options)) return fits(a, options) ? a : b;
+  return seconds_of(a) <= seconds_of(b) ? a : b;
+}
 
 }  // namespace
 
@@ -324,7 +367,18 @@ std::string Plan::step_name(std::size_t step) const {
 }
 
 Plan make_plan(Graph graph, std::span<const KernelInfo* const> kernels, const PlanOptions& options) {
-  return Planner(std::move(graph), kernels, options).run();
+  Plan plan = Planner(graph, kernels, options, std::nullopt).run();
+  // Node by node, nobody sees that one conversion now is worth many later. So both ways are tried.
+  if (graph.nodes.size() > 1 && options.orders)
+    plan = better_of(Planner(std::move(graph), kernels, options, Order::channels_last).run(), std::move(plan), options);
+  if (!fits(plan, options)) {
+    const std::size_t steps = plan.steps.size();
+    fail(Code::out_of_memory,
+         "the plan needs {} bytes for values at once, the limit is {}; the most at step {} of {}, {}", plan.arena_bytes,
+         *options.memory_limit_bytes, plan.worst_step + 1, steps,
+         steps > 0 ? plan.step_name(static_cast<std::size_t>(plan.worst_step)) : "(none)");
+  }
+  return plan;
 }
 
 }  // namespace tessera

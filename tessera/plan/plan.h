@@ -75,6 +75,7 @@ struct TSR_API Plan {
   int threads = 1;
   bool exact = false;
   DType weights = DType::float32;
+  CpuSpec machine;  // that kernels answered for
   std::vector<PlanBuffer> buffers;
   std::vector<Step> steps;
   std::vector<int> input_buffers;   // in the graph's order

@@ -18,11 +18,15 @@ namespace tessera::internal {
 PassOptions pass_options(const SessionOptions& options) {
   PassOptions passes;
   for (const std::string& name : options.passes_off)
-    if (name != kOrderPass) passes.off.push_back(name);
+    if (name != kOrderPass && name != kChainPass) passes.off.push_back(name);
   return passes;
 }
 
 namespace {
+
+bool is_off(const SessionOptions& options, std::string_view pass) {
+  return std::find(options.passes_off.begin(), options.passes_off.end(), pass) != options.passes_off.end();
+}
 
 Plan plan_of(Graph graph, const SessionOptions& options) {
   static const std::vector<const KernelInfo*> infos = [] {
@@ -34,12 +38,19 @@ Plan plan_of(Graph graph, const SessionOptions& options) {
   plan.isa = options.isa.value_or(active_isa());
   plan.threads = options.threads > 0 ? options.threads : max_threads();
   plan.machine = cpu_spec(plan.isa);
-  plan.orders = std::find(options.passes_off.begin(), options.passes_off.end(), kOrderPass) == options.passes_off.end();
+  plan.orders = !is_off(options, kOrderPass);
   plan.exact = options.exact;
   plan.weights = options.weights;
   plan.without = options.kernels_off;
   plan.decided = options.kernels;
   plan.memory_limit_bytes = options.memory_limit_bytes.value_or(memory_size_bytes());
+  if (!is_off(options, kChainPass)) {
+    ChainLimits limits;
+    limits.min_bytes = std::min(limits.min_bytes, plan.machine.l2_bytes);
+    limits.max_rows_bytes = std::min(limits.max_rows_bytes, plan.machine.l2_bytes / 2);
+    limits.max_weight_bytes = std::min(limits.max_weight_bytes, plan.machine.l2_bytes / 4);
+    if (fuse_chains(graph, limits)) infer_types(graph);
+  }
   return make_plan(std::move(graph), infos, plan);
 }
 

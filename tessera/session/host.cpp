@@ -7,7 +7,8 @@
 #include <cpuid.h>
 #endif
 
-#include <algorithm>
+#include <unistd.h>
+
 #include <array>
 #include <mutex>
 #include <optional>
@@ -27,12 +28,15 @@ CpuSpec without_files(Isa isa) {
   spec.f32_all_flop_per_s = 2 * spec.f32_flop_per_s;
   spec.dram_read_bytes_per_s = 1e10;
   spec.dram_read_all_bytes_per_s = 2e10;
+  if (isa >= Isa::amx) {
+    spec.bf16_flop_per_s = 10 * spec.f32_flop_per_s;
+    spec.bf16_all_flop_per_s = 10 * spec.f32_all_flop_per_s;
+  }
   return spec;
 }
 
-// Zen 4 has AVX-512 on units of 256 bits: wider instructions, the same arithmetic in a cycle. (AMD's family 19h; with
-// AVX-512 it is Zen 4.)
-bool halves_avx512() {
+// AMD's family 19h; with AVX-512 it is Zen 4.
+bool is_zen4() {
 #if defined(__x86_64__)
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid(0, &a, &b, &c, &d) == 0 || c != signature_AMD_ecx) return false;
@@ -44,18 +48,32 @@ bool halves_avx512() {
 #endif
 }
 
+// What this machine says of its caches.
+void read_caches(CpuSpec& spec) {
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+  const auto bytes = [](int name, std::int64_t otherwise) {
+    const long said = sysconf(name);
+    return said > 0 ? std::int64_t{said} : otherwise;
+  };
+  spec.l1d_bytes = bytes(_SC_LEVEL1_DCACHE_SIZE, spec.l1d_bytes);
+  spec.l2_bytes = bytes(_SC_LEVEL2_CACHE_SIZE, spec.l2_bytes);
+  if (const std::int64_t l3 = bytes(_SC_LEVEL3_CACHE_SIZE, 0); l3 > 0) spec.l3_bytes = l3;
+#endif
+}
+
 CpuSpec load_spec(Isa isa) {
+  CpuSpec spec = without_files(isa);
   try {
-    const Machine machine = load_machine(isa >= Isa::amx ? "cpu_amx" : isa >= Isa::avx512 ? "cpu_avx512" : "cpu_avx2");
-    if (machine.cpu) {
-      CpuSpec spec = *machine.cpu;
-      if (halves_avx512()) spec.vector_bits = std::min(spec.vector_bits, 256);
-      return spec;
-    }
+    const Machine machine = load_machine(is_zen4()            ? "cpu_zen4"
+                                         : isa >= Isa::amx    ? "cpu_amx"
+                                         : isa >= Isa::avx512 ? "cpu_avx512"
+                                                              : "cpu_avx2");
+    if (machine.cpu) spec = *machine.cpu;
   } catch (const Error& error) {
     if (error.code() != Code::not_found) throw;
   }
-  return without_files(isa);
+  read_caches(spec);
+  return spec;
 }
 
 }  // namespace

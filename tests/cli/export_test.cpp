@@ -24,8 +24,28 @@ TEST(ExportCommand, WritesANetworkOfTheZooThatCanBeReadBackAndWrittenAgain) {
   EXPECT_EQ(graph.value(graph.inputs[0]).type.dims->front(), 2);
   EXPECT_EQ(run_tessera({"export", file, again, "--opset", "17", "--quiet"}).out, "");
   EXPECT_TRUE(read_file(file, 1u << 30) == read_file(again, 1u << 30));
+  const CommandResult json = run_tessera({"export", "shallow_unet", file, "--batch", "2", "--format", "json"});
+  EXPECT_THAT(json.out, HasSubstr("\"shape\": \"float32[2, 4, 1056, 160]\""));
   std::filesystem::remove(file);
   std::filesystem::remove(again);
+}
+
+TEST(ExportCommand, WritesEachLayerOfAFileIntoAFolder) {
+  if (!has_onnx()) GTEST_SKIP() << "built without ONNX";
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "export_layers";
+  std::filesystem::create_directories(folder);
+  const std::string layers = (folder / "two.txt").string();
+  write_file_atomically(layers, "a:b n2 h9 w9 ic8 oc16 k3 bias pool2\nc h5 w5 ic3 oc4 k1\n");
+  const CommandResult result = run_tessera({"export", layers, (folder / "onnx").string()});
+  EXPECT_EQ(result.status, 0) << result.err;
+  const Graph graph = import_onnx(folder / "onnx" / "a_b.onnx");
+  EXPECT_EQ(graph.value(graph.inputs[0]).type.shape(), (Shape{2, 8, 9, 9}));
+  EXPECT_EQ(graph.value(graph.outputs[0]).type.shape(), (Shape{2, 16, 3, 3}));
+  EXPECT_EQ(import_onnx(folder / "onnx" / "c.onnx").nodes.size(), 1u);
+  const std::string one = (folder / "one.onnx").string();
+  EXPECT_EQ(run_tessera({"export", layers + ":a:b", one, "--quiet"}).status, 0);
+  EXPECT_TRUE(read_file(one, 1u << 30) == read_file(folder / "onnx" / "a_b.onnx", 1u << 30));
+  std::filesystem::remove_all(folder);
 }
 
 TEST(ExportCommand, RefusesWhatItCannotDo) {

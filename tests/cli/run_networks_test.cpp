@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 using testing::AllOf;
+using testing::AnyOf;
 using testing::HasSubstr;
 using Json = nlohmann::json;
 
@@ -89,6 +90,59 @@ TEST_F(RunNetworks, BenchGivesTheFieldsThatScriptsRead) {
   EXPECT_LE(json.at("min_ms").get<double>(), json.at("median_ms").get<double>());
   EXPECT_GT(json.at("gflops").get<double>(), 0);
   EXPECT_EQ(json.at("rows").at(0).at("name"), kNetwork);
+}
+
+TEST_F(RunNetworks, BenchHasARowForEachLayerOfAFile) {
+  write_file_atomically(path("two.txt"),
+                        "# two of them\nwide n2 h9 w9 ic8 oc16 k3 p1 bias relu pool2\ndeep h5 w5 ic32 oc32 k1\n");
+  const CommandResult result = run_tessera({"bench", path("two.txt"), "--seconds", "0.001", "--format", "json"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const Json json = Json::parse(result.out);
+  ASSERT_EQ(json.at("rows").size(), 2u);
+  EXPECT_EQ(json.at("kind"), "measured");
+  const Json& row = json.at("rows")[0];
+  EXPECT_EQ(row.at("name"), "wide");
+  EXPECT_EQ(row.at("flops"), 2.0 * 2 * 9 * 9 * 16 * 8 * 9);
+  EXPECT_LE(row.at("min_ms").get<double>(), row.at("median_ms").get<double>());
+  EXPECT_GT(row.at("min_ms").get<double>(), 0);
+  EXPECT_GT(row.at("kernel_ms").get<double>(), 0);
+  EXPECT_GT(row.at("gflops").get<double>(), 0);
+  EXPECT_GT(row.at("peak_percent").get<double>(), 0);
+  EXPECT_THAT(row.at("kernel").get<std::string>(), AnyOf(HasSubstr("conv2d"), HasSubstr("winograd")));
+  const CommandResult filtered =
+      run_tessera({"bench", path("two.txt"), "--seconds", "0.001", "--filter", "dee", "--format", "json"});
+  ASSERT_EQ(filtered.status, 0) << filtered.err;
+  EXPECT_EQ(Json::parse(filtered.out).at("rows").size(), 1u);
+}
+
+TEST_F(RunNetworks, ALayerOfAFileIsANetworkToo) {
+  write_file_atomically(path("one.txt"), "a:b n2 h9 w9 ic8 oc16 k3 p1 pool2\n");
+  const CommandResult result =
+      run_tessera({"run", path("one.txt") + ":a:b", "--output", path("out"), "--format", "json"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(load_npy(folder() / "out" / "y.npy").shape, (std::vector<std::int64_t>{2, 16, 4, 4}));
+  const CommandResult missing = run_tessera({"run", path("one.txt") + ":a:c"});
+  EXPECT_EQ(missing.status, 1);
+  EXPECT_THAT(missing.err, HasSubstr("no layer 'a:c'; did you mean 'a:b'?"));
+  EXPECT_THAT(run_tessera({"run", path("one.txt")}).err, HasSubstr("is a file of layers"));
+}
+
+TEST_F(RunNetworks, BenchRefusesWhatMakesNoSense) {
+  write_file_atomically(path("bad.txt"), "ok h4 w4 ic1 oc1 k3\nbad h4 w4 ic1 oc1 k9\n");
+  const CommandResult bad = run_tessera({"bench", path("bad.txt")});
+  EXPECT_EQ(bad.status, 1);
+  EXPECT_THAT(bad.err, AllOf(HasSubstr("a kernel of 9x9 does not fit"), HasSubstr("in line 2"), HasSubstr("bad.txt")));
+  EXPECT_THAT(run_tessera({"bench"}).err, HasSubstr("which network"));
+  EXPECT_THAT(run_tessera({"bench", "--peak", kNetwork}).err, HasSubstr("--peak"));
+  EXPECT_THAT(run_tessera({"bench", kNetwork, "--filter", "x"}).err, HasSubstr("--filter"));
+  EXPECT_THAT(run_tessera({"bench", path("bad.txt"), "--batch", "2"}).err, HasSubstr("--batch"));
+}
+
+TEST_F(RunNetworks, BenchMeasuresWhatTheProcessorCanDo) {
+  const CommandResult result = run_tessera({"bench", "--peak", "--threads", "1", "--format", "json"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_GT(Json::parse(result.out).at("rows")[0].at("gflops").get<double>(), 0);
+  EXPECT_GT(Json::parse(result.out).at("rows")[0].at("read_gb_per_s").get<double>(), 0);
 }
 
 TEST_F(RunNetworks, ProfileHasARowForEachStepAndWritesATrace) {

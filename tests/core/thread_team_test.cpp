@@ -3,6 +3,7 @@
 #include "tessera/core/parallel_for.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -66,6 +67,34 @@ TEST_F(ThreadTeam, AForkedProcessWorksWithoutTheThreadsItLost) {
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+}
+#endif
+
+#if defined(__linux__)
+TEST_F(ThreadTeam, HelpersStayOffTheCpuOfTheirCaller) {
+  set_max_threads(2);
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+  if (CPU_COUNT(&before) < 2) GTEST_SKIP() << "there is one CPU only";
+  sum_to(10);  // starts the helper where all CPUs are allowed
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(static_cast<std::size_t>(cpu), &before)) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<std::size_t>(cpu), &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+    const std::thread::id caller = std::this_thread::get_id();
+    std::atomic<int> together{0};
+    for (int i = 0; i < 20; ++i)
+      parallel_for(2, 1, [&](std::int64_t, std::int64_t) {
+        cpu_set_t mine;
+        if (std::this_thread::get_id() != caller && sched_getaffinity(0, sizeof(mine), &mine) == 0)
+          together += CPU_ISSET(static_cast<std::size_t>(cpu), &mine) ? 1 : 0;
+        std::this_thread::sleep_for(std::chrono::microseconds(100));  // so that the helper gets its part
+      });
+    EXPECT_EQ(together, 0) << "on CPU " << cpu;
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 #endif
 

@@ -82,7 +82,7 @@ TEST(Passes, CanBeSwitchedOffByName) {
 TEST(Passes, ListTheirNamesWhenAskedForAnother) {
   Graph graph = flatten_by_shape(2);
   const std::string error = error_of([&] { run_passes(graph, {.off = {"dead_cod"}}); });
-  EXPECT_THAT(error, HasSubstr("no pass 'dead_cod', only eliminate_shape_arithmetic, constant_folding, "));
+  EXPECT_THAT(error, HasSubstr("no pass 'dead_cod', only fuse_quantization, eliminate_shape_arithmetic, "));
   EXPECT_EQ(graph.nodes.size(), 4U);
 }
 

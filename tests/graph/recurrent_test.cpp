@@ -136,13 +136,15 @@ TEST(Recurrent, KeepsTheElementTypeOfItsInputs) {
                   0.25f);
 }
 
-TEST(Recurrent, PassesNanOn) {
+TEST(Recurrent, PassesNanOnUnlessItIsBelowAThreshold) {
   Operands operands = small_rnn();
   operands[0]->as<float>()[0] = std::numeric_limits<float>::quiet_NaN();
-  for (const char* activation : {"Relu", "Tanh", "HardSigmoid", "Elu", "Softplus", "ThresholdedRelu"})
+  for (const char* activation : {"Relu", "Tanh", "HardSigmoid", "Elu", "Softplus"})
     EXPECT_TRUE(std::isnan(
         run(Recurrent{.kind = Kind::rnn, .activations = {activation}, .clip = 1.f}, operands)[1].as<float>()[0]))
         << activation;
+  const Recurrent threshold{.kind = Kind::rnn, .activations = {"ThresholdedRelu"}};
+  EXPECT_EQ(run(threshold, operands)[0].as<float>()[0], 0);
 }
 
 TEST(Recurrent, EmptyBatchesAndSequencesGiveEmptyOutputs) {

@@ -51,10 +51,13 @@ TEST(Unary, StaysFiniteFarOut) {
 }
 
 TEST(Unary, PassesNanOn) {
-  for (const Kind kind :
-       {Kind::relu, Kind::sign, Kind::hard_sigmoid, Kind::leaky_relu, Kind::elu, Kind::celu, Kind::shrink,
-        Kind::thresholded_relu, Kind::softplus, Kind::abs, Kind::round, Kind::hard_swish})
+  for (const Kind kind : {Kind::relu, Kind::sign, Kind::hard_sigmoid, Kind::leaky_relu, Kind::elu, Kind::celu,
+                          Kind::shrink, Kind::softplus, Kind::abs, Kind::round, Kind::hard_swish})
     expect_values<float>(unary(kind, floats({1}, {kNan}), 1, 1), {1}, {kNan});
+}
+
+TEST(Unary, WhatIsNotAboveTheThresholdIsZero) {
+  expect_values<float>(unary(Kind::thresholded_relu, floats({4}, {kNan, kInf, -kInf, 1}), 1), {4}, {0, kInf, 0, 0});
 }
 
 TEST(Unary, WorksOnIntegersAndWraps) {

@@ -15,8 +15,8 @@ class Setup(unittest.TestCase):
         self.root = pathlib.Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.root)
         (self.root / "tools").mkdir()
-        for name in ("setup", "requirements.txt", "requirements-lint.txt"):
-            shutil.copy(ROOT / "tools" / name, self.root / "tools" / name)
+        for path in [ROOT / "tools" / "setup", *(ROOT / "tools").glob("requirements*.txt")]:
+            shutil.copy(path, self.root / "tools")
         self.bin = self.root / "bin"
         self.bin.mkdir()
         self.program("apt-get", f'echo "apt-get $*" >>{self.root}/calls')
@@ -50,6 +50,15 @@ class Setup(unittest.TestCase):
         done = self.run_setup("--dry-run")
         self.assertNotIn("clang", done.stdout)
         self.assertNotIn("shellcheck", done.stdout)
+
+    def test_peers_go_into_an_environment_of_their_own_and_torch_only_if_asked_for(self):
+        done = self.run_setup("--dry-run", "peers")
+        self.assertRegex(done.stdout, r"into \.venv-peers:.* onnxruntime==")
+        self.assertRegex(done.stdout, r"into \.venv-peers: pnnx==")
+        self.assertNotIn("torch==", done.stdout)
+        self.assertNotRegex(done.stdout, r"into \.venv:.*openvino")
+        self.assertRegex(self.run_setup("--dry-run", "peers", "torch").stdout, r"into \.venv-peers: torch==")
+        self.assertEqual(self.calls(), [])
 
     def test_names_only_what_is_missing(self):
         self.program("dpkg-query", 'for last; do :; done; [ "$last" = ccache ] && exit 1; printf installed')

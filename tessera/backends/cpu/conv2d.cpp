@@ -13,20 +13,28 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <utility>
 
 namespace tessera::cpu {
 namespace {
 
 // Taps side by side are read as one run where that makes runs long enough to be worth it.
-constexpr std::int64_t kShortDepth = 16;
+constexpr std::int64_t kShortDepth = 64;
 
 bool merges_taps(const Conv2dShape& s) {
   return s.groups == 1 && s.dilation_w == 1 && s.kw > 1 && s.ic < kShortDepth &&
          s.kh * s.kw * s.ic <= kDenseBorderElements;
 }
 
+// Taps of the engine and the depth of each.
+std::pair<std::int64_t, std::int64_t> taps_of(const Conv2dShape& s) {
+  const std::int64_t ic = s.ic / s.groups;
+  return merges_taps(s) ? std::pair(s.kh, s.kw * ic) : std::pair(s.kh * s.kw, ic);
+}
+
 std::vector<DenseJob> make_jobs(const Conv2dShape& s, const DenseKernel& kernel) {
-  const std::int64_t ic = s.ic / s.groups, oc = s.oc / s.groups, reduction = s.kh * s.kw * ic;
+  const std::int64_t ic = s.ic / s.groups, oc = s.oc / s.groups;
+  const auto [taps, depth] = taps_of(s);
   std::vector<DenseJob> jobs;
   for (std::int64_t g = 0; g < s.groups; ++g) {
     DenseJob& job = jobs.emplace_back();
@@ -36,11 +44,11 @@ std::vector<DenseJob> make_jobs(const Conv2dShape& s, const DenseKernel& kernel)
     for (std::int64_t ky = 0; ky < s.kh; ++ky)
       for (std::int64_t kx = 0; kx < (merged ? 1 : s.kw); ++kx)
         job.taps.push_back({ky * s.dilation_h - s.top, kx * s.dilation_w - s.left});
-    job.depth = merged ? s.kw * ic : ic;
+    job.depth = depth;
     job.run = merged ? s.kw : 1;
     job.y_first = g * oc, job.y_image = s.oh * s.ow * s.oc, job.y_row = s.ow * s.oc, job.y_pixel = s.oc;
     job.columns = oc;
-    job.weights_first = g * packed_elements(kernel, reduction, oc);
+    job.weights_first = g * packed_elements(kernel, taps, depth, oc);
     job.bias_first = g * round_up(oc, kernel.columns);
   }
   return jobs;
@@ -49,14 +57,19 @@ std::vector<DenseJob> make_jobs(const Conv2dShape& s, const DenseKernel& kernel)
 // M C/groups kh kw into the panels of each group, [tap][channel][column].
 template <class T>
 PackedWeights pack(const Array& weights, const Conv2dShape& s, const DenseKernel& kernel, Flush flush) {
-  const std::int64_t ic = s.ic / s.groups, oc = s.oc / s.groups, taps = s.kh * s.kw, reduction = taps * ic;
-  const std::int64_t group = packed_elements(kernel, reduction, oc);
+  const std::int64_t ic = s.ic / s.groups, oc = s.oc / s.groups, area = s.kh * s.kw, reduction = area * ic;
+  const auto [taps, depth] = taps_of(s);
+  const std::int64_t group = packed_elements(kernel, taps, depth, oc);
   PackedWeights packed(static_cast<std::size_t>(s.groups * group) * sizeof(T));
   for (std::int64_t g = 0; g < s.groups; ++g) {
     const T* from = reinterpret_cast<const T*>(weights.bytes().data()) + g * oc * reduction;
-    pack_columns(
-        kernel, reduction, oc, from, reinterpret_cast<T*>(packed.data()) + g * group,
-        [&](std::int64_t k) { return k % taps * ic + k / taps; }, flush);
+    T* to = reinterpret_cast<T*>(packed.data()) + g * group;
+    if (kernel.step() == 1)
+      pack_columns(kernel, reduction, oc, from, to, [&](std::int64_t k) { return k % area * ic + k / area; }, flush);
+    else
+      pack_panels(kernel, taps, depth, oc, to, [&](std::int64_t column, std::int64_t k) {
+        return flush(from[column * reduction + k % ic * area + k / ic]);
+      });
   }
   return packed;
 }
@@ -69,7 +82,7 @@ PackedWeights pack_blocks(const Array& weights, const Conv2dShape& s, const Dens
   PackedWeights packed(static_cast<std::size_t>(s.groups * group));
   for (std::int64_t g = 0; g < s.groups; ++g)
     pack_expanded(kernel, reduction, oc,
-                  reinterpret_cast<const float*>(panels.data()) + g * packed_elements(kernel, reduction, oc),
+                  reinterpret_cast<const float*>(panels.data()) + g * packed_elements(kernel, 1, reduction, oc),
                   packed.data() + g * group);
   return packed;
 }
@@ -79,11 +92,12 @@ struct Layout {
   std::int64_t pool_bytes = 0;     // all slots
 };
 
-Layout scratch_layout(const Conv2dShape& s, const Epilogue& epilogue, ElementType type, int threads) {
+Layout scratch_layout(const Conv2dShape& s, const Epilogue& epilogue, const DenseKernel& kernel, int threads) {
   Layout layout;
-  if (type != ElementType::float32) layout.widened_bytes = round_up(s.n * s.h * s.w * s.ic * 4, 64);
+  if (widens(kernel)) layout.widened_bytes = round_up(s.n * s.h * s.w * s.ic * 4, 64);
   if (epilogue.pool != nullptr)
-    layout.pool_bytes = pool_chunks(threads) * pool_slot_bytes(read_pool(*epilogue.pool, s), s, element_bytes(type));
+    layout.pool_bytes =
+        pool_chunks(threads) * pool_slot_bytes(read_pool(*epilogue.pool, s), s, element_bytes(kernel.type));
   return layout;
 }
 
@@ -110,11 +124,14 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   offer.inputs[0] = Order::channels_last;
   if (epilogue.residual >= 0) offer.inputs[static_cast<std::size_t>(epilogue.residual)] = Order::channels_last;
   offer.outputs = {Order::channels_last};
-  const Layout layout = scratch_layout(s, epilogue, info.type, problem.threads);
+  const DenseKernel& kernel = dense_kernel(info);
+  const Layout layout = scratch_layout(s, epilogue, kernel, problem.threads);
   offer.scratch_bytes = layout.widened_bytes + layout.pool_bytes;
-  const Work w = work(problem.graph, problem.node);
-  offer.estimate = estimate(problem, info.isa, w.flops, w.read_bytes + w.write_bytes - saved_bytes(kernel, problem),
-                            dense_efficiency(kernel, s.n * s.oh * s.ow, s.oc / s.groups, s.ic * s.stride_w));
+  Work w = work(problem.graph, problem.node);
+  w.read_bytes -= saved_bytes(kernel, problem);
+  const auto [taps, depth] = taps_of(s);
+  offer.estimate = dense_estimate(
+      problem, info, w, dense_efficiency(kernel, s.n * s.oh * s.ow, s.oc / s.groups, s.ic * s.stride_w, taps, depth));
   return offer;
 }
 
@@ -140,27 +157,20 @@ Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, Wei
   to.work.epilogue = dense_epilogue(epilogue);
   split_work(to.work, problem.threads);
   const Conv2dShape& s = to.shape;
-  const Flush flush{!problem.exact};
-  to.weights = weights.get(
-      problem.graph.value(problem.node.inputs[1]).constant,
-      fmt::format("conv2d {} groups={} columns={} flush={}", name(kernel.weights), s.groups, kernel.columns, flush.on),
-      [&](const Array& array) {
-        return kernel.expand                       ? pack_blocks(array, s, kernel, flush)
-               : info.type == ElementType::float32 ? pack<float>(array, s, kernel, flush)
-                                                   : pack<std::uint16_t>(array, s, kernel, flush);
-      });
+  to.weights =
+      conv2d_weights(problem.graph.value(problem.node.inputs[1]).constant, s, kernel, Flush{!problem.exact}, weights);
   if (problem.node.op_inputs() > 2 && problem.has(2)) to.bias = pack_bias(*problem.constant(2), s.groups, kernel);
   to.residual = epilogue.residual;
   to.pools = epilogue.pool != nullptr;
   if (to.pools) to.pool = read_pool(*epilogue.pool, s);
   to.chunks = pool_chunks(problem.threads);
-  to.layout = scratch_layout(s, epilogue, info.type, problem.threads);
+  to.layout = scratch_layout(s, epilogue, kernel, problem.threads);
 
   return [state](const StepArgs& args) {
     const State& from = *state;
     DenseOperands operands;
-    operands.x = widened(args.inputs[0], from.work.kernel->type,
-                         from.shape.n * from.shape.h * from.shape.w * from.shape.ic, args.scratch);
+    operands.x = widened(args.inputs[0], *from.work.kernel, from.shape.n * from.shape.h * from.shape.w * from.shape.ic,
+                         args.scratch);
     operands.weights = from.weights->data();
     operands.bias = from.bias.empty() ? nullptr : from.bias.data();
     operands.residual = from.residual >= 0 ? args.inputs[static_cast<std::size_t>(from.residual)] : nullptr;
@@ -186,9 +196,33 @@ constexpr CpuKernel kKernels[] = {
 
 }  // namespace
 
+std::vector<DenseJob> conv2d_jobs(const Conv2dShape& shape, const DenseKernel& kernel) {
+  return make_jobs(shape, kernel);
+}
+
+std::shared_ptr<const PackedWeights> conv2d_weights(const std::shared_ptr<const Array>& constant,
+                                                    const Conv2dShape& shape, const DenseKernel& kernel, Flush flush,
+                                                    WeightCache& weights) {
+  return weights.get(constant, fmt::format("conv2d groups={} {} flush={}", shape.groups, packing_key(kernel), flush.on),
+                     [&](const Array& array) {
+                       return kernel.expand                         ? pack_blocks(array, shape, kernel, flush)
+                              : kernel.type == ElementType::float32 ? pack<float>(array, shape, kernel, flush)
+                                                                    : pack<std::uint16_t>(array, shape, kernel, flush);
+                     });
+}
+
+std::optional<Refusal> refuse_inner_planes(const Problem& problem) {
+  const std::vector<ValueId>& outputs = problem.graph.outputs;
+  if (std::find(outputs.begin(), outputs.end(), problem.node.outputs[0]) != outputs.end()) return std::nullopt;
+  return Refusal{"what reads the result is quicker with channels last"};
+}
+
 std::variant<Conv2dShape, Refusal> read_conv2d(const Problem& problem) {
-  const auto& conv = std::get<Conv>(problem.node.op);
-  const Shape x = problem.input(0).shape(), w = problem.input(1).shape(), y = problem.op_output().shape();
+  return read_conv2d(std::get<Conv>(problem.node.op), problem.input(0).shape(), problem.input(1).shape(),
+                     problem.op_output().shape());
+}
+
+std::variant<Conv2dShape, Refusal> read_conv2d(const Conv& conv, const Shape& x, const Shape& w, const Shape& y) {
   if (x.rank() < 3 || x.rank() > 4) return Refusal{fmt::format("{} spatial dimensions, not 1 or 2", x.rank() - 2)};
   if (x.volume() == 0 || w.volume() == 0 || y.volume() == 0) return Refusal{"nothing to compute"};
   Window window = conv.window;

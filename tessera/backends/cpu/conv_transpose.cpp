@@ -83,7 +83,7 @@ std::int64_t for_each_phase(const TransposedShape& s, const DenseKernel& kernel,
       const auto taps = static_cast<std::int64_t>(h.taps.size() * w.taps.size());
       for (std::int64_t g = 0; g < s.groups; ++g) {
         visit(h, w, g, at);
-        at += packed_elements(kernel, taps * (s.ic / s.groups), s.oc / s.groups);
+        at += packed_elements(kernel, taps, s.ic / s.groups, s.oc / s.groups);
       }
     }
   return at;
@@ -122,7 +122,7 @@ PackedWeights pack(const Array& weights, const TransposedShape& s, const DenseKe
     std::vector<std::int64_t> taps;
     for (const auto& [ky, dy] : h.taps)
       for (const auto& [kx, dx] : w.taps) taps.push_back(ky * s.w.kernel + kx);
-    pack_panels(kernel, static_cast<std::int64_t>(taps.size()) * ic, oc, reinterpret_cast<T*>(packed.data()) + at,
+    pack_panels(kernel, static_cast<std::int64_t>(taps.size()), ic, oc, reinterpret_cast<T*>(packed.data()) + at,
                 [&](std::int64_t column, std::int64_t k) {
                   return flush(from[((g * ic + k % ic) * oc + column) * area + taps[static_cast<std::size_t>(k / ic)]]);
                 });
@@ -150,10 +150,12 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   offer.inputs[0] = Order::channels_last;
   if (epilogue.residual >= 0) offer.inputs[static_cast<std::size_t>(epilogue.residual)] = Order::channels_last;
   offer.outputs = {Order::channels_last};
-  if (info.type != ElementType::float32) offer.scratch_bytes = round_up(x.shape().volume() * 4, 64);
+  if (widens(dense_kernel(info))) offer.scratch_bytes = round_up(x.shape().volume() * 4, 64);
   const Work w = work(problem.graph, problem.node);
-  offer.estimate = estimate(problem, info.isa, w.flops, w.read_bytes + w.write_bytes,
-                            dense_efficiency(dense_kernel(info), s.n * s.h.in * s.w.in, s.oc / s.groups, s.ic));
+  const std::int64_t taps = ceil_div(s.h.kernel, s.h.stride) * ceil_div(s.w.kernel, s.w.stride);  // of a phase
+  offer.estimate = estimate(
+      problem, as_wide(info), w.flops, w.read_bytes + w.write_bytes,
+      dense_efficiency(dense_kernel(info), s.n * s.h.in * s.w.in, s.oc / s.groups, s.ic, taps, s.ic / s.groups));
   return offer;
 }
 
@@ -178,8 +180,8 @@ Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, Wei
   const Flush flush{!problem.exact};
   to.weights =
       weights.get(problem.graph.value(problem.node.inputs[1]).constant,
-                  fmt::format("conv_transpose groups={} strides={},{} dilations={},{} columns={} flush={}", s.groups,
-                              s.h.stride, s.w.stride, s.h.dilation, s.w.dilation, kernel.columns, flush.on),
+                  fmt::format("conv_transpose groups={} strides={},{} dilations={},{} {} flush={}", s.groups,
+                              s.h.stride, s.w.stride, s.h.dilation, s.w.dilation, packing_key(kernel), flush.on),
                   [&](const Array& array) {
                     return info.type == ElementType::float32 ? pack<float>(array, s, kernel, flush)
                                                              : pack<std::uint16_t>(array, s, kernel, flush);
@@ -190,7 +192,7 @@ Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, Wei
   return [state](const StepArgs& args) {
     const State& from = *state;
     DenseOperands operands;
-    operands.x = widened(args.inputs[0], from.work.kernel->type, from.x_count, args.scratch);
+    operands.x = widened(args.inputs[0], *from.work.kernel, from.x_count, args.scratch);
     operands.weights = from.weights->data();
     operands.bias = from.bias.empty() ? nullptr : from.bias.data();
     operands.residual = from.residual >= 0 ? args.inputs[static_cast<std::size_t>(from.residual)] : nullptr;

@@ -12,7 +12,8 @@ namespace tessera::cpu {
 namespace {
 
 constexpr std::int64_t kPart = 1 << 14;  // elements that a thread takes at least
-constexpr std::int64_t kSide = 16;       // squares in which kernels work: parts are whole ones
+constexpr std::int64_t kManyPixels = 512;
+constexpr std::int64_t kSide = 16;  // squares in which kernels work: parts are whole ones
 
 }  // namespace
 
@@ -41,21 +42,25 @@ void convert_order(const std::byte* from, Order from_order, std::byte* to, Order
   }
   const bool to_last = to_order == Order::channels_last;
   const std::int64_t rows = to_last ? channels : pixels, columns = to_last ? pixels : channels;
-  // Each image is cut along its pixels, which are many, so that threads write apart from each other.
-  const std::int64_t part = round_up(std::max<std::int64_t>(1, kPart / channels), kSide),
-                     parts = ceil_div(pixels, part);
+  // Each image is cut along its pixels, which are many, so that threads write apart from each other; or along its
+  // channels, where pixels are so few that pieces of planes would share lines.
+  const bool by_pixel = pixels >= kManyPixels;
+  const std::int64_t along = by_pixel ? pixels : channels, across = by_pixel ? channels : pixels;
+  const std::int64_t part = round_up(std::max<std::int64_t>(1, kPart / across), by_pixel ? kSide : 4 * kSide),
+                     parts = ceil_div(along, part);
   const TransposeKernel transpose = transpose_kernel();
-  const std::int64_t grain = std::max<std::int64_t>(1, kPart / (std::min(part, pixels) * channels));
+  const std::int64_t grain = std::max<std::int64_t>(1, kPart / (std::min(part, along) * across));
   parallel_for(batch * parts, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t u = begin; u < end; ++u) {
-      const std::int64_t image = u / parts * rows * columns, first = u % parts * part,
-                         count = std::min(part, pixels - first);
-      if (to_last)
-        transpose(from + (image + first) * element_bytes, columns, to + (image + first * rows) * element_bytes, rows,
-                  rows, count, element_bytes);
+      const std::int64_t first = u % parts * part, count = std::min(part, along - first);
+      const std::byte* image = from + u / parts * rows * columns * element_bytes;
+      std::byte* result = to + u / parts * rows * columns * element_bytes;
+      if (by_pixel == to_last)  // columns [first, first + count)
+        transpose(image + first * element_bytes, columns, result + first * rows * element_bytes, rows, rows, count,
+                  element_bytes);
       else
-        transpose(from + (image + first * columns) * element_bytes, columns, to + (image + first) * element_bytes, rows,
-                  count, columns, element_bytes);
+        transpose(image + first * columns * element_bytes, columns, result + first * element_bytes, rows, count,
+                  columns, element_bytes);
     }
   });
 }

@@ -1,8 +1,11 @@
 #include "tessera/backends/cpu/internal/dense.h"
 
+#include "tessera/backends/cpu/internal/dense_rows.h"
 #include "tessera/core/convert.h"
 #include "tessera/core/error.h"
 #include "tessera/core/float_bits.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
@@ -11,8 +14,6 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr std::int64_t kTableRows = 2048;        // row pointers of one call, on the stack
-constexpr std::int64_t kTileRows = 28;           // of any tile, at most
 constexpr std::int64_t kCacheBytes = 640 << 10;  // of a second cache, left to weights
 constexpr std::int64_t kHeldTiles = 8;           // whose partial sums are kept while parts of the reduction pass
 constexpr std::int64_t kHeldElements = 8 * 512;
@@ -22,9 +23,21 @@ constexpr std::int64_t kExpandedOnce = 4 << 10;       // and for one, which read
 constexpr std::int64_t kUnitsPerThread = 4;
 constexpr std::int64_t kUnitProducts = 1 << 15;  // fewer multiply-adds take less time than waking a thread
 
-constexpr std::int64_t vector_columns(Isa isa) { return isa == Isa::portable ? 4 : isa == Isa::avx2 ? 8 : 16; }
 constexpr auto kType_f32 = ElementType::float32;
 constexpr auto kType_bf16 = ElementType::bfloat16;
+
+constexpr DenseBeginFn begin_of(Isa isa) {
+#if defined(__x86_64__)
+  if (isa == Isa::amx) return dense_begin_amx;
+#endif
+  return nullptr;
+}
+constexpr DenseEndFn end_of(Isa isa) {
+#if defined(__x86_64__)
+  if (isa == Isa::amx) return dense_end_amx;
+#endif
+  return nullptr;
+}
 
 constexpr DenseKernel kKernels[] = {
 #define M(storage, isa)
@@ -34,12 +47,16 @@ constexpr DenseKernel kKernels[] = {
    kType_##storage,                              \
    rows,                                         \
    columns,                                      \
-   vector_columns(Isa::isa),                     \
+   (columns) / (vectors),                        \
    dense_##storage##_##rows##x##columns##_##isa, \
-   dense_max_##storage##_##isa},
+   dense_max_##storage##_##isa,                  \
+   begin_of(Isa::isa),                           \
+   end_of(Isa::isa)},
 #include "tessera/backends/cpu/dense.def"
 #undef K
 #undef M
+    {"bf16_32x32_amx_emulated", Isa::amx, kType_bf16, 32, 32, 16, dense_bf16_32x32_amx_emulated,
+     dense_max_bf16_portable, dense_begin_amx_emulated, dense_end_amx_emulated},
 #define E(storage, weights, rows, columns, isa) \
   {#storage "_" #rows "x" #columns "_" #isa,    \
    Isa::isa,                                    \
@@ -49,104 +66,18 @@ constexpr DenseKernel kKernels[] = {
    vector_columns(Isa::isa),                    \
    dense_f32_##rows##x##columns##_##isa,        \
    dense_max_f32_##isa,                         \
+   nullptr,                                     \
+   nullptr,                                     \
    DType::weights,                              \
    isa::dense_expand_##storage},
 #include "tessera/backends/cpu/dense_expand.def"
 #undef E
 };
 
-// Copies of runs that begin or end in the padding.
-static_assert(kTileRows * kDenseBorderElements * sizeof(float) <= 64 << 10);
-
-// Pointers to the rows of a tile.
-class RowTable {
- public:
-  RowTable(const DenseWork& work, const DenseJob& job, const DenseOperands& operands)
-      : work_(work),
-        job_(job),
-        operands_(operands),
-        tile_rows_(work.kernel->rows),
-        element_bytes_(element_bytes(work.kernel->type)) {
-    const auto by_y = [](const DenseTap& a, const DenseTap& b) { return a.dy < b.dy; };
-    const auto by_x = [](const DenseTap& a, const DenseTap& b) { return a.dx < b.dx; };
-    if (job.taps.empty()) return;
-    const auto [top, bottom] = std::minmax_element(job.taps.begin(), job.taps.end(), by_y);
-    const auto [left, right] = std::minmax_element(job.taps.begin(), job.taps.end(), by_x);
-    top_ = top->dy, bottom_ = bottom->dy, left_ = left->dx, right_ = right->dx + job.run - 1;
-  }
-
-  // Rows [first, first + count) and their taps [tap_begin, tap_end); results from `column` on.
-  void point(std::int64_t first, std::int64_t count, std::int64_t tap_begin, std::int64_t tap_end,
-             std::int64_t column) {
-    const DenseJob& job = job_;
-    std::int64_t gx = first % job.grid_w, gy = first / job.grid_w % job.grid_h, image = first / job.grid_w / job.grid_h;
-    const std::int64_t* offsets = job.tap_offsets.data();
-    for (std::int64_t m = 0; m < count; gx = 0) {  // part of one row of the grid
-      const std::int64_t end = std::min(count, m + job.grid_w - gx);
-      const std::int64_t iy = gy * job.step_h;
-      std::int64_t ix = gx * job.step_w;
-      const bool inside_y = iy + top_ >= 0 && iy + bottom_ < job.height;
-      const float* origin = operands_.x + job.x_first + ((image * job.height + iy) * job.width + ix) * job.pixel;
-      const std::int64_t in_row = job.y_first + gx * job.y_pixel + column, at = image * job.y_image + gy * job.y_row;
-      const std::int64_t y_at = operands_.y_ring > 0 ? gy % operands_.y_ring * job.y_row : at;
-      auto* y = static_cast<std::byte*>(operands_.y) + (in_row + y_at) * element_bytes_;
-      const std::byte* residual = y;  // not read where there is none
-      if (operands_.residual)
-        residual = static_cast<const std::byte*>(operands_.residual) + (in_row + at) * element_bytes_;
-      const std::int64_t y_step = job.y_pixel * element_bytes_;
-      for (; m < end; ++m, ix += job.step_w, origin += job.step_w * job.pixel, y += y_step, residual += y_step) {
-        y_[m] = y;
-        residual_[m] = residual;
-        if (inside_y && ix + left_ >= 0 && ix + right_ < job.width) {
-          const float** to = rows_ + m;
-          for (std::int64_t t = tap_begin; t < tap_end; ++t, to += tile_rows_) *to = origin + offsets[t];
-        } else {
-          point_border(m, iy, ix, origin, tap_begin, tap_end);
-        }
-      }
-      if (++gy == job.grid_h) gy = 0, ++image;
-    }
-  }
-
-  const float* const* rows() const { return rows_; }
-  void* const* y() const { return y_; }
-  const void* const* residual() const { return operands_.residual ? residual_ : nullptr; }
-
- private:
-  void point_border(std::int64_t m, std::int64_t iy, std::int64_t ix, const float* origin, std::int64_t tap_begin,
-                    std::int64_t tap_end) {
-    const DenseJob& job = job_;
-    const float** to = rows_ + m;
-    for (std::int64_t t = tap_begin; t < tap_end; ++t, to += tile_rows_) {
-      const DenseTap tap = job.taps[static_cast<std::size_t>(t)];
-      const float* from = origin + job.tap_offsets[static_cast<std::size_t>(t)];
-      const std::int64_t y = iy + tap.dy, x = ix + tap.dx;
-      const std::int64_t begin = std::max<std::int64_t>(0, -x), end = std::min(job.run, job.width - x);
-      if (y < 0 || y >= job.height || begin >= end) {
-        *to = work_.zeros.data();
-      } else if (begin == 0 && end == job.run) {
-        *to = from;
-      } else {
-        float* copy = border_ + (m * (tap_end - tap_begin) + t - tap_begin) * job.depth;
-        const std::int64_t first = begin * job.pixel, last = end * job.pixel;
-        std::fill(copy, copy + first, 0.0f);
-        std::copy(from + first, from + last, copy + first);
-        std::fill(copy + last, copy + job.depth, 0.0f);
-        *to = copy;
-      }
-    }
-  }
-
-  const DenseWork& work_;
-  const DenseJob& job_;
-  const DenseOperands& operands_;
-  std::int64_t tile_rows_, element_bytes_;
-  std::int64_t top_ = 0, bottom_ = 0, left_ = 0, right_ = 0;
-  const float* rows_[kTableRows];
-  void* y_[kTileRows];
-  const void* residual_[kTileRows];
-  float border_[kTileRows * kDenseBorderElements];
-};
+bool copies_rows(const DenseKernel& kernel) { return kernel.isa == Isa::amx; }
+// Processors with AMX have second caches of 2 MiB, and every block of panels copies its rows once more.
+std::int64_t cache_bytes(const DenseKernel& kernel) { return copies_rows(kernel) ? 2 * kCacheBytes : kCacheBytes; }
+std::int64_t units_per_thread(const DenseKernel& kernel) { return copies_rows(kernel) ? 2 : kUnitsPerThread; }
 
 // Rows [begin, end) cut into tiles as even as can be.
 struct Tiles {
@@ -157,6 +88,23 @@ struct Tiles {
     const std::int64_t each = (end - begin) / count, longer = (end - begin) % count;
     return begin + i * each + std::min(i, longer);
   }
+  std::int64_t most() const { return ceil_div(end - begin, count); }
+};
+
+// What a tile needs of the CPU, while it lives.
+class TileState {
+ public:
+  TileState(const DenseKernel& kernel, std::int64_t most) : end_(kernel.end) {
+    if (kernel.begin != nullptr) kernel.begin(most);
+  }
+  ~TileState() {
+    if (end_ != nullptr) end_();
+  }
+  TileState(const TileState&) = delete;
+  TileState& operator=(const TileState&) = delete;
+
+ private:
+  DenseEndFn end_;
 };
 
 // Sums begin with the addend's part for rows [row_begin, row_end) of one panel.
@@ -188,13 +136,18 @@ void run_block(const DenseWork& work, const DenseJob& job, const DenseOperands& 
                std::int64_t row_end, std::int64_t panel_begin, std::int64_t panel_end) {
   const DenseKernel& kernel = *work.kernel;
   const std::int64_t taps = static_cast<std::int64_t>(job.taps.size()), bytes = element_bytes(kernel.type);
-  const std::int64_t panel_elements = job.reduction() * kernel.columns;
+  const std::int64_t panel_elements = job.packed.elements() * kernel.columns;
   const auto* weights =
       static_cast<const std::byte*>(operands.weights) + (job.weights_first + panel_begin * panel_elements) * bytes;
-  RowTable table(work, job, operands);
+  DenseRows table(work, job, operands);
   const Tiles tiles(row_begin, row_end, kernel.rows);
+  const TileState state(kernel, tiles.most());
 
   DenseTile tile;
+  // Rows that are pooled are cut however few they are.
+  tile.few = operands.y_ring == 0 && job.row_count() <= dense_few(static_cast<int>(kernel.rows));
+  tile.joined = job.packed.runs < taps;
+  tile.most = tiles.most();
   tile.panel_elements = panel_elements;
   tile.epilogue = &work.epilogue;
   tile.rows = table.rows();
@@ -238,7 +191,7 @@ void run_block(const DenseWork& work, const DenseJob& job, const DenseOperands& 
           tile.depth = std::min(job.depth_block, job.depth - c);
           tile.row_offset = c;
           tile.weights =
-              weights + ((panel - panel_begin) * panel_elements + (t * job.depth + c) * kernel.columns) * bytes;
+              weights + ((panel - panel_begin) * panel_elements + (t * job.packed.padded + c) * kernel.columns) * bytes;
           if (kernel.expand) {
             expand_part(kernel, job, operands.weights, panel, t * job.depth + c, tile.taps * tile.depth, expanded);
             tile.weights = expanded;
@@ -263,20 +216,24 @@ void split_reduction(const DenseKernel& kernel, DenseJob& job) {
   const std::int64_t step_bytes = kernel.columns * element_bytes(kernel.type);
   job.tap_block = std::max<std::int64_t>(taps, 1);
   job.depth_block = std::max<std::int64_t>(job.depth, 1);
+  if (job.packed.runs < taps) return;                // joined: they fit
   const bool again = job.row_count() > kernel.rows;  // weights are read more than once
-  const std::int64_t most = kernel.expand ? (again ? kExpandedElements : kExpandedOnce) / kernel.columns
-                            : again       ? kCacheBytes / step_bytes
-                                          : std::max<std::int64_t>({job.reduction(), job.depth, 1});
+  std::int64_t most = kernel.expand ? (again ? kExpandedElements : kExpandedOnce) / kernel.columns
+                      : again       ? cache_bytes(kernel) / step_bytes
+                                    : std::max<std::int64_t>({job.packed.elements(), job.depth, 1});
+  if (copies_rows(kernel))
+    most = std::min(most, kDenseTileElements / std::min(job.row_count(), kernel.rows) / kernel.step() * kernel.step());
   if (taps > 1) {
     const std::int64_t table = kTableRows / kernel.rows;
-    const std::int64_t blocks = std::max(ceil_div(taps, table), ceil_div(job.reduction(), most));
+    const std::int64_t blocks = std::max(ceil_div(taps, table), ceil_div(job.packed.elements(), most));
     job.tap_block = std::max<std::int64_t>(1, ceil_div(taps, blocks));
+    if (copies_rows(kernel)) job.tap_block = std::clamp<std::int64_t>(most / job.packed.padded, 1, job.tap_block);
   }
   if (kernel.expand)
     job.tap_block = std::clamp<std::int64_t>(most / std::max<std::int64_t>(job.depth, 1), 1, job.tap_block);
-  if (job.depth > most && (taps == 1 || kernel.expand)) {
-    job.tap_block = 1;
-    job.depth_block = ceil_div(job.depth, ceil_div(job.depth, most));
+  if (job.depth > most && (taps == 1 || (taps > 1 && copies_rows(kernel)) || kernel.expand)) {
+    if (kernel.expand) job.tap_block = 1;
+    job.depth_block = round_up(ceil_div(job.depth, ceil_div(job.depth, most)), kernel.step());
   }
 }
 
@@ -290,8 +247,20 @@ const DenseKernel& dense_kernel(const KernelInfo& info) {
   fail(Code::internal, "kernel {} is not made of a tile of dense.def", info.name);
 }
 
-std::int64_t packed_elements(const DenseKernel& kernel, std::int64_t reduction, std::int64_t columns) {
-  return reduction * round_up(columns, kernel.columns);
+DenseDepth packed_depth(const DenseKernel& kernel, std::int64_t taps, std::int64_t depth) {
+  if (copies_rows(kernel) && taps > 1 && taps <= kTableRows / kernel.rows) {
+    const DenseDepth joined{1, taps * depth, round_up(taps * depth, kernel.step())};
+    if (kernel.rows * joined.padded <= kDenseTileElements) return joined;
+  }
+  return {taps, depth, round_up(depth, kernel.step())};
+}
+
+std::int64_t packed_elements(const DenseKernel& kernel, std::int64_t taps, std::int64_t depth, std::int64_t columns) {
+  return packed_depth(kernel, taps, depth).elements() * round_up(columns, kernel.columns);
+}
+
+std::string packing_key(const DenseKernel& kernel) {
+  return fmt::format("{} columns={} step={}", name(kernel.weights), kernel.columns, kernel.step());
 }
 
 DenseEpilogue dense_epilogue(const Epilogue& from) {
@@ -321,16 +290,19 @@ void split_work(DenseWork& work, int threads) {
   work.units_before.clear();
   for (DenseJob& job : work.jobs) {
     longest = std::max(longest, job.depth);
+    job.packed = packed_depth(kernel, static_cast<std::int64_t>(job.taps.size()), job.depth);
     split_reduction(kernel, job);
     job.tap_offsets.clear();
-    for (const DenseTap& tap : job.taps) job.tap_offsets.push_back((tap.dy * job.width + tap.dx) * job.pixel);
+    for (const DenseTap& tap : job.taps)
+      job.tap_offsets.push_back((tap.dy * job.width + tap.dx) * job.pixel * element_bytes(kernel.x_type()));
     job.panels = ceil_div(job.columns, kernel.columns);
     const std::int64_t panel_bytes =
-        std::max<std::int64_t>(job.reduction() * kernel.columns * element_bytes(kernel.type), 1);
-    job.panel_block = std::clamp<std::int64_t>(kCacheBytes / panel_bytes, 1, job.panels);
+        std::max<std::int64_t>(job.packed.elements() * kernel.columns * element_bytes(kernel.type), 1);
+    job.panel_block = std::clamp<std::int64_t>(cache_bytes(kernel) / panel_bytes, 1, job.panels);
     std::int64_t panel_blocks = ceil_div(job.panels, job.panel_block), row_blocks = 1;
     const std::int64_t job_products = job.row_count() * job.columns * job.reduction();
-    const std::int64_t wanted = std::min(ceil_div(threads * kUnitsPerThread, jobs), job_products / kUnitProducts);
+    const std::int64_t wanted =
+        std::min(ceil_div(threads * units_per_thread(kernel), jobs), job_products / kUnitProducts);
     products += job_products;
     if (threads > 1) {
       if (panel_blocks < wanted)
@@ -370,16 +342,49 @@ void run_dense_rows(const DenseWork& work, const DenseJob& job, const DenseOpera
     run_block(work, job, operands, row_begin, row_end, panel, std::min(panel + job.panel_block, job.panels));
 }
 
-double dense_efficiency(const DenseKernel& kernel, std::int64_t rows, std::int64_t columns, std::int64_t row_elements) {
+double dense_efficiency(const DenseKernel& kernel, std::int64_t rows, std::int64_t columns, std::int64_t row_elements,
+                        std::int64_t taps, std::int64_t depth) {
+  if (copies_rows(kernel)) {
+    // Estimated, in units of a step of 2x2 tiles fed from the second cache: sums that go through memory, and rows that
+    // are copied once for all panels. A product of few rows waits for its weights.
+    const DenseDepth packed = packed_depth(kernel, taps, depth);
+    const double useful = static_cast<double>(columns) / static_cast<double>(round_up(columns, kernel.width)) *
+                          static_cast<double>(taps * depth) / static_cast<double>(packed.elements());
+    const double few = std::min(1.0, static_cast<double>(rows) / 16);
+    const double finishing = 100.0 / static_cast<double>(packed.elements());
+    const double copying = 1.0 / static_cast<double>(ceil_div(columns, kernel.columns));
+    return 0.95 * useful * few / (1 + finishing + copying);
+  }
   // Rows a multiple of 4 KiB apart fall into one set of the first cache, which has 8 places: measured 75%.
   const std::int64_t together = std::min(rows, kernel.rows), vectors = ceil_div(columns, kernel.width);
-  const bool clash = row_elements * 4 % 4096 == 0 && together > 8;
+  // Each step of the depth loads the weights of its vectors and an element of each row; more than one load for a
+  // product is too many, and more rows than registers for their addresses are loads too.
+  const std::int64_t across = std::min(vectors, kernel.columns / kernel.width);
+  const std::int64_t loads = together + across + std::max<std::int64_t>(0, together - 10);
+  const double fed = std::min(1.0, static_cast<double>(together * across) / static_cast<double>(loads));
+  const bool clash = row_elements * element_bytes(kernel.x_type()) % 4096 == 0 && together > 8;
   // Few sums wait for each other. More rows than registers for their addresses cost a little: measured.
-  const std::int64_t sums = together * std::min(vectors, kernel.columns / kernel.width);
+  const std::int64_t sums = together * across;
   const double waiting = std::min(1.0, static_cast<double>(sums) / 10);
-  const double useful = static_cast<double>(columns) / static_cast<double>(vectors * kernel.width);
+  const double useful = static_cast<double>(columns) / static_cast<double>(vectors * kernel.width) *
+                        static_cast<double>(taps * depth) /
+                        static_cast<double>(packed_depth(kernel, taps, depth).elements());
   const double expanding = kernel.expand ? 0.93 : 1;  // measured
-  return useful * waiting * expanding * (clash ? 0.75 : 1) * (kernel.rows > 8 ? 0.93 : 0.96);
+  return useful * std::min(waiting, fed) * expanding * (clash ? 0.75 : 1) * (kernel.rows > 8 ? 0.93 : 0.96);
+}
+
+KernelInfo as_wide(const KernelInfo& info) {
+  KernelInfo wide = info;
+  wide.isa = width_isa(dense_kernel(info));
+  return wide;
+}
+
+Estimate dense_estimate(const Problem& problem, const KernelInfo& info, const Work& work, double efficiency) {
+  constexpr double kInCache = 0.25;
+  const KernelInfo wide = as_wide(info);
+  Estimate total = estimate(problem, wide, work.flops, work.read_bytes + work.write_bytes, efficiency);
+  total.seconds += kInCache * estimate(problem, wide, work.flops, 0, efficiency).seconds;
+  return total;
 }
 
 std::vector<float> pack_bias(const Array& bias, std::int64_t groups, const DenseKernel& kernel) {
@@ -392,13 +397,13 @@ std::vector<float> pack_bias(const Array& bias, std::int64_t groups, const Dense
   return to;
 }
 
-const float* widened(const std::byte* x, ElementType type, std::int64_t count, std::byte* to) {
-  if (type == ElementType::float32) return reinterpret_cast<const float*>(x);
+const void* widened(const std::byte* x, const DenseKernel& kernel, std::int64_t count, std::byte* to) {
+  if (!widens(kernel)) return x;
   constexpr std::int64_t kGrain = 1 << 14;
   parallel_for(count, kGrain, [&](std::int64_t begin, std::int64_t end) {
     convert(x + begin * 2, DType::bfloat16, to + begin * 4, DType::float32, end - begin, Rounding::host);
   });
-  return reinterpret_cast<const float*>(to);
+  return to;
 }
 
 }  // namespace tessera::cpu

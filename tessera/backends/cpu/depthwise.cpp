@@ -1,8 +1,7 @@
 // Convolutions that keep channels apart (groups = channels = outputs), channels last, vectorised over channels.
 
-#include "tessera/backends/cpu/internal/depthwise.h"
+#include "tessera/backends/cpu/internal/depthwise_setup.h"
 
-#include "tessera/backends/cpu/internal/epilogue.h"
 #include "tessera/backends/cpu/internal/families.h"
 #include "tessera/backends/cpu/internal/flush.h"
 #include "tessera/core/parallel_for.h"
@@ -20,21 +19,13 @@ constexpr std::int64_t kChunk = 64;            // channels that one thread takes
 constexpr double kEfficiency = 0.25;           // of the peak: two loads for three products
 constexpr std::int64_t kGrainFlops = 1 << 17;  // less is not worth a thread
 
-ResolvedWindow window_of(const Problem& problem) {
-  const Conv& op = std::get<Conv>(problem.node.op);
-  const Shape x = problem.input(0).shape(), w = problem.input(1).shape();
-  Window window = op.window;
-  if (window.kernel.empty()) window.kernel.assign(w.begin() + 2, w.end());
-  return resolve(window, {x.begin() + 2, x.end()}, false, Conv::kName);
-}
-
 Answer consider(const KernelInfo& kernel, const Problem& problem) {
   const Conv& op = std::get<Conv>(problem.node.op);
   const TensorType& x = problem.input(0);
   if (x.type != kernel.type) return Refusal{fmt::format("stores {}, the input is {}", name(kernel.type), name(x.type))};
   if (x.rank() != 3 && x.rank() != 4) return Refusal{fmt::format("for rank 3 and 4, not {}", x.rank())};
   const Shape shape = x.shape(), w = problem.input(1).shape();
-  if (op.groups != shape[1] || w[0] != shape[1])
+  if (!is_depthwise(op, shape, w))
     return Refusal{fmt::format("{} channels in {} groups make {} outputs: not one each", shape[1], op.groups, w[0])};
   if (problem.constant(1) == nullptr) return Refusal{"the weights are not constant"};
   if (problem.node.op_inputs() > 2 && problem.has(2) && problem.constant(2) == nullptr)
@@ -65,34 +56,6 @@ PackedWeights pack(const Array& w, Flush flush) {
   return packed;
 }
 
-void set_epilogue(const Epilogue& epilogue, DepthwiseJob& job) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  using Kind = Activation::Kind;
-  job.before = epilogue.before;
-  job.after = epilogue.after;
-  job.low = -kInfinity;
-  job.high = kInfinity;
-  job.clamps = epilogue.residual < 0 && epilogue.after.kind == Kind::none;
-  switch (epilogue.before.kind) {
-    case Kind::none: break;
-    case Kind::relu: job.low = 0; break;
-    case Kind::clip:
-      job.low = epilogue.before.alpha;
-      job.high = epilogue.before.beta;
-      break;
-    default: job.clamps = false;
-  }
-}
-
-DepthwiseKernel function_of(Isa isa) {
-#if defined(__x86_64__)
-  if (isa == Isa::avx512) return avx512::depthwise;
-  if (isa == Isa::avx2) return avx2::depthwise;
-#endif
-  (void)isa;
-  return portable::depthwise;
-}
-
 Runner prepare(const KernelInfo& kernel, const Problem& problem, const Offer&, WeightCache& weights) {
   struct State {
     DepthwiseJob job;
@@ -104,42 +67,18 @@ Runner prepare(const KernelInfo& kernel, const Problem& problem, const Offer&, W
   };
   auto state = std::make_shared<State>();
   DepthwiseJob& job = state->job;
-  const Shape x = problem.input(0).shape(), y = problem.op_output().shape();
-  const ResolvedWindow window = window_of(problem);
-  const std::size_t last = window.kernel.size() - 1;
-  const bool flat = x.rank() == 3;
-  job.batch = x[0];
-  job.channels = x[1];
-  job.height = flat ? 1 : x[2];
-  job.width = x[-1];
-  job.out_height = flat ? 1 : y[2];
-  job.out_width = y[-1];
-  job.kernel_w = window.kernel[last];
-  job.stride_w = window.strides[last];
-  job.dilation_w = window.dilations[last];
-  job.left = window.begins[last];
-  if (!flat) {
-    job.kernel_h = window.kernel[0];
-    job.stride_h = window.strides[0];
-    job.dilation_h = window.dilations[0];
-    job.top = window.begins[0];
-  }
+  job = depthwise_job(std::get<Conv>(problem.node.op), problem.input(0).shape(), problem.input(1).shape(),
+                      problem.op_output().shape());
   job.bf16 = kernel.type == ElementType::bfloat16;
-  const Flush flush{!problem.exact};
-  state->weights = weights.get(problem.graph.value(problem.node.inputs[1]).constant,
-                               fmt::format("depthwise f32 [kh][kw][c] flush={}", flush.on),
-                               [&](const Array& w) { return pack(w, flush); });
+  state->weights =
+      depthwise_weights(problem.graph.value(problem.node.inputs[1]).constant, Flush{!problem.exact}, weights);
   job.weights = reinterpret_cast<const float*>(state->weights->data());
-  state->bias.assign(static_cast<std::size_t>(job.channels), 0.0f);
-  if (problem.node.op_inputs() > 2 && problem.has(2)) {
-    const std::vector<double> values = problem.constant(2)->to_double();
-    std::transform(values.begin(), values.end(), state->bias.begin(), [](double v) { return static_cast<float>(v); });
-  }
+  state->bias = depthwise_bias(problem.node.op_inputs() > 2 ? problem.constant(2) : nullptr, job.channels);
   job.bias = state->bias.data();
   const Epilogue epilogue = std::get<Epilogue>(read_epilogue(problem));
   set_epilogue(epilogue, job);
   state->residual = epilogue.residual;
-  state->run = function_of(kernel.isa);
+  state->run = depthwise_function(kernel.isa);
 
   const std::int64_t rows = job.batch * job.out_height, wanted = 4 * problem.threads;
   job.chunks = 1;
@@ -182,6 +121,77 @@ constexpr CpuKernel kKernels[] = {
 };
 
 }  // namespace
+
+bool is_depthwise(const Conv& op, const Shape& x, const Shape& w) { return op.groups == x[1] && w[0] == x[1]; }
+
+DepthwiseJob depthwise_job(const Conv& op, const Shape& x, const Shape& w, const Shape& y) {
+  Window resolved = op.window;
+  if (resolved.kernel.empty()) resolved.kernel.assign(w.begin() + 2, w.end());
+  const ResolvedWindow window = resolve(resolved, {x.begin() + 2, x.end()}, false, Conv::kName);
+  const std::size_t last = window.kernel.size() - 1;
+  const bool flat = x.rank() == 3;
+  DepthwiseJob job;
+  job.batch = x[0];
+  job.channels = x[1];
+  job.height = flat ? 1 : x[2];
+  job.width = x[-1];
+  job.out_height = flat ? 1 : y[2];
+  job.out_width = y[-1];
+  job.kernel_w = window.kernel[last];
+  job.stride_w = window.strides[last];
+  job.dilation_w = window.dilations[last];
+  job.left = window.begins[last];
+  if (!flat) {
+    job.kernel_h = window.kernel[0];
+    job.stride_h = window.strides[0];
+    job.dilation_h = window.dilations[0];
+    job.top = window.begins[0];
+  }
+  job.chunk = job.channels;
+  return job;
+}
+
+void set_epilogue(const Epilogue& epilogue, DepthwiseJob& job) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  using Kind = Activation::Kind;
+  job.before = epilogue.before;
+  job.after = epilogue.after;
+  job.low = -kInfinity;
+  job.high = kInfinity;
+  job.clamps = epilogue.residual < 0 && epilogue.after.kind == Kind::none;
+  switch (epilogue.before.kind) {
+    case Kind::none: break;
+    case Kind::relu: job.low = 0; break;
+    case Kind::clip:
+      job.low = epilogue.before.alpha;
+      job.high = epilogue.before.beta;
+      break;
+    default: job.clamps = false;
+  }
+}
+
+DepthwiseKernel depthwise_function(Isa isa) {
+#if defined(__x86_64__)
+  if (isa == Isa::avx512) return avx512::depthwise;
+  if (isa == Isa::avx2) return avx2::depthwise;
+#endif
+  (void)isa;
+  return portable::depthwise;
+}
+
+std::shared_ptr<const PackedWeights> depthwise_weights(const std::shared_ptr<const Array>& constant, Flush flush,
+                                                       WeightCache& weights) {
+  return weights.get(constant, fmt::format("depthwise f32 [kh][kw][c] flush={}", flush.on),
+                     [&](const Array& w) { return pack(w, flush); });
+}
+
+std::vector<float> depthwise_bias(const Array* bias, std::int64_t channels) {
+  std::vector<float> to(static_cast<std::size_t>(channels), 0.0f);
+  if (bias == nullptr) return to;
+  const std::vector<double> values = bias->to_double();
+  std::transform(values.begin(), values.end(), to.begin(), [](double v) { return static_cast<float>(v); });
+  return to;
+}
 
 std::span<const CpuKernel> depthwise_kernels() { return kKernels; }
 

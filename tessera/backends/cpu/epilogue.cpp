@@ -70,9 +70,13 @@ std::optional<Activation> read_activation(const Op& op, const Array* low, const 
 }
 
 std::variant<Epilogue, Refusal> read_epilogue(const Problem& problem) {
+  return read_epilogue(problem, 0, problem.node.fused.size());
+}
+
+std::variant<Epilogue, Refusal> read_epilogue(const Problem& problem, std::size_t begin, std::size_t end) {
   Epilogue epilogue;
   const std::vector<FusedOp>& fused = problem.node.fused;
-  for (std::size_t i = 0; i < fused.size(); ++i) {
+  for (std::size_t i = begin; i < end; ++i) {
     if (epilogue.pool != nullptr) return Refusal{fmt::format("{} after a fused pool", name(fused[i].op))};
     if (const auto residual = residual_of(problem, fused[i], problem.types.chained[i])) {
       if (epilogue.residual >= 0) return Refusal{"two residual sums"};

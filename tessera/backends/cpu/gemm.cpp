@@ -104,9 +104,9 @@ Layout scratch_layout(const Problem& problem, const GemmShape& s, const Addend& 
     layout.bytes += round_up(bytes, 64);
     return at;
   };
-  if (kernel.type != ElementType::float32 || s.transpose_a) layout.a = take(s.a_count * s.m * s.k * 4);
+  if (widens(kernel) || s.transpose_a) layout.a = take(s.a_count * s.m * s.k * element_bytes(kernel.x_type()));
   if (problem.constant(1) == nullptr)
-    layout.b = take(s.b_count * packed_elements(kernel, s.k, s.n) * element_bytes(kernel.type));
+    layout.b = take(s.b_count * packed_elements(kernel, 1, s.k, s.n) * element_bytes(kernel.type));
   if (addend.kind == Addend::Kind::columns) layout.bias = take(round_up(s.n, kernel.columns) * 4);
   return layout;
 }
@@ -131,9 +131,9 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   offer.scratch_bytes = layout.bytes;
   const Work w = work(problem.graph, problem.node);
   offer.estimate =
-      estimate(problem, info.isa, w.flops,
+      estimate(problem, as_wide(info), w.flops,
                w.read_bytes + w.write_bytes - saved_bytes(kernel, problem) + 2.0 * static_cast<double>(layout.bytes),
-               dense_efficiency(kernel, s.m, s.n, s.k));
+               dense_efficiency(kernel, s.m, s.n, s.k, 1, s.k));
   return offer;
 }
 
@@ -145,7 +145,7 @@ float as_float(T value) {
     return float_from_bfloat16(value);
 }
 
-// B, k x n or transposed, into panels; rows of panels are copied whole.
+// B, k x n or transposed, into panels; rows of panels are copied whole, one or (by pairs) two at a time.
 template <class T>
 void pack_b(const T* b, const GemmShape& s, const DenseKernel& kernel, Flush flush, T* to) {
   const auto scaled = [&](T value) {
@@ -153,17 +153,32 @@ void pack_b(const T* b, const GemmShape& s, const DenseKernel& kernel, Flush flu
     return flush(value);
   };
   if (s.transpose_b) {
-    pack_columns(kernel, s.k, s.n, b, to, [](std::int64_t k) { return k; }, scaled);
+    if (kernel.step() == 1)
+      pack_columns(kernel, s.k, s.n, b, to, [](std::int64_t k) { return k; }, scaled);
+    else
+      pack_panels(kernel, 1, s.k, s.n, to,
+                  [&](std::int64_t column, std::int64_t k) { return scaled(b[column * s.k + k]); });
     return;
   }
-  parallel_for(ceil_div(s.n, kernel.columns), packing_grain(kernel, s.k), [&](std::int64_t begin, std::int64_t end) {
+  const std::int64_t depth = packed_depth(kernel, 1, s.k).elements(), pair = kernel.pair();
+  parallel_for(ceil_div(s.n, kernel.columns), packing_grain(kernel, depth), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t panel = begin; panel < end; ++panel) {
       const std::int64_t first = panel * kernel.columns, count = std::min(kernel.columns, s.n - first);
-      T* at = to + panel * s.k * kernel.columns;
-      for (std::int64_t k = 0; k < s.k; ++k, at += kernel.columns) {
-        const T* from = b + k * s.n + first;
-        for (std::int64_t n = 0; n < count; ++n) at[n] = scaled(from[n]);
-        std::fill(at + count, at + kernel.columns, T{});
+      T* at = to + panel * depth * kernel.columns;
+      for (std::int64_t k = 0; k < depth; k += pair, at += pair * kernel.columns) {
+        if (pair == 1) {
+          const T* from = b + k * s.n + first;
+          for (std::int64_t n = 0; n < count; ++n) at[n] = scaled(from[n]);
+          std::fill(at + count, at + kernel.columns, T{});
+        } else if (k + 1 < s.k) {
+          const T *even = b + k * s.n + first, *odd = even + s.n;
+          for (std::int64_t n = 0; n < count; ++n) at[2 * n] = scaled(even[n]), at[2 * n + 1] = scaled(odd[n]);
+          std::fill(at + 2 * count, at + 2 * kernel.columns, T{});
+        } else {
+          std::fill(at, at + 2 * kernel.columns, T{});
+          if (k < s.k)
+            for (std::int64_t n = 0; n < count; ++n) at[2 * n] = scaled(b[k * s.n + first + n]);
+        }
       }
     }
   });
@@ -173,7 +188,7 @@ template <class T>
 void pack_all_b(const std::byte* b, const GemmShape& s, const DenseKernel& kernel, Flush flush, std::byte* to) {
   for (std::int64_t i = 0; i < s.b_count; ++i)
     pack_b(reinterpret_cast<const T*>(b) + i * s.k * s.n, s, kernel, flush,
-           reinterpret_cast<T*>(to) + i * packed_elements(kernel, s.k, s.n));
+           reinterpret_cast<T*>(to) + i * packed_elements(kernel, 1, s.k, s.n));
 }
 
 void pack_all_b(const std::byte* b, const GemmShape& s, const DenseKernel& kernel, Flush flush, std::byte* to) {
@@ -186,7 +201,7 @@ void pack_all_b(const std::byte* b, const GemmShape& s, const DenseKernel& kerne
 // A constant B, in fewer bits if the kernel wants it so.
 PackedWeights packed_b(const Array& b, const GemmShape& s, const DenseKernel& kernel, Flush flush) {
   PackedWeights panels(
-      static_cast<std::size_t>(s.b_count * packed_elements(kernel, s.k, s.n) * element_bytes(kernel.type)));
+      static_cast<std::size_t>(s.b_count * packed_elements(kernel, 1, s.k, s.n) * element_bytes(kernel.type)));
   pack_all_b(b.bytes().data(), s, kernel, flush, panels.data());
   if (!kernel.expand) return panels;
   PackedWeights packed(static_cast<std::size_t>(expanded_bytes(kernel, s.k, s.n)));
@@ -194,17 +209,30 @@ PackedWeights packed_b(const Array& b, const GemmShape& s, const DenseKernel& ke
   return packed;
 }
 
-// A, stored k x m, as m x k float32.
-template <class T>
-void transpose_a(const T* a, const GemmShape& s, float* to) {
+// A, stored k x m, as m x k of what the tile reads.
+template <class T, class X>
+void transpose_a(const T* a, const GemmShape& s, X* to) {
   constexpr std::int64_t kBlock = 16;
   parallel_for(s.m, round_up(std::max<std::int64_t>(kBlock, (1 << 14) / s.k), kBlock),
                [&](std::int64_t begin, std::int64_t end) {
                  for (std::int64_t i = begin; i < end; i += kBlock)
                    for (std::int64_t p = 0; p < s.k; ++p)
                      for (std::int64_t j = i; j < std::min(i + kBlock, end); ++j)
-                       to[j * s.k + p] = as_float(a[p * s.m + j]);
+                       if constexpr (std::is_same_v<T, X>)
+                         to[j * s.k + p] = a[p * s.m + j];
+                       else
+                         to[j * s.k + p] = as_float(a[p * s.m + j]);
                });
+}
+
+const void* transposed_a(const StepArgs& args, const GemmShape& s, const DenseKernel& kernel, std::byte* to) {
+  if (kernel.type == ElementType::float32)
+    transpose_a(args.input<float>(0), s, reinterpret_cast<float*>(to));
+  else if (widens(kernel))
+    transpose_a(args.input<std::uint16_t>(0), s, reinterpret_cast<float*>(to));
+  else
+    transpose_a(args.input<std::uint16_t>(0), s, reinterpret_cast<std::uint16_t*>(to));
+  return to;
 }
 
 template <class T>
@@ -230,7 +258,7 @@ std::vector<DenseJob> make_jobs(const GemmShape& s, const DenseKernel& kernel) {
     job.x_first = s.batches[i].first * s.m * s.k;
     job.y_first = static_cast<std::int64_t>(i) * s.m * s.n;
     job.y_pixel = job.columns = s.n;
-    job.weights_first = s.batches[i].second * packed_elements(kernel, s.k, s.n);
+    job.weights_first = s.batches[i].second * packed_elements(kernel, 1, s.k, s.n);
   }
   return jobs;
 }
@@ -259,10 +287,10 @@ Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, Wei
   to.residual = epilogue.residual;
   const Flush flush{!problem.exact};
   if (problem.constant(1) != nullptr)
-    to.weights = weights.get(problem.graph.value(problem.node.inputs[1]).constant,
-                             fmt::format("gemm {} transposed={} alpha={} columns={} flush={}", name(kernel.weights),
-                                         s.transpose_b, s.alpha, kernel.columns, flush.on),
-                             [&](const Array& array) { return packed_b(array, s, kernel, flush); });
+    to.weights = weights.get(
+        problem.graph.value(problem.node.inputs[1]).constant,
+        fmt::format("gemm transposed={} alpha={} {} flush={}", s.transpose_b, s.alpha, packing_key(kernel), flush.on),
+        [&](const Array& array) { return packed_b(array, s, kernel, flush); });
   if (to.addend.kind == Addend::Kind::constant_columns) {
     to.bias.resize(static_cast<std::size_t>(round_up(s.n, kernel.columns)));
     column_bias(problem.constant(2)->bytes().data(), info.type, s, to.addend, static_cast<std::int64_t>(to.bias.size()),
@@ -275,14 +303,9 @@ Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, Wei
     const DenseKernel& tile = *from.work.kernel;
     DenseOperands operands;
     if (shape.transpose_a) {
-      auto* a = reinterpret_cast<float*>(args.scratch + from.layout.a);
-      if (tile.type == ElementType::float32)
-        transpose_a(args.input<float>(0), shape, a);
-      else
-        transpose_a(args.input<std::uint16_t>(0), shape, a);
-      operands.x = a;
+      operands.x = transposed_a(args, shape, tile, args.scratch + from.layout.a);
     } else {
-      operands.x = widened(args.inputs[0], tile.type, shape.a_count * shape.m * shape.k,
+      operands.x = widened(args.inputs[0], tile, shape.a_count * shape.m * shape.k,
                            from.layout.a < 0 ? nullptr : args.scratch + from.layout.a);
     }
     if (from.weights) {

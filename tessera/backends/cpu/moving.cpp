@@ -17,6 +17,26 @@ struct Sixteen {
   std::uint64_t a, b;
 };
 
+// A call for each block costs more than copying a small one: those of some sixteens are copied here.
+constexpr std::int64_t kInlineBytes = 1024;
+inline void copy_block(const std::byte* from, std::byte* to, std::int64_t bytes) {
+  if (bytes > kInlineBytes || bytes % 16 != 0) {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    return;
+  }
+  std::int64_t i = 0;
+  for (; i + 64 <= bytes; i += 64) {
+    Sixteen four[4];
+    std::memcpy(four, from + i, sizeof four);
+    std::memcpy(to + i, four, sizeof four);
+  }
+  for (; i < bytes; i += 16) {
+    Sixteen one;
+    std::memcpy(&one, from + i, sizeof one);
+    std::memcpy(to + i, &one, sizeof one);
+  }
+}
+
 // Blocks of sizeof(T) bytes; neither side need be aligned.
 template <class T>
 void copy_run(const std::byte* from, std::int64_t from_step, std::byte* to, std::int64_t to_step, std::int64_t count) {
@@ -41,8 +61,7 @@ void copy_run(const std::byte* from, std::int64_t from_step, std::byte* to, std:
     case 8: return copy_run<std::uint64_t>(from, from_step, to, to_step, count);
     case 16: return copy_run<Sixteen>(from, from_step, to, to_step, count);
     default:
-      for (std::int64_t i = 0; i < count; ++i)
-        std::memcpy(to + i * to_step, from + i * from_step, static_cast<std::size_t>(block));
+      for (std::int64_t i = 0; i < count; ++i) copy_block(from + i * from_step, to + i * to_step, block);
   }
 }
 
@@ -64,8 +83,7 @@ void gather_run(const std::byte* from, const std::int64_t* offsets, std::byte* t
     case 8: return gather_run<std::uint64_t>(from, offsets, to, count);
     case 16: return gather_run<Sixteen>(from, offsets, to, count);
     default:
-      for (std::int64_t i = 0; i < count; ++i)
-        std::memcpy(to + i * block, from + offsets[i], static_cast<std::size_t>(block));
+      for (std::int64_t i = 0; i < count; ++i) copy_block(from + offsets[i], to + i * block, block);
   }
 }
 

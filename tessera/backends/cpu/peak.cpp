@@ -43,23 +43,6 @@ double seconds_of(FunctionRef<void()> work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The best of several, so that a machine that others use too shows what it can do.
-double best_flop_per_s(Isa isa, int threads, double budget) {
-  constexpr long kRounds = 1 << 18;
-  std::atomic<double> flops{0};
-  double best = 0, spent = 0;
-  do {
-    const double seconds = seconds_of([&] {
-      parallel_for(threads, 1, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) flops = run_peak_loop(isa, kRounds);
-      });
-    });
-    best = std::max(best, flops * threads / seconds);
-    spent += seconds;
-  } while (spent < budget);
-  return best;
-}
-
 double best_read_bytes_per_s(double budget) {
   constexpr std::int64_t kBytes = std::int64_t{192} << 20, kChunk = 1 << 16;
   const Bytes memory(static_cast<std::size_t>(kBytes), std::byte{1});
@@ -93,9 +76,27 @@ double run_peak_loop(Isa isa, long rounds) {
   return loop.flops(rounds);
 }
 
+// The best of several, so that a machine that others use too shows what it can do.
+double measure_flop_per_s(Isa isa, int threads, double budget) {
+  const ThreadLimit limit(threads);
+  constexpr long kRounds = 1 << 18;
+  std::atomic<double> flops{0};
+  double best = 0, spent = 0;
+  do {
+    const double seconds = seconds_of([&] {
+      parallel_for(threads, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) flops = run_peak_loop(isa, kRounds);
+      });
+    });
+    best = std::max(best, flops * threads / seconds);
+    spent += seconds;
+  } while (spent < budget);
+  return best;
+}
+
 Peak measure_peak(Isa isa, int threads, double seconds) {
   const ThreadLimit limit(threads);
-  return {best_flop_per_s(isa, threads, seconds / 2), best_read_bytes_per_s(seconds / 2)};
+  return {measure_flop_per_s(isa, threads, seconds / 2), best_read_bytes_per_s(seconds / 2)};
 }
 
 }  // namespace tessera::cpu

@@ -16,6 +16,9 @@ struct Peak {
 // floating-point operations done.
 TSR_API double run_peak_loop(Isa isa, long rounds);
 
+// The best rate of such loops on so many threads at once, for about `seconds`: operations per second.
+TSR_API double measure_flop_per_s(Isa isa, int threads, double seconds);
+
 // On so many threads, with what `isa` has; takes about `seconds`.
 TSR_API Peak measure_peak(Isa isa, int threads, double seconds = 0.1);
 

@@ -3,6 +3,7 @@
 #include "tessera/backends/cpu/internal/pool.h"
 
 #include "tessera/backends/cpu/internal/families.h"
+#include "tessera/backends/cpu/internal/quantize_bytes.h"
 #include "tessera/core/parallel_for.h"
 
 #include <fmt/format.h>
@@ -58,7 +59,8 @@ std::vector<PoolSpan> spans(const ResolvedWindow& window, std::size_t d, std::in
   return out;
 }
 
-PoolKernel function_of(Isa isa) {
+PoolKernel function_of(Isa isa, ElementType type) {
+  if (element_bytes(type) == 1) return TSR_FOR_ISA(isa, max_pool_bytes);
 #if defined(__x86_64__)
   if (isa == Isa::avx512) return avx512::pool;
   if (isa == Isa::avx2) return avx2::pool;
@@ -84,6 +86,7 @@ Runner prepare(const KernelInfo& kernel, const Problem& problem, const Offer&, W
   job.max = op.max;
   job.count_padding = op.count_padding;
   job.bf16 = kernel.type == ElementType::bfloat16;
+  job.has_sign = kernel.type == ElementType::int8;
   job.channels = x[1];
   job.height = flat ? 1 : x[2];
   job.width = x[-1];
@@ -95,7 +98,7 @@ Runner prepare(const KernelInfo& kernel, const Problem& problem, const Offer&, W
   state->columns = spans(window, last, job.width);
   job.rows = state->rows.data();
   job.columns = state->columns.data();
-  state->run = function_of(kernel.isa);
+  state->run = function_of(kernel.isa, kernel.type);
   state->units = x[0] * job.out_height;
   std::int64_t taps = 1;
   for (const std::int64_t k : window.kernel) taps *= k;
@@ -133,11 +136,17 @@ constexpr CpuKernel kKernels[] = {
     kernel("max_pool_bf16_avx2", MaxPool::kName, Isa::avx2, ElementType::bfloat16),
     kernel("average_pool_f32_avx2", AveragePool::kName, Isa::avx2, ElementType::float32),
     kernel("average_pool_bf16_avx2", AveragePool::kName, Isa::avx2, ElementType::bfloat16),
+    kernel("max_pool_i8_avx512", MaxPool::kName, Isa::avx512, ElementType::int8),
+    kernel("max_pool_u8_avx512", MaxPool::kName, Isa::avx512, ElementType::uint8),
+    kernel("max_pool_i8_avx2", MaxPool::kName, Isa::avx2, ElementType::int8),
+    kernel("max_pool_u8_avx2", MaxPool::kName, Isa::avx2, ElementType::uint8),
 #endif
     kernel("max_pool_f32", MaxPool::kName, Isa::portable, ElementType::float32),
     kernel("max_pool_bf16", MaxPool::kName, Isa::portable, ElementType::bfloat16),
     kernel("average_pool_f32", AveragePool::kName, Isa::portable, ElementType::float32),
     kernel("average_pool_bf16", AveragePool::kName, Isa::portable, ElementType::bfloat16),
+    kernel("max_pool_i8", MaxPool::kName, Isa::portable, ElementType::int8),
+    kernel("max_pool_u8", MaxPool::kName, Isa::portable, ElementType::uint8),
 };
 
 }  // namespace

@@ -13,6 +13,8 @@
 namespace tessera::cpu {
 namespace {
 
+constexpr std::uintptr_t kOutputAlignment = 16;  // what allocators give, and kernels may count on
+
 const CpuKernel& kernel_of(const KernelInfo& info) {
   for (const CpuKernel& kernel : kernels())
     if (&kernel.info == &info) return kernel;
@@ -20,9 +22,9 @@ const CpuKernel& kernel_of(const KernelInfo& info) {
 }
 
 // The orders in which a step finds its inputs are those that its kernel asked for.
-Problem problem_of(const Plan& plan, const Step& step, const CpuSpec& machine) {
+Problem problem_of(const Plan& plan, const Step& step) {
   const Node& node = plan.graph.nodes[static_cast<std::size_t>(step.node)];
-  return {plan.graph, node,        infer_node(plan.graph, node), step.offer.inputs, machine, plan.threads,
+  return {plan.graph, node,        infer_node(plan.graph, node), step.offer.inputs, plan.machine, plan.threads,
           plan.exact, plan.weights};
 }
 
@@ -64,7 +66,6 @@ Program::Program(Plan plan, WeightCache& weights) : plan_(std::move(plan)) {
     convert_order(array.bytes().data(), Order::row_major, converted_[b].data(), buffer.order, array.shape(),
                   element_bytes(array.type()));
   }
-  const CpuSpec machine;
   for (Step& step : plan_.steps) {
     if (step.node == Step::kConversion) {
       runners_.push_back(conversion(plan_, step));
@@ -75,7 +76,7 @@ Program::Program(Plan plan, WeightCache& weights) : plan_(std::move(plan)) {
       continue;
     }
     const CpuKernel& kernel = kernel_of(*step.kernel);
-    const Problem problem = problem_of(plan_, step, machine);
+    const Problem problem = problem_of(plan_, step);
     const WeightCache::Watch watch;
     runners_.push_back(
         with_context(fmt::format("while making node '{}' ready for {}", problem.node.name, step.kernel->name),
@@ -113,15 +114,40 @@ Memory::Memory(const Program& program) : arena_(make_arena(program.plan())) {
     from_caller.push_back({slot, static_cast<std::size_t>(input - plan.input_buffers.begin())});
     return nullptr;
   };
+  const auto root_of = [&](int buffer) {
+    while (buffer >= 0 && plan.buffers[static_cast<std::size_t>(buffer)].view_of >= 0)
+      buffer = plan.buffers[static_cast<std::size_t>(buffer)].view_of;
+    return buffer;
+  };
+  std::vector<int> place_of(plan.buffers.size(), -1);  // in in_place_, of a root
+  for (std::size_t i = 0; i < plan.output_buffers.size(); ++i) {
+    const int root = root_of(plan.output_buffers[i]);
+    const PlanBuffer& owner = plan.buffers[static_cast<std::size_t>(root)];
+    const bool shared = std::count_if(plan.output_buffers.begin(), plan.output_buffers.end(),
+                                      [&](int other) { return root_of(other) == root; }) > 1;
+    if (owner.place != PlanBuffer::Place::arena || shared ||
+        owner.bytes != plan.buffers[static_cast<std::size_t>(plan.output_buffers[i])].bytes)
+      continue;
+    place_of[static_cast<std::size_t>(root)] = static_cast<int>(in_place_.size());
+    in_place_.push_back({i, arena_.data() + owner.offset, {}, {}});
+  }
+  const auto in_place = [&](int buffer) -> InPlace* {
+    const int root = root_of(buffer), at = root < 0 ? -1 : place_of[static_cast<std::size_t>(root)];
+    return at < 0 ? nullptr : &in_place_[static_cast<std::size_t>(at)];
+  };
   std::vector<FromCaller> none;
   for (const Step& step : plan.steps) {
     first_input_.push_back(inputs_.size());
     first_output_.push_back(outputs_.size());
     for (const int buffer : step.inputs) {
       const std::byte* at = address(buffer, inputs_.size(), from_caller_);
+      if (InPlace* place = in_place(buffer)) place->inputs.push_back(inputs_.size());
       inputs_.push_back(at);
     }
-    for (const int buffer : step.outputs) outputs_.push_back(address(buffer, 0, none));
+    for (const int buffer : step.outputs) {
+      if (InPlace* place = in_place(buffer)) place->outputs.push_back(outputs_.size());
+      outputs_.push_back(address(buffer, 0, none));
+    }
     scratch_.push_back(address(step.scratch, 0, none));
   }
   first_input_.push_back(inputs_.size());
@@ -136,6 +162,14 @@ void Program::run(std::span<const std::byte* const> inputs, std::span<std::byte*
                   std::span<StepTime> times, const std::function<void(std::size_t, const StepArgs&)>& after) const {
   for (const auto& [slot, input] : memory.from_caller_) memory.inputs_[slot] = inputs[input];
   for (const auto& [slot, input] : memory.results_from_caller_) memory.results_[slot] = inputs[input];
+  for (const Memory::InPlace& place : memory.in_place_) {
+    std::byte* const wanted = outputs[place.result];
+    const bool aligned = wanted != nullptr && reinterpret_cast<std::uintptr_t>(wanted) % kOutputAlignment == 0;
+    std::byte* const at = aligned ? wanted : place.in_arena;
+    for (const std::size_t slot : place.inputs) memory.inputs_[slot] = at;
+    for (const std::size_t slot : place.outputs) memory.outputs_[slot] = at;
+    memory.results_[place.result] = at;
+  }
   for (std::size_t s = 0; s < runners_.size(); ++s) {
     const std::size_t i = memory.first_input_[s], o = memory.first_output_[s];
     const StepArgs args{{memory.inputs_.data() + i, memory.first_input_[s + 1] - i},
@@ -148,7 +182,8 @@ void Program::run(std::span<const std::byte* const> inputs, std::span<std::byte*
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const std::int64_t bytes = plan_.buffers[static_cast<std::size_t>(plan_.output_buffers[i])].bytes;
-    if (bytes > 0) std::memcpy(outputs[i], memory.results_[i], static_cast<std::size_t>(bytes));
+    if (bytes > 0 && outputs[i] != memory.results_[i])
+      std::memcpy(outputs[i], memory.results_[i], static_cast<std::size_t>(bytes));
   }
 }
 

@@ -33,9 +33,9 @@ class TSR_API Program {
 
   const Plan& plan() const { return plan_; }
 
-  // Reads inputs and writes outputs, row_major, in the graph's order; allocates nothing, if no step is a "reference".
-  // Safe from several threads, each with its own memory. `times`, unless empty, gets one entry for each step; `after`,
-  // if given, is called with each step and its operands when it has run.
+  // Reads inputs and writes outputs, row_major, in the graph's order, which may not overlap; allocates nothing, if no
+  // step is a "reference". Safe from several threads, each with its own memory. `times`, unless empty, gets one entry
+  // for each step; `after`, if given, is called with each step and its operands when it has run.
   void run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs, Memory& memory,
            std::span<StepTime> times = {},
            const std::function<void(std::size_t step, const StepArgs&)>& after = {}) const;
@@ -69,6 +69,14 @@ class TSR_API Memory {
   std::vector<std::byte*> scratch_;
   std::vector<const std::byte*> results_;  // of the graph
   std::vector<FromCaller> from_caller_, results_from_caller_;
+
+  // A result that no one else needs in the arena is made in the caller's memory, if that is aligned as outputs are.
+  struct InPlace {
+    std::size_t result;
+    std::byte* in_arena;
+    std::vector<std::size_t> inputs, outputs;  // slots of the steps that make and read it
+  };
+  std::vector<InPlace> in_place_;
 };
 
 }  // namespace tessera::cpu

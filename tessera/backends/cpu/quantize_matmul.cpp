@@ -1,15 +1,18 @@
-// QLinearMatMul and MatMulInteger, exactly as defined, where the left matrix and the result have one scale and one zero
-// point. Both matrices become 16-bit differences from their zero points, the right one transposed.
+// QLinearMatMul and MatMulInteger on the integer engine, exactly as defined, where the left matrix and the result have
+// one scale and one zero point each.
 
 #include "tessera/backends/cpu/internal/families.h"
-#include "tessera/backends/cpu/internal/integer_dot.h"
+#include "tessera/backends/cpu/internal/integer_dense.h"
 #include "tessera/backends/cpu/internal/requantize.h"
-#include "tessera/core/parallel_for.h"
+#include "tessera/core/shape.h"
 #include "tessera/graph/ops/quantize.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
+#include <optional>
 
 namespace tessera::cpu {
 namespace {
@@ -20,44 +23,44 @@ struct Inputs {
 };
 Inputs inputs_of(const Op& op) { return std::holds_alternative<QLinearMatMul>(op) ? Inputs{} : Inputs{1, 2, 3, false}; }
 
-struct Sizes {
-  std::int64_t batch = 1, m = 1, n = 1, k = 1;  // of one right matrix: all rows of the left are one batch
-  std::int64_t length = 0;                      // of a row, padded
-};
-
-std::optional<Sizes> sizes_of(const Problem& problem, const Inputs& in) {
+// All rows of the left matrices that meet one right matrix are one image of one row.
+std::optional<IntegerShape> shape_of(const Problem& problem, const Inputs& in) {
   const Shape a = problem.input(0).shape(), b = problem.input(in.b).shape();
   if (a.rank() < 2 || b.rank() < 2) return std::nullopt;
-  Sizes s;
-  s.k = a[-1], s.n = b[-1];
+  IntegerShape s;
+  s.ic = a[-1], s.oc = b[-1];
   if (b.rank() == 2) {
-    s.m = s.k == 0 ? 0 : a.volume() / s.k;
+    s.w = s.ic == 0 ? 0 : a.volume() / s.ic;
   } else {
     if (a.rank() != b.rank()) return std::nullopt;
+    s.batched = true;
     for (int d = 0; d < a.rank() - 2; ++d) {
       if (a[d] != b[d]) return std::nullopt;
-      s.batch *= a[d];
+      s.groups *= a[d];
     }
-    s.m = a[-2];
+    s.w = a[-2];
   }
-  s.length = round_up_length(s.k, kIntegerStep);
+  s.ow = s.w;
   return s;
 }
 
-constexpr std::int64_t kBlock = 16;  // rows that one thread takes at a time
-
-std::int64_t rows_bytes(const Sizes& s) { return kBlock * s.length * 2; }
-std::int64_t totals_bytes(const Sizes& s) { return round_up_length(kBlock * s.n * 4, 64); }
-std::int64_t right_bytes(const Sizes& s) { return round_up_length(s.batch * s.n * s.length * 2, 64); }
-
 bool is_one(const Problem& problem, std::size_t i) { return !problem.has(i) || problem.input(i).shape().volume() == 1; }
 
-Answer consider(const KernelInfo& kernel, const Problem& problem) {
+// The right matrices and their zero points are known beforehand.
+bool packs_once(const Problem& problem, const Inputs& in) {
+  return problem.constant(in.b) != nullptr && (!problem.has(in.b_zero) || problem.constant(in.b_zero) != nullptr);
+}
+
+// Scratch: bias and factors of all columns, the right matrices if they are packed for each run, the engine's own.
+std::int64_t column_bytes(const IntegerWork& engine) { return round_up(engine.columns() * 8, 64); }
+std::int64_t packed_bytes(const IntegerWork& engine) {
+  return round_up(engine.weight_bytes() + engine.columns() * 4, 64);
+}
+
+Answer consider(const KernelInfo& info, const Problem& problem) {
   const Inputs in = inputs_of(problem.node.op);
-  const std::optional<Sizes> s = sizes_of(problem, in);
-  if (!problem.node.fused.empty()) return Refusal{"something is fused"};
+  const std::optional<IntegerShape> s = shape_of(problem, in);
   if (!s) return Refusal{"vectors, or batches that differ"};
-  if (s->length > kIntegerLongest || s->k == 0) return Refusal{"the sums are longer than int32 holds, or empty"};
   if (!is_one(problem, in.a_zero)) return Refusal{"zero points for each row"};
   if (!is_one(problem, in.b_zero) && problem.input(in.b).rank() != 2) return Refusal{"zero points for each matrix"};
   if (in.requantizes) {
@@ -65,87 +68,117 @@ Answer consider(const KernelInfo& kernel, const Problem& problem) {
       if (problem.input(i).type != ElementType::float32) return Refusal{"a scale is not float32"};
     for (const std::size_t i : {1, 6, 7})
       if (!is_one(problem, i)) return Refusal{"scales for each row"};
-    if (!is_one(problem, 4)) return Refusal{"scales for each column"};
+    if (!is_one(problem, 4) && problem.input(in.b).rank() != 2) return Refusal{"scales for each matrix"};
+    const auto requantization = read_requantization(problem, 7);
+    if (const auto* refusal = std::get_if<Refusal>(&requantization)) return *refusal;
+  } else if (!problem.node.fused.empty()) {
+    return Refusal{"something is fused"};
   }
+  const IntegerKernel& kernel = integer_kernel(info.isa);
+  if (const std::string_view reason = refuse_integer(*s, kernel); !reason.empty()) return Refusal{std::string(reason)};
+  const bool once = packs_once(problem, in);
+  if (kernel.in_place()) {
+    if (!once) return Refusal{"whether the right matrix less its zero point fits int8 is known when it runs"};
+    if (!fit_int8(*problem.constant(in.b), problem.constant(in.b_zero), 1))
+      return Refusal{"the right matrix less its zero point does not fit int8"};
+  }
+  const IntegerWork engine = integer_work(*s, kernel, problem.threads);
   Offer offer;
   offer.inputs.assign(problem.node.inputs.size(), Order::row_major);
   offer.outputs = {Order::row_major};
-  offer.scratch_bytes = right_bytes(*s) + problem.threads * (rows_bytes(*s) + totals_bytes(*s));
+  offer.scratch_bytes =
+      column_bytes(engine) + (once ? 0 : packed_bytes(engine)) + engine.padding_bytes() + engine.copy_bytes();
   const Work w = work(problem.graph, problem.node);
-  offer.estimate = estimate(problem, kernel.isa, w.flops + 2.0 * static_cast<double>(s->batch * s->n * s->length),
-                            w.read_bytes + w.write_bytes, 0.25);
+  const double packing = once ? 0 : 16.0 * static_cast<double>(s->groups * s->ic * s->oc);
+  offer.estimate =
+      estimate(problem, info.isa, w.flops + packing, w.read_bytes + w.write_bytes, integer_efficiency(engine));
   return offer;
 }
 
-// A transposed matrix, less its zero points.
-void pack(const Sizes& s, const std::byte* b, bool has_sign, const std::byte* zeros, bool one_zero, std::int16_t* to) {
-  for (std::int64_t j = 0; j < s.n; ++j) {
-    const std::int32_t zero = zeros == nullptr ? 0 : byte_value(zeros + (one_zero ? 0 : j), has_sign);
-    for (std::int64_t k = 0; k < s.k; ++k)
-      to[j * s.length + k] = static_cast<std::int16_t>(byte_value(b + k * s.n + j, has_sign) - zero);
-    std::fill(to + j * s.length + s.k, to + (j + 1) * s.length, std::int16_t{0});
-  }
+void pack(const IntegerWork& engine, const std::byte* b, bool has_sign, const std::byte* zeros, bool one_zero,
+          std::byte* to) {
+  const IntegerShape& s = engine.shape;
+  IntegerWeights from;
+  from.at = b;
+  from.has_sign = has_sign;
+  from.group = s.ic * s.oc, from.column = 1, from.channel = s.oc;
+  from.zeros = zeros, from.one_zero = one_zero;
+  pack_integers(engine, from, to);
 }
 
-Runner prepare(const KernelInfo& kernel, const Problem& problem, const Offer&, WeightCache& weights) {
-  const Inputs in = inputs_of(problem.node.op);
-  const Sizes s = *sizes_of(problem, in);
-  const bool has_a_zero = problem.has(in.a_zero), has_b_zero = problem.has(in.b_zero);
-  const bool one_b_zero = is_one(problem, in.b_zero);
-  const bool a_sign = problem.input(0).type == ElementType::int8,
-             b_sign = problem.input(in.b).type == ElementType::int8,
-             y_sign = problem.output().type == ElementType::int8;
-  const auto dots = TSR_FOR_ISA(kernel.isa, integer_dots);
-  std::shared_ptr<const PackedWeights> packed;
-  const Array* zeros = problem.constant(in.b_zero);
-  if (problem.constant(in.b) != nullptr && (!has_b_zero || zeros != nullptr))
-    packed = weights.get(problem.graph.value(problem.node.inputs[in.b]).constant,
-                         fmt::format("transposed integers {} zeros={}", s.length, zeros_text(constant_zeros(zeros))),
-                         [&](const Array& b) {
-                           PackedWeights out(static_cast<std::size_t>(right_bytes(s)));
-                           for (std::int64_t i = 0; i < s.batch; ++i)
-                             pack(s, b.bytes().data() + i * s.k * s.n, b_sign,
-                                  zeros == nullptr ? nullptr : zeros->bytes().data(), one_b_zero,
-                                  reinterpret_cast<std::int16_t*>(out.data()) + i * s.n * s.length);
-                           return out;
-                         });
-  const std::int64_t blocks = (s.m + kBlock - 1) / kBlock;
-  const int threads = problem.threads;
-  return [=](const StepArgs& args) {
-    const std::int32_t a_zero = has_a_zero ? byte_value(args.inputs[in.a_zero], a_sign) : 0;
-    const auto* right = reinterpret_cast<const std::int16_t*>(packed ? packed->data() : args.scratch);
-    if (!packed)
-      parallel_for(s.batch, 1, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i)
-          pack(s, args.inputs[in.b] + i * s.k * s.n, b_sign, has_b_zero ? args.inputs[in.b_zero] : nullptr, one_b_zero,
-               reinterpret_cast<std::int16_t*>(args.scratch) + i * s.n * s.length);
-      });
-    const auto run_block = [&](std::int64_t at, std::byte* scratch) {
-      const std::int64_t batch = at / blocks, first = at % blocks * kBlock, rows = std::min(kBlock, s.m - first);
-      auto* left = reinterpret_cast<std::int16_t*>(scratch);
-      auto* totals = reinterpret_cast<std::int32_t*>(scratch + rows_bytes(s));
-      const std::int64_t row = batch * s.m + first;
-      for (std::int64_t i = 0; i < rows; ++i) {
-        for (std::int64_t k = 0; k < s.k; ++k)
-          left[i * s.length + k] =
-              static_cast<std::int16_t>(byte_value(args.inputs[0] + (row + i) * s.k + k, a_sign) - a_zero);
-        std::fill(left + i * s.length + s.k, left + (i + 1) * s.length, std::int16_t{0});
-      }
-      dots(left, rows, right + batch * s.n * s.length, s.n, s.length, totals, s.n);
-      if (!in.requantizes) {
-        std::copy_n(totals, rows * s.n, args.output<std::int32_t>() + row * s.n);
-        return;
-      }
-      const float multiplier = *args.input<float>(1) * *args.input<float>(4) / *args.input<float>(6);
-      requantize(totals, rows * s.n, static_cast<double>(multiplier), byte_value(args.inputs[7], y_sign), y_sign,
-                 args.outputs[0] + row * s.n);
-    };
-    const std::int64_t all = s.batch * blocks;
-    parallel_for(threads, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t share = begin; share < end; ++share)
-        for (std::int64_t at = all * share / threads; at < all * (share + 1) / threads; ++at)
-          run_block(at, args.scratch + right_bytes(s) + share * (rows_bytes(s) + totals_bytes(s)));
-    });
+Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, WeightCache& weights) {
+  struct State {
+    Inputs in;
+    IntegerWork work;
+    std::shared_ptr<const PackedWeights> packed;
+    Requantization requantization;
+    bool a_sign = false, b_sign = false, has_a_zero = false, has_b_zero = false, one_b_zero = true, one_scale = true;
+  };
+  auto state = std::make_shared<State>();
+  State& to = *state;
+  const Inputs in = to.in = inputs_of(problem.node.op);
+  to.work = integer_work(*shape_of(problem, in), integer_kernel(info.isa), problem.threads);
+  to.a_sign = problem.input(0).type == ElementType::int8, to.b_sign = problem.input(in.b).type == ElementType::int8;
+  to.has_a_zero = problem.has(in.a_zero), to.has_b_zero = problem.has(in.b_zero);
+  to.one_b_zero = is_one(problem, in.b_zero);
+  if (in.requantizes) {
+    to.requantization = std::get<Requantization>(read_requantization(problem, 7));
+    to.one_scale = is_one(problem, 4);
+  } else {
+    to.requantization.epilogue.requantizes = false;
+  }
+  if (packs_once(problem, in)) {
+    const Array* zeros = problem.constant(in.b_zero);
+    to.packed = weights.get(problem.graph.value(problem.node.inputs[in.b]).constant,
+                            fmt::format("integers of a right matrix by {} columns={} zeros={}", to.work.kernel->group,
+                                        to.work.kernel->columns, zeros_text(zeros)),
+                            [&](const Array& b) {
+                              PackedWeights packed(static_cast<std::size_t>(packed_bytes(to.work)));
+                              pack(to.work, b.bytes().data(), to.b_sign,
+                                   zeros == nullptr ? nullptr : zeros->bytes().data(), to.one_b_zero, packed.data());
+                              return packed;
+                            });
+  }
+  return [state](const StepArgs& args) {
+    const State& from = *state;
+    const IntegerWork& engine = from.work;
+    auto* bias = reinterpret_cast<std::int32_t*>(args.scratch);
+    auto* factors = reinterpret_cast<float*>(args.scratch + 4 * engine.columns());
+    std::byte* scratch = args.scratch + column_bytes(engine);
+    IntegerOperands operands;
+    if (from.packed) {
+      operands.weights = from.packed->data();
+    } else {
+      pack(engine, args.inputs[from.in.b], from.b_sign, from.has_b_zero ? args.inputs[from.in.b_zero] : nullptr,
+           from.one_b_zero, scratch);
+      operands.weights = scratch;
+      scratch += packed_bytes(engine);
+    }
+    operands.x = args.inputs[0];
+    operands.x_sign = from.a_sign;
+    operands.x_zero = from.has_a_zero ? byte_value(args.inputs[from.in.a_zero], from.a_sign) : 0;
+    const std::int32_t* sums = integer_sums(engine, operands.weights);
+    const auto less = static_cast<std::uint32_t>(operands.x_zero + (from.a_sign ? 128 : 0));
+    for (std::int64_t i = 0; i < engine.columns(); ++i)
+      bias[i] = sums == nullptr ? 0 : static_cast<std::int32_t>(0u - less * static_cast<std::uint32_t>(sums[i]));
+    operands.bias = bias;
+    if (from.in.requantizes) {
+      std::fill_n(factors, engine.columns(), 0.0f);
+      operands.within_int32 = true;
+      for (std::int64_t g = 0; g < engine.shape.groups; ++g)
+        for (std::int64_t n = 0; n < engine.shape.oc; ++n) {
+          float& factor = factors[g * engine.padded + n];
+          factor = *args.input<float>(1) * args.input<float>(4)[from.one_scale ? 0 : n] / *args.input<float>(6);
+          operands.within_int32 = operands.within_int32 && std::abs(factor) < kWithinInt32;
+        }
+      operands.factors = factors;
+    }
+    operands.epilogue = &from.requantization.epilogue;
+    if (from.requantization.residual >= 0)
+      operands.residual = args.inputs[static_cast<std::size_t>(from.requantization.residual)];
+    operands.y = args.outputs[0];
+    operands.scratch = scratch;
+    run_integer(engine, operands);
   };
 }
 
@@ -155,11 +188,15 @@ constexpr CpuKernel kernel(std::string_view name, std::string_view op, Isa isa) 
 
 constexpr CpuKernel kKernels[] = {
     kernel("qlinear_matmul_i8_portable", QLinearMatMul::kName, Isa::portable),
-    kernel("qlinear_matmul_i8_avx2", QLinearMatMul::kName, Isa::avx2),
-    kernel("qlinear_matmul_i8_avx512", QLinearMatMul::kName, Isa::avx512),
     kernel("matmul_integer_i8_portable", MatMulInteger::kName, Isa::portable),
-    kernel("matmul_integer_i8_avx2", MatMulInteger::kName, Isa::avx2),
-    kernel("matmul_integer_i8_avx512", MatMulInteger::kName, Isa::avx512),
+#if defined(__x86_64__)
+    kernel("qlinear_matmul_i8_6x16_avx2", QLinearMatMul::kName, Isa::avx2),
+    kernel("qlinear_matmul_i8_14x32_avx512", QLinearMatMul::kName, Isa::avx512),
+    kernel("qlinear_matmul_i8_14x32_avx512_vnni", QLinearMatMul::kName, Isa::avx512_vnni),
+    kernel("matmul_integer_i8_6x16_avx2", MatMulInteger::kName, Isa::avx2),
+    kernel("matmul_integer_i8_14x32_avx512", MatMulInteger::kName, Isa::avx512),
+    kernel("matmul_integer_i8_14x32_avx512_vnni", MatMulInteger::kName, Isa::avx512_vnni),
+#endif
 };
 
 }  // namespace

@@ -8,6 +8,12 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <thread>
+#include <vector>
+
+#if defined(__linux__)
+#include <sched.h>
+#endif
 
 namespace tessera::internal {
 
@@ -24,12 +30,19 @@ class ThreadTeam {
   ThreadTeam() = default;
 
   void start(int helpers);
+  void keep_off_this_cpu(int helpers);
   void help();
   bool join_region();
   void leave_region();
 
   std::mutex busy_;
-  int started_ = 0;                            // under busy_
+  std::vector<std::thread::native_handle_type> helpers_;  // under busy_, as are the next ones
+  int kept_off_ = -1;                                     // the CPU that no helper may use; -1: they may use all
+  int process_ = 0;                                       // that they are threads of
+#if defined(__linux__)
+  cpu_set_t home_ = {};  // the CPUs that they were born with
+  int home_cpus_ = 0;
+#endif
   const FunctionRef<void()>* work_ = nullptr;  // of the region, valid while there are places in it
   // Places left in the low half, helpers at work in the high half: one word, so that closing a region and joining it
   // cannot both happen.

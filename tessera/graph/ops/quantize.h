@@ -106,4 +106,39 @@ TSR_API std::vector<TensorType> infer(const MatMulInteger& op, const Knowns& inp
 TSR_API Work work(const MatMulInteger& op, const Types& inputs, const Types& outputs);
 TSR_API std::vector<Array> reference(const MatMulInteger& op, const Arrays& inputs);
 
+// Sum of two quantised tensors of one shape. Inputs a, a scale, a zero, b, b scale, b zero, y scale, y zero:
+// what DequantizeLinear of both, Add and QuantizeLinear make of them, each step rounded to float.
+struct QLinearAdd {
+  static constexpr std::string_view kName = "QLinearAdd";
+
+  bool operator==(const QLinearAdd&) const = default;
+};
+
+TSR_API std::vector<TensorType> infer(const QLinearAdd& op, const Knowns& inputs);
+TSR_API Work work(const QLinearAdd& op, const Types& inputs, const Types& outputs);
+TSR_API std::vector<Array> reference(const QLinearAdd& op, const Arrays& inputs);
+
+// Inputs x, x scale, x zero, y scale, y zero: y = round(sum of (x - x zero) * (x scale / (count * y scale))) + y zero,
+// the sum in integers and the rest in float.
+struct QLinearGlobalAveragePool {
+  static constexpr std::string_view kName = "QLinearGlobalAveragePool";
+
+  bool operator==(const QLinearGlobalAveragePool&) const = default;
+};
+
+TSR_API std::vector<TensorType> infer(const QLinearGlobalAveragePool& op, const Knowns& inputs);
+TSR_API Work work(const QLinearGlobalAveragePool& op, const Types& inputs, const Types& outputs);
+TSR_API std::vector<Array> reference(const QLinearGlobalAveragePool& op, const Arrays& inputs);
+
+// Any function of a byte. Inputs x, table (256 bytes): y = table[the bits of x, without sign].
+struct ByteLookup {
+  static constexpr std::string_view kName = "ByteLookup";
+
+  bool operator==(const ByteLookup&) const = default;
+};
+
+TSR_API std::vector<TensorType> infer(const ByteLookup& op, const Knowns& inputs);
+TSR_API Work work(const ByteLookup& op, const Types& inputs, const Types& outputs);
+TSR_API std::vector<Array> reference(const ByteLookup& op, const Arrays& inputs);
+
 }  // namespace tessera

@@ -94,21 +94,22 @@ std::vector<Array> reference(const QLinearConv& op, const Arrays& inputs) {
   const double x_scale = inputs[1].to_double()[0], y_scale = inputs[6].to_double()[0],
                y_zero = inputs[7].to_double()[0];
   const std::vector<std::int64_t> bias = inputs.has(8) ? inputs[8].to_int64() : std::vector<std::int64_t>{};
-  std::vector<double> multipliers;  // per output channel, in float as the scales are
+  std::vector<float> multipliers;  // per output channel
   for (std::int64_t m = 0; m < w.shape()[0]; ++m) {
     const double w_scale = w_scales[w_scales.size() == 1 ? 0 : static_cast<std::size_t>(m)];
-    multipliers.push_back(
-        static_cast<double>(static_cast<float>(x_scale) * static_cast<float>(w_scale) / static_cast<float>(y_scale)));
+    multipliers.push_back(static_cast<float>(x_scale) * static_cast<float>(w_scale) / static_cast<float>(y_scale));
   }
   visit_element_type(y.type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* ys = y.as<T>().data();
-    convolve_integers(
-        x, w, window, op.groups, zeros_of(inputs, 2), zeros_of(inputs, 5),
-        [&](std::int64_t m, std::int64_t i, std::int64_t sum) {
-          const auto total = static_cast<std::int32_t>(sum + (bias.empty() ? 0 : bias[static_cast<std::size_t>(m)]));
-          ys[i] = internal::saturated<T>(std::nearbyint(total * multipliers[static_cast<std::size_t>(m)]) + y_zero);
-        });
+    convolve_integers(x, w, window, op.groups, zeros_of(inputs, 2), zeros_of(inputs, 5),
+                      [&](std::int64_t m, std::int64_t i, std::int64_t sum) {
+                        const auto total =
+                            static_cast<std::int32_t>(sum + (bias.empty() ? 0 : bias[static_cast<std::size_t>(m)]));
+                        // In float, as the scales are.
+                        const float value = static_cast<float>(total) * multipliers[static_cast<std::size_t>(m)];
+                        ys[i] = internal::saturated<T>(std::nearbyint(static_cast<double>(value)) + y_zero);
+                      });
   });
   return {std::move(y)};
 }

@@ -147,8 +147,9 @@ std::vector<Array> reference(const QLinearMatMul&, const Arrays& inputs) {
       const auto a_scale = static_cast<float>(pick(a_scales, p.a_count, p.a_batch, p.row));
       const auto b_scale = static_cast<float>(pick(b_scales, p.b_count, p.b_batch, p.column));
       const auto y_scale = static_cast<float>(pick(y_scales, p.a_count, p.y_batch, p.row));
-      const double value = static_cast<std::int32_t>(sum) * static_cast<double>(a_scale * b_scale / y_scale);
-      ys[i] = internal::saturated<T>(std::nearbyint(value) + pick(y_zeros, p.a_count, p.y_batch, p.row));
+      const float value = static_cast<float>(static_cast<std::int32_t>(sum)) * (a_scale * b_scale / y_scale);
+      ys[i] = internal::saturated<T>(std::nearbyint(static_cast<double>(value)) +
+                                     pick(y_zeros, p.a_count, p.y_batch, p.row));
     });
   });
   return {std::move(y)};

@@ -70,7 +70,7 @@ double evaluate(const Unary& op, double x) {
     case Kind::sqrt: return std::sqrt(x);
     case Kind::tan: return std::tan(x);
     case Kind::tanh: return std::tanh(x);
-    case Kind::thresholded_relu: return x > alpha || std::isnan(x) ? x : 0.0;
+    case Kind::thresholded_relu: return x > alpha ? x : 0.0;  // NaN: 0, as ONNX says
     case Kind::bitwise_not:
     case Kind::identity:
     case Kind::is_inf:

@@ -32,6 +32,12 @@ TSR_API std::span<const Pass> all_passes();
 // A name that no pass has is an Error that lists the names, and then the graph is as it was.
 TSR_API void run_passes(Graph& graph, const PassOptions& options = {});
 
+// What is computed in float between DequantizeLinear and QuantizeLinear is computed in integers: convolutions and dense
+// layers with the bounds behind them (QLinearConv, QLinearMatMul), residual sums, averages over images, any function of
+// one byte, and operators that only move or choose elements. A result may differ by one quantum from that in float
+// where float would have come out halfway between two. Before constants are folded, while weights are still bytes.
+TSR_API bool fuse_quantization(Graph& graph);
+
 // Nodes whose result is known become constants: those that read only constants, and shapes of values of known shape.
 // Results that are large, and nodes that fail, are left to the run.
 TSR_API bool fold_constants(Graph& graph);
@@ -72,6 +78,17 @@ TSR_API bool may_fuse_activation(const Op& op);
 // Drops nodes that no output of the graph needs, and values that nothing refers to; ids change. Inputs of the graph
 // stay.
 TSR_API bool remove_dead_code(Graph& graph);
+
+// Not one of all_passes(), since only a kernel that runs several convolutions row by row gains from it: joins a
+// depthwise Conv with the Conv before it and the 1x1 Conv behind it into one node, where the value between is large.
+// Shapes must be known.
+struct ChainLimits {
+  std::int64_t min_bytes = 1 << 20;         // of a value that is worth it: less stays in a cache
+  std::int64_t max_rows_bytes = 1 << 19;    // of the rows of it that are kept
+  std::int64_t max_weight_bytes = 1 << 18;  // of a convolution beside it, read once for some rows
+};
+constexpr std::string_view kChainPass = "fuse_chains";  // what switches it off
+TSR_API bool fuse_chains(Graph& graph, const ChainLimits& limits = {});
 
 // Not one of all_passes(), since it changes what comes out: keeps float32 values and weights of convolutions, products,
 // pools and element-wise arithmetic as bfloat16. Inputs and outputs of the graph stay what they were.

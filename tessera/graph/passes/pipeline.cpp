@@ -13,6 +13,7 @@ namespace tessera {
 namespace {
 
 constexpr std::array kPasses{
+    Pass{"fuse_quantization", "computes in integers between dequantising and quantising", fuse_quantization},
     Pass{"eliminate_shape_arithmetic", "settles shapes that are computed at run time, drops what does nothing",
          eliminate_shape_arithmetic},
     Pass{"constant_folding", "computes what depends on constants and known shapes only", fold_constants},

@@ -1,10 +1,13 @@
 // Operators of two and more inputs that work element by element with broadcasting, and conversions.
 
+#include "tessera/core/element_type_of.h"
 #include "tessera/io/onnx/internal/registry.h"
 #include "tessera/io/onnx/internal/tensor.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <type_traits>
 
 namespace tessera::onnx {
 namespace {
@@ -77,14 +80,33 @@ Values import_variadic(NodeReader& node, NodeBuilder& build) {
 }
 
 Values import_clip(NodeReader& node, NodeBuilder& build) {
-  if (node.opset() >= 11) return {build.add(Clip{}, node.inputs(1, 3))};
+  const ElementType type = node.type(0).type;
+  // In ONNX a bound that is left out is the largest finite number of the type: infinity does not pass.
+  const auto otherwise = [&](bool high) {
+    return visit_element_type(type, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (std::is_integral_v<T>) return kNoValue;
+      const double most = std::is_same_v<T, double>     ? std::numeric_limits<double>::max()
+                          : std::is_same_v<T, BFloat16> ? static_cast<double>(float_from_bfloat16(0x7f7f))
+                          : std::is_same_v<T, Float16>  ? static_cast<double>(float_from_float16(0x7bff))
+                                                        : static_cast<double>(std::numeric_limits<float>::max());
+      return build.scalar(type, high ? most : -most);
+    });
+  };
+  if (node.opset() >= 11) {
+    Values inputs = node.inputs(1, 3);
+    inputs.resize(3, kNoValue);
+    for (const std::size_t i : {std::size_t{1}, std::size_t{2}})
+      if (inputs[i] == kNoValue) inputs[i] = otherwise(i == 2);
+    return {build.add(Clip{}, inputs)};
+  }
   node.ignore({"consumed_inputs"});
   node.inputs(1, 1);
   const auto low = node.maybe_real("min"), high = node.maybe_real("max");
-  const auto bound = [&](const std::optional<float>& value) {
-    return value ? build.scalar(node.type(0).type, static_cast<double>(*value)) : kNoValue;
+  const auto bound = [&](const std::optional<float>& value, bool is_high) {
+    return value ? build.scalar(type, static_cast<double>(*value)) : otherwise(is_high);
   };
-  return {build.add(Clip{}, {node.input(0), bound(low), bound(high)})};
+  return {build.add(Clip{}, {node.input(0), bound(low, false), bound(high, true)})};
 }
 
 Values import_cast(NodeReader& node, NodeBuilder& build) {

@@ -1,7 +1,11 @@
 // Operators that work element by element.
 
+#include "tessera/core/element_type_of.h"
 #include "tessera/io/onnx/internal/tensor.h"
 #include "tessera/io/onnx/internal/writers.h"
+
+#include <limits>
+#include <type_traits>
 
 namespace tessera::onnx {
 namespace {
@@ -139,7 +143,19 @@ void write(const Binary& op, NodeWriter& out) {
   if (name == "BitShift") attributes.text("direction", op.kind == B::shift_left ? "LEFT" : "RIGHT");
 }
 
-void write(const Clip&, NodeWriter& out) { out.add("Clip"); }
+void write(const Clip&, NodeWriter& out) {
+  const ElementType type = out.type(0).type;
+  Names inputs = out.inputs();
+  // Without a bound everything passes here; ONNX would stop at the largest finite number.
+  const bool floating =
+      visit_element_type(type, [](auto tag) { return !std::is_integral_v<typename decltype(tag)::type>; });
+  if (floating) {
+    inputs.resize(3);
+    if (inputs[1].empty()) inputs[1] = out.scalar("low", type, -std::numeric_limits<double>::infinity());
+    if (inputs[2].empty()) inputs[2] = out.scalar("high", type, std::numeric_limits<double>::infinity());
+  }
+  out.add("Clip", std::move(inputs));
+}
 
 void write(const Cast& op, NodeWriter& out) {
   if (op.bits) out.refuse("BitCast is known from opset 26 on");

@@ -112,4 +112,27 @@ void write(const DequantizeLinear& op, NodeWriter& out) {
 
 void write(const DynamicQuantizeLinear&, NodeWriter& out) { out.add("DynamicQuantizeLinear"); }
 
+// ONNX itself has no operators for these: numbers in, the operator, numbers out.
+void write(const QLinearAdd&, NodeWriter& out) {
+  const std::string a = out.between("a"), b = out.between("b"), sum = out.between("sum");
+  out.add("DequantizeLinear", {out.input(0), out.input(1), out.input(2)}, {a});
+  out.add("DequantizeLinear", {out.input(3), out.input(4), out.input(5)}, {b});
+  out.add("Add", {a, b}, {sum});
+  out.add("QuantizeLinear", {sum, out.input(6), out.input(7)});
+}
+
+void write(const QLinearGlobalAveragePool&, NodeWriter& out) {
+  const std::string x = out.between("x"), mean = out.between("mean");
+  out.add("DequantizeLinear", {out.input(0), out.input(1), out.input(2)}, {x});
+  out.add("GlobalAveragePool", {x}, {mean});
+  out.add("QuantizeLinear", {mean, out.input(3), out.input(4)});
+}
+
+// A negative index counts from the end of the table, where those bytes lie.
+void write(const ByteLookup&, NodeWriter& out) {
+  const std::string index = out.between("index");
+  out.add("Cast", {out.input(0)}, {index}).integer("to", data_type(ElementType::int64));
+  out.add("Gather", {out.input(1), index});
+}
+
 }  // namespace tessera::onnx

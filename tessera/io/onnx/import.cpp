@@ -68,7 +68,7 @@ Graph import_model(const Source& source, const ImportOptions& options, ImportRep
       report.notes.push_back(
           fmt::format("opset {} is newer than {}, whose meaning is assumed", opset->second, onnx::kNewestOpset));
 
-    onnx::ModelImport import{source.folder, options, report, {}, 0, {}, &model.graph(), std::move(raw), source.file};
+    onnx::ModelImport import{source.folder, options, report, {}, 0, 0, {}, &model.graph(), std::move(raw), source.file};
     for (const auto& function : model.functions())
       import.functions.emplace(
           std::tuple(function.domain() == "ai.onnx" ? "" : function.domain(), function.name(), function.overload()),

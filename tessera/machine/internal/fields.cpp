@@ -213,6 +213,8 @@ void read_fields(FieldReader& in, CpuSpec& s) {
   in.value("f32_all_flop_per_s", s.f32_all_flop_per_s, "FLOP/s", positive);
   in.value("bf16_flop_per_s", s.bf16_flop_per_s, "FLOP/s", positive);
   in.value("bf16_all_flop_per_s", s.bf16_all_flop_per_s, "FLOP/s", positive);
+  in.value("bf16_pairs_flop_per_s", s.bf16_pairs_flop_per_s, "FLOP/s", positive);
+  in.value("bf16_pairs_all_flop_per_s", s.bf16_pairs_all_flop_per_s, "FLOP/s", positive);
   in.value("bf16_from_l2_flop_per_s", s.bf16_from_l2_flop_per_s, "FLOP/s", positive);
   in.value("bf16_from_l2_all_flop_per_s", s.bf16_from_l2_all_flop_per_s, "FLOP/s", positive);
   in.value("int8_op_per_s", s.int8_op_per_s, "OP/s", positive);

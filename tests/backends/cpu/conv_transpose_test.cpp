@@ -45,7 +45,7 @@ std::vector<std::string> check_spec(const Spec& spec, std::uint64_t seed = 1) {
 }
 
 std::size_t usable(ElementType type) {
-  return static_cast<std::size_t>(std::ranges::count_if(kernels(), [&](const CpuKernel& kernel) {
+  return static_cast<std::size_t>(std::ranges::count_if(tested_kernels(), [&](const CpuKernel& kernel) {
     return kernel.info.op == ConvTranspose::kName && kernel.info.type == type && kernel.info.isa <= host_isa() &&
            kernel.info.m > 0;
   }));

@@ -46,6 +46,23 @@ Array channels_last(const Array& x) {
   return y;
 }
 
+// Many channels of few pixels are cut along the channels.
+TEST(ConvertOrder, CutsLargeValuesAlongEitherExtent) {
+  std::mt19937_64 random(3);
+  for (const ElementType type : {ElementType::bfloat16, ElementType::float32})
+    for (const Shape& shape : {Shape{1, 1100, 1, 33}, Shape{2, 301, 10, 20}, Shape{2, 67, 1, 511}, Shape{1, 67, 1, 512},
+                               Shape{3, 50, 30, 31}}) {
+      const Array x = random_array(type, shape, random), wanted = channels_last(x);
+      Array last(type, shape), back(type, shape);
+      convert_order(x.bytes().data(), Order::row_major, last.bytes().data(), Order::channels_last, shape,
+                    element_bytes(type));
+      EXPECT_TRUE(last == wanted) << shape.to_string();
+      convert_order(wanted.bytes().data(), Order::channels_last, back.bytes().data(), Order::row_major, shape,
+                    element_bytes(type));
+      EXPECT_TRUE(back == x) << shape.to_string();
+    }
+}
+
 TEST(ConvertOrder, EveryInstructionSetMovesEveryElementToItsPlace) {
   std::mt19937_64 random(2);
   for (const Isa isa : usable_isas()) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <random>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -21,6 +22,7 @@ struct KernelCase {
 
   // Rounding that a right kernel may show: sums of so many products ...
   std::int64_t reduction = 1;
+  double rounding = 1;  // times as much (KernelInfo::rounding)
   // ... of numbers of this size (0: of the size of each wanted result) ...
   double magnitude = 0;
   // ... and functions that are this many units of the last place off.
@@ -36,8 +38,11 @@ double tolerance(ElementType type, const KernelCase& test, double wanted);
 // Runs the node by this kernel: the outputs, row_major, or why it refused.
 std::variant<std::vector<Array>, Refusal> run_kernel(const CpuKernel& kernel, const KernelCase& test, int threads = 2);
 
-// Runs every kernel for the node's operator (but "reference" and "view") that this CPU can run, on one thread and two,
-// and expects what evaluate() gives. The names of those that accepted.
+// kernels(), and those on AMX once more on emulated tiles: they need no AMX, and no plan takes them.
+std::span<const CpuKernel> tested_kernels();
+
+// Runs every kernel for the node's operator (but "reference" and "view") that this CPU can run, on one, two and three
+// threads, and expects what evaluate() gives. The names of those that accepted.
 std::vector<std::string> expect_kernels_agree(const KernelCase& test);
 
 // Normal numbers (small whole ones for integer types), and numbers that are hard on kernels: zeros of both signs,

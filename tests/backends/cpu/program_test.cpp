@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 namespace tessera::cpu {
 namespace {
 
@@ -55,6 +57,32 @@ TEST(Program, ValuesThatLiveTogetherDoNotShareMemory) {
   std::mt19937_64 random(5);
   const std::vector<Array> inputs{random_array(ElementType::float32, Shape{1, 4, 3, 3}, random)};
   EXPECT_TRUE(run(g, inputs) == evaluate(g, inputs));
+}
+
+TEST(Program, MakesResultsInTheCallersMemoryHoweverThatIsAligned) {
+  Graph g;
+  const ValueId x = g.add_input("x", f32({3, 5}));
+  const ValueId neg = g.add("neg", Unary{Unary::Kind::neg}, {x});
+  const ValueId twice = g.add("twice", Binary{Binary::Kind::add}, {neg, neg});
+  g.outputs = {neg, twice};
+  std::mt19937_64 random(6);
+  const std::vector<Array> inputs{random_array(ElementType::float32, Shape{3, 5}, random)};
+  const std::vector<Array> wanted = evaluate(g, inputs);
+  std::vector<const KernelInfo*> infos;
+  for (const CpuKernel& kernel : kernels()) infos.push_back(&kernel.info);
+  WeightCache weights;
+  PlanOptions options;
+  options.isa = host_isa();
+  const Program program(make_plan(g, infos, options), weights);
+  Memory memory(program);
+  for (const std::size_t off : {0, 4, 16, 20, 0}) {
+    PackedWeights first(256), second(256);
+    std::byte* out[] = {first.data() + off, second.data() + off};
+    const std::byte* in = inputs[0].bytes().data();
+    program.run({&in, 1}, out, memory);
+    for (std::size_t i = 0; i < 2; ++i)
+      EXPECT_EQ(std::memcmp(out[i], wanted[i].bytes().data(), wanted[i].bytes().size()), 0) << off << " bytes off";
+  }
 }
 
 }  // namespace

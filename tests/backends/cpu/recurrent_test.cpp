@@ -70,12 +70,48 @@ TEST(RecurrentKernels, RandomLayersAgree) {
     op.linear_before_reset = op.kind == Kind::gru && fuzz.pick(0, 1) == 0;
     op.input_forget = op.kind == Kind::lstm && fuzz.pick(0, 3) == 0;
     op.batch_first = fuzz.pick(0, 1) == 0;
-    const Parts parts{fuzz.pick(0, 1) == 0, fuzz.pick(0, 1) == 0, fuzz.pick(0, 1) == 0};
+    const Parts parts{fuzz.pick(0, 1) == 0, fuzz.pick(0, 1) == 0, fuzz.pick(0, 1) == 0,
+                      op.kind == Kind::lstm && fuzz.pick(0, 2) == 0};
     SCOPED_TRACE(testing::Message() << "kind " << static_cast<int>(op.kind) << " direction "
                                     << static_cast<int>(op.direction) << ", " << s.steps << " steps of " << s.batch
                                     << " x " << s.input << " to " << s.hidden);
     EXPECT_EQ(expect_kernels_agree(case_of(op, s, parts, fuzz.random)).size(), sets);
   }
+}
+
+// Few samples and many units: threads share the units and wait for each other at every step.
+TEST(RecurrentKernels, LayersWhoseUnitsAreSharedOutAgree) {
+  std::mt19937_64 random(4);
+  const std::size_t sets = std::min<std::size_t>(usable_isas().size(), 3);
+  for (const Kind kind : {Kind::rnn, Kind::gru, Kind::lstm})
+    for (const Direction direction : {Direction::forward, Direction::bidirectional})
+      for (const bool linear : {false, true})
+        for (const std::int64_t batch : {1, 3}) {
+          if (linear && kind != Kind::gru) continue;
+          const Recurrent op{.kind = kind,
+                             .direction = direction,
+                             .hidden = 101,
+                             .linear_before_reset = linear,
+                             .batch_first = linear};
+          SCOPED_TRACE(testing::Message() << "kind " << static_cast<int>(kind) << ", batch " << batch);
+          const KernelCase test = case_of(
+              op, {5, batch, 33, 101}, {.lengths = batch > 1, .initial = true, .peephole = kind == Kind::lstm}, random);
+          EXPECT_EQ(expect_kernels_agree(test).size(), sets);
+        }
+}
+
+// Gates at their ends, where exponentials overflow.
+TEST(RecurrentKernels, HugeSumsSaturateTheGates) {
+  std::mt19937_64 random(5);
+  for (const Kind kind : {Kind::rnn, Kind::gru, Kind::lstm})
+    for (const float size : {50.0f, 1e3f, 1e30f}) {
+      KernelCase test = case_of({.kind = kind, .hidden = 20}, {3, 2, 4, 20}, {}, random);
+      for (std::size_t i = 0; i < test.arrays[0].as<float>().size(); ++i)
+        test.arrays[0].as<float>()[i] = i % 3 == 0 ? size : i % 3 == 1 ? -size : 0;
+      SCOPED_TRACE(testing::Message() << "kind " << static_cast<int>(kind) << ", inputs of " << size);
+      test.magnitude = 1 + std::min(size, 60.0f);
+      EXPECT_FALSE(expect_kernels_agree(test).empty());
+    }
 }
 
 TEST(RecurrentKernels, NamesOfTheUsualActivationsAreTheUsualOnes) {
@@ -93,8 +129,6 @@ TEST(RecurrentKernels, WhatIsUnusualIsRefusedWithTheReason) {
   };
   const Recurrent relu{.kind = Kind::rnn, .hidden = 5, .activations = {"Relu"}};
   EXPECT_EQ(reason(case_of(relu, {2, 3, 4, 5}, {}, random)), "activations other than the usual ones");
-  const Recurrent lstm{.kind = Kind::lstm, .hidden = 5};
-  EXPECT_EQ(reason(case_of(lstm, {2, 3, 4, 5}, {.peephole = true}, random)), "peepholes");
 }
 
 TEST(RecurrentKernels, ASequenceLongerThanTheInputIsAnError) {

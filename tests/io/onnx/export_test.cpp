@@ -227,6 +227,15 @@ TEST(Export, LeavesTheOldFileWhenItFails) {
   std::filesystem::remove(file);
 }
 
+TEST(Export, AClipWithoutABoundLetsInfinityPassWhenItComesBack) {
+  Graph graph;
+  const ValueId x = graph.add_input("x", TensorType(ElementType::float32, Shape{3}));
+  graph.outputs = {graph.add("y", Clip{}, {x, graph.add_constant("low", Array::scalar(0.0f))})};
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const std::vector<Array> inputs{Array::of<float>(Shape{3}, std::vector<float>{-kInf, 2, kInf})};
+  EXPECT_EQ(evaluate(round_trip(graph), inputs)[0], evaluate(graph, inputs)[0]);
+}
+
 // Bodies read what they capture by the name outside, and give copies of what they do not make.
 TEST(Export, BranchesComeBack) {
   auto then_branch = std::make_shared<Graph>(), else_branch = std::make_shared<Graph>();

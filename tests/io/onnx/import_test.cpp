@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace tessera::onnx {
 namespace {
 
@@ -91,6 +93,33 @@ TEST(Import, OldFormsBecomeTheCurrentOnes) {
   EXPECT_THAT(run(model, {floats({2, 2}, {1, 2, 3, 4})}), ElementsAre(11, 12, 21, 21));
 }
 
+TEST(Import, AClipWithoutABoundStopsAtTheLargestNumber) {
+  constexpr float kMost = std::numeric_limits<float>::max(), kInf = std::numeric_limits<float>::infinity();
+  for (const std::int64_t opset : {7, 17}) {
+    ModelBuilder model(opset);
+    model.input("x", {3});
+    model.output("y");
+    model.node("Clip", {"x"}, {"y"});
+    EXPECT_THAT(run(model, {floats({3}, {-kInf, 2, kInf})}), ElementsAre(-kMost, 2, kMost)) << opset;
+  }
+  ModelBuilder half;
+  half.input("x", {2}, pb::TensorProto::FLOAT16);
+  half.output("y");
+  half.floats("low", {}, {0});
+  pb::NodeProto& cast = half.node("Cast", {"low"}, {"low16"});
+  ModelBuilder::integer(cast, "to", pb::TensorProto::FLOAT16);
+  half.node("Clip", {"x", "low16"}, {"y"});
+  const Array x = Array::of<Float16>(Shape{2}, std::vector<Float16>{Float16(kInf), Float16(-kInf)});
+  EXPECT_THAT(evaluate(import_onnx_bytes(half.bytes()), {x})[0].to_double(), ElementsAre(65504, 0));
+
+  ModelBuilder whole;
+  whole.input("x", {2}, pb::TensorProto::INT64);
+  whole.output("y");
+  whole.node("Clip", {"x"}, {"y"});
+  const Array numbers = Array::of<std::int64_t>(Shape{2}, std::vector<std::int64_t>{-1, 1});
+  EXPECT_EQ(evaluate(import_onnx_bytes(whole.bytes()), {numbers})[0], numbers);
+}
+
 TEST(Import, ModelsOfTheFirstOpsetsAreRead) {
   ModelBuilder model(3);
   model.input("x", {1, 2, 1, 2});
@@ -173,6 +202,49 @@ TEST(Import, CapturedValuesBecomeInputsOfTheBody) {
   EXPECT_THAT(run(model, {floats({2}, {1, 2}), Array::scalar<bool>(false)}), ElementsAre(-1, -2));
 }
 
+// c ? x + [1, 1] : Squeeze(x, axis 0): the second is for a leading extent of 1.
+ModelBuilder guarded_squeeze(const std::vector<std::int64_t>& x) {
+  ModelBuilder model;
+  model.input("x", x);
+  model.input("c", {}, pb::TensorProto::BOOL);
+  model.output("y");
+  model.floats("w", {2}, {1, 1});
+  pb::TensorProto& axes = model.initializer("axes", {1}, pb::TensorProto::INT64);
+  axes.add_int64_data(0);
+  pb::NodeProto& node = model.node("If", {"c"}, {"y"});
+  pb::GraphProto& yes = ModelBuilder::subgraph(node, "then_branch");
+  ModelBuilder::node(yes, "Add", {"x", "w"}, {"t"});
+  ModelBuilder::describe(*yes.add_output(), "t", {-1, 2});
+  pb::GraphProto& no = ModelBuilder::subgraph(node, "else_branch");
+  ModelBuilder::node(no, "Squeeze", {"x", "axes"}, {"e"});
+  ModelBuilder::describe(*no.add_output(), "e", {2});
+  return model;
+}
+
+TEST(Import, ABranchThatIsNotTakenNeedNotFitTheShapes) {
+  const ModelBuilder misfit = guarded_squeeze({2, 2});
+  EXPECT_THAT(run(misfit, {floats({2, 2}, {1, 2, 3, 4}), Array::scalar<bool>(true)}), ElementsAre(2, 3, 4, 5));
+  const ImportReport report = check_onnx_bytes(misfit.bytes());
+  EXPECT_THAT(report.problems, IsEmpty());
+  for (const ImportReport::Operator& op : report.operators) EXPECT_EQ(op.count, 1) << op.op_type;
+
+  const ModelBuilder fit = guarded_squeeze({1, 2});
+  EXPECT_THAT(run(fit, {floats({1, 2}, {1, 2}), Array::scalar<bool>(false)}), ElementsAre(1, 2));
+}
+
+TEST(Import, ABranchThatIsTakenHasToFitTheShapes) {
+  const Graph graph = import_onnx_bytes(guarded_squeeze({2, 2}).bytes());
+  const std::vector<Array> inputs = {floats({2, 2}, {1, 2, 3, 4}), Array::scalar<bool>(false)};
+  EXPECT_THAT([&] { evaluate(graph, inputs); },
+              testing::ThrowsMessage<Error>(HasSubstr("has 2 elements, only 1 can be left out")));
+}
+
+TEST(Import, AFaultWhateverTheShapesIsAFaultOfEveryBranch) {
+  ModelBuilder model = guarded_squeeze({2, 2});
+  model.graph().mutable_node(0)->mutable_attribute(1)->mutable_g()->mutable_node(0)->set_input(0, "w");
+  EXPECT_THAT(refusal(model), HasSubstr("dimension 0 of float32[2] has 2 elements"));
+}
+
 TEST(Import, FunctionsOfTheModelAreWrittenOut) {
   ModelBuilder model;
   model.input("x", {2});
@@ -248,6 +320,31 @@ TEST(Import, DeepNestingIsRefused) {
     node = &ModelBuilder::node(yes, depth == 69 ? "Relu" : "If", {depth == 69 ? "x" : "c"}, {"y"});
   }
   EXPECT_NE(refusal(model), "");
+}
+
+TEST(Import, DeepBranchesThatDoNotFitAreRefusedWithoutTryingEveryCombination) {
+  ModelBuilder model;
+  model.input("x", {2, 2});
+  model.input("c", {}, pb::TensorProto::BOOL);
+  model.output("y");
+  pb::TensorProto& axes = model.initializer("axes", {1}, pb::TensorProto::INT64);
+  axes.add_int64_data(0);
+  model.floats("w", {2}, {1, 1});
+  pb::NodeProto* node = &model.node("If", {"c"}, {"y"});
+  constexpr int kDepth = 40;  // two attempts at each would be 2^40
+  for (int depth = 0; depth < kDepth; ++depth) {
+    pb::GraphProto& no = ModelBuilder::subgraph(*node, "else_branch");
+    ModelBuilder::node(no, "Squeeze", {"x", "axes"}, {"e"});
+    ModelBuilder::describe(*no.add_output(), "e", {2});
+    pb::GraphProto& yes = ModelBuilder::subgraph(*node, "then_branch");
+    ModelBuilder::describe(*yes.add_output(), "y", {2});
+    const bool last = depth + 1 == kDepth;
+    node = &ModelBuilder::node(yes, last ? "Squeeze" : "If", {last ? "w" : "c"}, {"y"});
+    if (last) node->add_input("axes");
+  }
+  EXPECT_THAT(refusal(model), HasSubstr("only 1 can be left out"));
+  node->set_input(0, "x");
+  EXPECT_THAT(refusal(model), HasSubstr("only 1 can be left out"));  // no branch of the innermost fits
 }
 
 TEST(Import, TruncatedModelsAreRefused) {

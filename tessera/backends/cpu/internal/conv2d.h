@@ -3,6 +3,7 @@
 // A convolution over two dimensions in numbers (over one: height 1), and the pool that may be fused into it.
 
 #include "tessera/backends/cpu/internal/dense.h"
+#include "tessera/backends/cpu/internal/flush.h"
 #include "tessera/graph/ops/conv.h"
 #include "tessera/graph/ops/pool.h"
 
@@ -18,6 +19,16 @@ struct Conv2dShape {
   std::int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1, top = 0, left = 0, groups = 1;
 };
 std::variant<Conv2dShape, Refusal> read_conv2d(const Problem& problem);
+// Results in row_major are for the caller alone: why a node inside a network should not make one, or nothing.
+std::optional<Refusal> refuse_inner_planes(const Problem& problem);
+// By the shapes of the input, the weights and the result.
+std::variant<Conv2dShape, Refusal> read_conv2d(const Conv& conv, const Shape& x, const Shape& w, const Shape& y);
+
+// The parts of a convolution on the dense engine: one job for each group, and packed weights.
+std::vector<DenseJob> conv2d_jobs(const Conv2dShape& shape, const DenseKernel& kernel);
+std::shared_ptr<const PackedWeights> conv2d_weights(const std::shared_ptr<const Array>& constant,
+                                                    const Conv2dShape& shape, const DenseKernel& kernel, Flush flush,
+                                                    WeightCache& weights);
 
 struct PoolShape {
   std::int64_t kh = 1, kw = 1, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1, top = 0, left = 0;

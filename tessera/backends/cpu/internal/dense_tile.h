@@ -4,6 +4,9 @@
 //
 //   y[m][n] = epilogue(sum over taps t and c < depth of rows[t][m][c] * weights[panel][t][c][n] + bias[n])
 //
+// Rows are float32, or bfloat16 for tiles that multiply it; those find weights by pairs, [t][c / 2][n][c % 2], with
+// zeros behind an odd depth.
+//
 // Plain data: files compiled for an instruction set include it.
 
 #include "tessera/backends/cpu/internal/activation.h"
@@ -20,11 +23,17 @@ struct DenseEpilogue {
   float before_low = 0, before_high = 0, after_low = 0, after_high = 0;
 };
 
+// Rows that make a job one of few rows, for tiles of so many.
+constexpr int dense_few(int tile_rows) { return tile_rows / 2; }
+
 struct DenseTile {
-  const float* const* rows = nullptr;  // rows[tap * (rows of the tile) + m]
-  std::ptrdiff_t row_offset = 0;       // added to each
+  const void* const* rows = nullptr;  // rows[tap * (rows of the tile) + m]
+  std::ptrdiff_t row_offset = 0;      // elements, added to each
   std::ptrdiff_t taps = 0, depth = 0;
+  bool joined = false;       // weights count all taps as one run of taps * depth
   std::ptrdiff_t count = 0;  // rows, at most those of the tile
+  bool few = false;          // the whole job has no more rows than dense_few() says
+  std::ptrdiff_t most = 0;   // rows that begin() was told of
 
   const void* weights = nullptr;      // of the first panel
   std::ptrdiff_t panel_elements = 0;  // from one panel to the next
@@ -46,6 +55,14 @@ using DenseMaxFn = void (*)(const void* const* rows, std::ptrdiff_t count, std::
 
 using DenseTileFn = void (*)(const DenseTile& tile);
 
+// Elements of x that a tile on AMX copies at most, for all rows together (on the stack, and in the second cache beside
+// as many weights): 32 rows of 3x3x1024.
+constexpr std::ptrdiff_t kDenseTileElements = std::ptrdiff_t{32} * 9216;
+
+// Called by a thread before and after some calls of a tile that has state in the CPU; `most` rows come at once.
+using DenseBeginFn = void (*)(std::ptrdiff_t most);
+using DenseEndFn = void (*)();
+
 #define K(storage, rows, columns, isa, vectors) \
   void dense_##storage##_##rows##x##columns##_##isa(const DenseTile& tile);
 #define M(storage, isa) \
@@ -53,5 +70,14 @@ using DenseTileFn = void (*)(const DenseTile& tile);
 #include "tessera/backends/cpu/dense.def"
 #undef K
 #undef M
+#if defined(__x86_64__)
+void dense_begin_amx(std::ptrdiff_t most);
+void dense_end_amx();
+#endif
+
+// The tile on AMX in plain C++ (emulated_tiles.h), for tests: no family makes a kernel of it.
+void dense_bf16_32x32_amx_emulated(const DenseTile& tile);
+void dense_begin_amx_emulated(std::ptrdiff_t most);
+void dense_end_amx_emulated();
 
 }  // namespace tessera::cpu

@@ -27,6 +27,10 @@ struct DepthwiseJob {
   const void* x = nullptr;
   const void* residual = nullptr;
   void* y = nullptr;
+
+  // Parts of one image in memory of their own: x has so many rows used in turns (0: it is whole), as many as a window
+  // is high at least; y begins with this row of the result (-1: with the first of the first image).
+  std::int64_t x_ring = 0, y_begin = -1;
 };
 
 // Units of work: output rows, times chunks. Unit u is row u % rows of chunk u / rows.

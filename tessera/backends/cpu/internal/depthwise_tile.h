@@ -22,6 +22,12 @@ struct DepthwiseRow {
   T* y;
   std::int64_t first_y;  // input row of window row 0, may be outside
   std::int64_t low, high;
+  std::int64_t ring;  // rows from this on begin again with 0
+
+  TSR_INLINE std::int64_t at(std::int64_t k, const DepthwiseJob& job) const {
+    const std::int64_t line = first_y + k * job.dilation_h;
+    return line < ring ? line : line - ring;
+  }
 };
 
 struct DepthwiseSpan {
@@ -56,7 +62,7 @@ void depthwise_tile(const DepthwiseJob& job, const DepthwiseRow<T>& row, std::in
         from += channels;
       });
       const T* x = row.image + c;
-      std::int64_t at = ((row.first_y + k * job.dilation_h) * job.width + ix) * channels;
+      std::int64_t at = (row.at(k, job) * job.width + ix) * channels;
       unroll<kColumns>([&](auto column) TSR_INLINE_LAMBDA {
         if (!kBorder || static_cast<std::uint64_t>(ix + column.value) < static_cast<std::uint64_t>(job.width)) {
           const Vec value = Vec::load(x + at);
@@ -122,7 +128,7 @@ TSR_INLINE void depthwise_pixel(const DepthwiseJob& job, const DepthwiseRow<T>& 
   unroll<kVectors>([&](auto v) TSR_INLINE_LAMBDA { sums[v.value] = load(job.bias + c + v.value * kWidth); });
   for (std::int64_t ky = row.low; ky < row.high; ++ky)
     for (std::int64_t kx = low; kx < high; ++kx) {
-      const T* x = row.image + ((row.first_y + ky * job.dilation_h) * job.width + ix + kx * job.dilation_w) * channels;
+      const T* x = row.image + (row.at(ky, job) * job.width + ix + kx * job.dilation_w) * channels;
       const float* w = job.weights + (ky * job.kernel_w + kx) * channels;
       unroll<kVectors>([&](auto v) TSR_INLINE_LAMBDA {
         sums[v.value] = fma(load(x + c + v.value * kWidth), load(w + c + v.value * kWidth), sums[v.value]);
@@ -182,14 +188,22 @@ void depthwise_rows(const DepthwiseJob& job, std::int64_t begin, std::int64_t en
   for (std::int64_t u = begin; u < end; ++u) {
     const std::int64_t chunk = u / rows, r = u % rows, n = r / job.out_height, oy = r % job.out_height;
     DepthwiseRow<T> row;
-    row.image = static_cast<const T*>(job.x) + n * job.height * job.width * job.channels;
+    row.image = static_cast<const T*>(job.x);
+    if (job.x_ring == 0) row.image += n * job.height * job.width * job.channels;
     row.residual = job.residual == nullptr ? nullptr : static_cast<const T*>(job.residual) + r * per_row;
-    row.y = static_cast<T*>(job.y) + r * per_row;
+    row.y = static_cast<T*>(job.y) + (job.y_begin < 0 ? r : oy - job.y_begin) * per_row;
     row.first_y = oy * job.stride_h - job.top;
     row.low = row.first_y >= 0 ? 0 : (-row.first_y + job.dilation_h - 1) / job.dilation_h;
     const std::int64_t room = job.height - row.first_y;
     row.high = room <= 0 ? 0 : (room + job.dilation_h - 1) / job.dilation_h;
     if (row.high > job.kernel_h) row.high = job.kernel_h;
+    row.ring = INT64_MAX;
+    if (job.x_ring > 0) {
+      // Rows that the window sees, counted from a multiple of the ring on.
+      const std::int64_t first = row.first_y + row.low * job.dilation_h;
+      row.first_y -= first / job.x_ring * job.x_ring;
+      row.ring = job.x_ring;
+    }
     kernel(job, row, {chunk * job.chunk, chunk + 1 == job.chunks ? job.channels : (chunk + 1) * job.chunk});
   }
 }

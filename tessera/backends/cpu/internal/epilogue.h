@@ -25,6 +25,8 @@ struct Epilogue {
 
 // The node's fused operators as an Epilogue, or why they are not of that form.
 std::variant<Epilogue, Refusal> read_epilogue(const Problem& problem);
+// The same of fused[begin, end) alone.
+std::variant<Epilogue, Refusal> read_epilogue(const Problem& problem, std::size_t begin, std::size_t end);
 
 // The activation that an operator is, if it is one that kernels know. `low` and `high` are the constants of a Clip.
 std::optional<Activation> read_activation(const Op& op, const Array* low, const Array* high);

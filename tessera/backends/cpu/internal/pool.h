@@ -15,6 +15,7 @@ struct PoolSpan {
 
 struct PoolJob {
   bool max = true, bf16 = false;
+  bool has_sign = false;  // of bytes
   bool count_padding = false;
   std::int64_t channels = 0, height = 0, width = 0, out_height = 0, out_width = 0;
   std::int64_t dilation_h = 1, dilation_w = 1;

@@ -2,7 +2,8 @@
 
 // One vector of floats for the instruction set that the including file is compiled for, under one name:
 // cpu::TSR_ISA::Vec. A kernel is written once as a template or in an anonymous namespace over it, and included by
-// <stem>_portable.cpp, <stem>_avx2.cpp and <stem>_avx512.cpp.
+// <stem>_portable.cpp, <stem>_avx2.cpp and <stem>_avx512.cpp (and those of sets above it, where they have more to
+// offer: their vectors are the same).
 //
 // Files compiled for an instruction set must not make code that others could share: no std:: containers, algorithms or
 // functions, no fmt, no inline functions of ours outside TSR_ISA. The linker keeps one copy of each inline function,
@@ -15,8 +16,19 @@
 #include <immintrin.h>
 #endif
 
-#if defined(__AVX512F__)
+// With TSR_HALF_VECTORS, AVX-512 comes with vectors of 256 bits: as fast on CPUs with units of that width, and there
+// are 32 registers for them.
+#if defined(__AMX_BF16__)
+#define TSR_ISA amx
+#define TSR_AVX512
+#elif defined(__AVX512BF16__)
+#define TSR_ISA avx512_bf16
+#define TSR_AVX512
+#elif defined(__AVX512F__) && !defined(TSR_HALF_VECTORS)
 #define TSR_ISA avx512
+#define TSR_AVX512
+#elif defined(__AVX512F__)
+#define TSR_ISA avx512_half
 #elif defined(__AVX2__)
 #define TSR_ISA avx2
 #else
@@ -32,7 +44,7 @@ using Bf16 = std::uint16_t;
 
 namespace TSR_ISA {
 
-#if defined(__AVX512F__)
+#if defined(TSR_AVX512)
 
 struct Vec {
   static constexpr int kWidth = 16;
@@ -56,6 +68,9 @@ struct Vec {
   TSR_INLINE void store(Bf16* at) const { _mm256_storeu_si256(reinterpret_cast<__m256i*>(at), to_bf16()); }
   TSR_INLINE void store(Bf16* at, Mask m) const { _mm256_mask_storeu_epi16(at, m, to_bf16()); }
   // Ties to even; NaN stays NaN.
+#if defined(__AVX512BF16__)
+  TSR_INLINE __m256i to_bf16() const { return (__m256i)_mm512_cvtneps_pbh(v); }  // and subnormal numbers become 0
+#else
   TSR_INLINE __m256i to_bf16() const {
     const __m512i bits = _mm512_castps_si512(v);
     const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
@@ -64,6 +79,7 @@ struct Vec {
     const __m512i quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x400000));
     return _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_mask_mov_epi32(rounded, nan, quiet), 16));
   }
+#endif
 
   friend TSR_INLINE Vec operator+(Vec a, Vec b) { return {_mm512_add_ps(a.v, b.v)}; }
   friend TSR_INLINE Vec operator-(Vec a, Vec b) { return {_mm512_sub_ps(a.v, b.v)}; }

@@ -11,7 +11,7 @@ struct Parts {
   Vec mantissa, exponent;
 };
 
-#if defined(__AVX512F__)
+#if defined(TSR_AVX512)
 
 TSR_INLINE Vec copy_sign(Vec magnitude, Vec sign) {
   const __m512 bit = _mm512_set1_ps(-0.0f);

@@ -6,6 +6,7 @@
 
 #include "tessera/backends/cpu/internal/simd.h"
 #include "tessera/backends/cpu/internal/transpose.h"
+#include "tessera/backends/cpu/internal/transpose_registers.h"
 
 namespace tessera::cpu::TSR_ISA {
 namespace {
@@ -30,29 +31,10 @@ TSR_INLINE void transpose_4x4(const float* from, std::int64_t from_stride, float
 }
 
 TSR_INLINE void transpose_8x8(const float* from, std::int64_t from_stride, float* to, std::int64_t to_stride) {
-  __m256 r[8], t[8];
+  __m256 r[8];
   for (int i = 0; i < 8; ++i) r[i] = _mm256_loadu_ps(from + i * from_stride);
-  for (int i = 0; i < 8; i += 2) {
-    t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
-    t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
-  }
-  const auto low = [](__m256 a, __m256 b) {
-    return _mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(a), _mm256_castps_pd(b)));
-  };
-  const auto high = [](__m256 a, __m256 b) {
-    return _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(a), _mm256_castps_pd(b)));
-  };
-  // Now lane l of r[4 i + k] is column 4 l + k of rows 4 i to 4 i + 3.
-  for (int i = 0; i < 8; i += 4) {
-    r[i] = low(t[i], t[i + 2]);
-    r[i + 1] = high(t[i], t[i + 2]);
-    r[i + 2] = low(t[i + 1], t[i + 3]);
-    r[i + 3] = high(t[i + 1], t[i + 3]);
-  }
-  for (int k = 0; k < 4; ++k) {
-    _mm256_storeu_ps(to + k * to_stride, _mm256_permute2f128_ps(r[k], r[4 + k], 0x20));
-    _mm256_storeu_ps(to + (4 + k) * to_stride, _mm256_permute2f128_ps(r[k], r[4 + k], 0x31));
-  }
+  transpose_registers(r);
+  for (int i = 0; i < 8; ++i) _mm256_storeu_ps(to + i * to_stride, r[i]);
 }
 
 // rows == 3. Every store writes one number too many, which the next one corrects; the last pixel goes alone.
@@ -96,35 +78,10 @@ TSR_INLINE void transpose_8x8(const std::uint16_t* from, std::int64_t from_strid
 #if defined(__AVX512F__)
 
 TSR_INLINE void transpose_16x16(const float* from, std::int64_t from_stride, float* to, std::int64_t to_stride) {
-  __m512 r[16], t[16];
+  __m512 r[16];
   for (int i = 0; i < 16; ++i) r[i] = _mm512_loadu_ps(from + i * from_stride);
-  for (int i = 0; i < 16; i += 2) {
-    t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
-    t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
-  }
-  const auto low = [](__m512 a, __m512 b) {
-    return _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)));
-  };
-  const auto high = [](__m512 a, __m512 b) {
-    return _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)));
-  };
-  // Now lane l of r[4 i + k] is column 4 l + k of rows 4 i to 4 i + 3.
-  for (int i = 0; i < 16; i += 4) {
-    r[i] = low(t[i], t[i + 2]);
-    r[i + 1] = high(t[i], t[i + 2]);
-    r[i + 2] = low(t[i + 1], t[i + 3]);
-    r[i + 3] = high(t[i + 1], t[i + 3]);
-  }
-  for (int k = 0; k < 4; ++k) {
-    const __m512 even01 = _mm512_shuffle_f32x4(r[k], r[4 + k], 0x88),
-                 odd01 = _mm512_shuffle_f32x4(r[k], r[4 + k], 0xdd);
-    const __m512 even23 = _mm512_shuffle_f32x4(r[8 + k], r[12 + k], 0x88),
-                 odd23 = _mm512_shuffle_f32x4(r[8 + k], r[12 + k], 0xdd);
-    _mm512_storeu_ps(to + k * to_stride, _mm512_shuffle_f32x4(even01, even23, 0x88));
-    _mm512_storeu_ps(to + (4 + k) * to_stride, _mm512_shuffle_f32x4(odd01, odd23, 0x88));
-    _mm512_storeu_ps(to + (8 + k) * to_stride, _mm512_shuffle_f32x4(even01, even23, 0xdd));
-    _mm512_storeu_ps(to + (12 + k) * to_stride, _mm512_shuffle_f32x4(odd01, odd23, 0xdd));
-  }
+  transpose_registers(r);
+  for (int i = 0; i < 16; ++i) _mm512_storeu_ps(to + i * to_stride, r[i]);
 }
 
 #endif

@@ -40,7 +40,7 @@ TSR_INLINE Vec value_of(Vec x, Vec alpha, Vec beta) {
   if constexpr (kind == Kind::softsign) return x / (one + abs(x));
   if constexpr (kind == Kind::sqrt) return sqrt(x);
   if constexpr (kind == Kind::tanh) return tanh(x);
-  if constexpr (kind == Kind::thresholded_relu) return select(x <= alpha, zero, x);
+  if constexpr (kind == Kind::thresholded_relu) return select(alpha < x, x, zero);
 }
 
 template <class T, class Function>

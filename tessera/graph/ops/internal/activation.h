@@ -48,7 +48,7 @@ inline constexpr std::array kActivations{
         [](double x, double, double) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }},
     ActivationInfo{"Softsign", false, false, 0, 0, [](double x, double, double) { return x / (1 + std::fabs(x)); }},
     ActivationInfo{"Tanh", false, false, 0, 0, [](double x, double, double) { return std::tanh(x); }},
-    ActivationInfo{"ThresholdedRelu", true, false, 1, 0, [](double x, double a, double) { return x <= a ? 0.0 : x; }},
+    ActivationInfo{"ThresholdedRelu", true, false, 1, 0, [](double x, double a, double) { return x > a ? x : 0.0; }},
 };
 
 inline bool equal_ignoring_case(std::string_view a, std::string_view b) {

@@ -117,11 +117,11 @@ void GraphImport::add_initializers(const pb::GraphProto& proto) {
 void GraphImport::add_captures(const GraphImport& outer, const std::vector<std::string>& captures,
                                const std::vector<std::string>& free) {
   for (const std::string& name : captures) {
-    if (values_.contains(name)) {  // shadowed, but every body has to take the same inputs
-      graph_.add_input(name, outer.graph_.value(*outer.find(name)).type);
-      continue;
-    }
-    define(name, graph_.add_input(name, outer.graph_.value(*outer.find(name)).type));
+    TensorType type = outer.graph_.value(*outer.find(name)).type;
+    if (!capture_shapes_) type.dims.reset();
+    const ValueId input = graph_.add_input(name, std::move(type));
+    // Where it is shadowed it is an input all the same: every body has to take the same ones.
+    if (!values_.contains(name)) define(name, input);
   }
   for (const std::string& name : free) {
     const auto id = outer.find(name);
@@ -164,12 +164,39 @@ std::shared_ptr<const Graph> GraphImport::import_body(const pb::GraphProto& prot
                                                       const std::vector<TensorType>& inputs,
                                                       const std::vector<std::string>& captures) {
   check(depth_ < kMaxDepth, Code::unsupported, "graphs and functions are nested more than {} deep", kMaxDepth);
-  auto body = std::make_shared<Graph>();
-  GraphImport import(model_, *body, opsets_, depth_ + 1);
-  import.arguments_ = arguments_;
-  import.in_function_ = in_function_;
-  import.prefix_ = prefix_;
-  import.import_graph(proto, &inputs, this, captures);
+  const auto attempt = [&](bool shapes_known) {
+    auto body = std::make_shared<Graph>();
+    GraphImport import(model_, *body, opsets_, depth_ + 1);
+    import.arguments_ = arguments_;
+    import.in_function_ = in_function_;
+    import.prefix_ = prefix_;
+    import.capture_shapes_ = shapes_known;
+    import.import_graph(proto, &inputs, this, captures);
+    return body;
+  };
+
+  // Models guard operators that would be wrong for some shapes, so shapes that do not fit are a fault of the branch
+  // that is taken only. Which one that is, the operator knows once its operands do: here the body is read as one for
+  // captures of any shape.
+  ImportReport& report = model_.report;
+  const std::size_t before = report.problems.size();
+  const std::vector<ImportReport::Operator> operators = report.operators;
+  const std::vector<std::string> notes = report.notes;
+  const auto misfits = [&] {
+    return report.problems.size() > before &&
+           std::all_of(report.problems.begin() + static_cast<std::ptrdiff_t>(before), report.problems.end(),
+                       [](const ImportProblem& problem) { return problem.code == Code::invalid_argument; });
+  };
+  std::shared_ptr<const Graph> body = attempt(true);
+  if (captures.empty() || !misfits() || model_.second_attempts >= ModelImport::kMaxSecondAttempts) return body;
+  ++model_.second_attempts;
+  ImportReport first = report;
+  report.problems.resize(before);
+  report.operators = operators;
+  report.notes = notes;
+  std::shared_ptr<const Graph> any_shape = attempt(false);
+  if (report.problems.size() == before) return any_shape;
+  report = std::move(first);  // it speaks of the shapes that are there
   return body;
 }
 

@@ -22,6 +22,7 @@ Opsets read_opsets(const google::protobuf::RepeatedPtrField<pb::OperatorSetIdPro
 // What is the same for every graph of a model.
 struct ModelImport {
   static constexpr std::int64_t kMaxNodes = 1'000'000;  // with functions written out
+  static constexpr int kMaxSecondAttempts = 256;        // nested bodies would double the work at every level
 
   std::filesystem::path folder;
   const ImportOptions& options;
@@ -29,6 +30,7 @@ struct ModelImport {
   std::map<std::tuple<std::string, std::string, std::string>, const pb::FunctionProto*>
       functions;  // domain, name, overload
   std::int64_t nodes = 0;
+  int second_attempts = 0;
   std::vector<Values> sequences;  // the id of the first is kFirstSequence, and down from there
   // Weights of this graph that are not in its message, by initialiser, and the file they lie in.
   const pb::GraphProto* main = nullptr;
@@ -79,6 +81,7 @@ class GraphImport {
   std::string prefix_;
   Arguments arguments_;
   bool in_function_ = false;
+  bool capture_shapes_ = true;  // whether a body may rely on the shapes of what it captures
   std::unordered_map<std::string, ValueId> values_;
 };
 

@@ -1,0 +1,1 @@
+#include "tessera/backends/cpu/internal/depthwise_planes_tile.h"

@@ -1,0 +1,1 @@
+#include "tessera/backends/cpu/internal/integer_depthwise_simd.h"

@@ -1,0 +1,1 @@
+#include "tessera/backends/cpu/internal/integer_tile_simd.h"

@@ -1,0 +1,1 @@
+#include "tessera/backends/cpu/internal/planar_pack_simd.h"

@@ -1,0 +1,1 @@
+#include "tessera/backends/cpu/internal/pointwise_simd.h"

@@ -1,0 +1,1 @@
+#include "tessera/backends/cpu/internal/quantize_bytes_simd.h"

@@ -1,0 +1,61 @@
+#include "tessera/machine/machine_file.h"
+#include "tessera/plan/kernel_info.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+namespace tessera {
+namespace {
+
+constexpr KernelInfo kWidens{.name = "widens", .op = "Conv", .isa = Isa::avx512};
+constexpr KernelInfo kPairs{
+    .name = "pairs", .op = "Conv", .isa = Isa::avx512_bf16, .arithmetic = Arithmetic::bf16_pairs};
+constexpr KernelInfo kTiles{.name = "tiles", .op = "Conv", .isa = Isa::amx, .arithmetic = Arithmetic::bf16_tiles};
+
+// Of a product that no memory bounds.
+double seconds(const CpuSpec& machine, const KernelInfo& kernel, int threads = 1) {
+  Graph graph;
+  Node node;
+  const Problem problem{graph, node, {}, {}, machine, threads};
+  const Estimate made = estimate(problem, kernel, 1e12, 1, 1.0);
+  EXPECT_EQ(made.bound, "compute");
+  return made.seconds;
+}
+
+CpuSpec spec(const char* name) {
+  return *load_machine_file(std::filesystem::path(TESSERA_MACHINES_DIR) / (std::string(name) + ".toml")).cpu;
+}
+
+TEST(Estimate, PairsOfBfloat16LoseToWideningOnIntelsCores) {
+  for (const int threads : {1, 2}) {
+    EXPECT_GT(seconds(spec("cpu_avx512"), kPairs, threads), 1.9 * seconds(spec("cpu_avx512"), kWidens, threads));
+    EXPECT_GT(seconds(spec("cpu_amx"), kPairs, threads), 1.9 * seconds(spec("cpu_amx"), kWidens, threads));
+  }
+}
+
+TEST(Estimate, TilesAreAsFastAsTheSecondCacheFeedsThem) {
+  const CpuSpec amx = spec("cpu_amx");
+  for (const int threads : {1, 2})
+    EXPECT_NEAR(seconds(amx, kTiles, threads), 1e12 / *amx.bf16_from_l2_all_flop_per_s, 1e-5);
+  EXPECT_LT(10 * seconds(amx, kTiles), seconds(amx, kWidens));
+}
+
+TEST(Estimate, PairsWinWhereTheMachineDoesThemTwiceAsFast) {
+  CpuSpec machine = spec("cpu_avx512");
+  machine.bf16_pairs_all_flop_per_s = 2 * machine.f32_all_flop_per_s;
+  EXPECT_NEAR(2 * seconds(machine, kPairs), seconds(machine, kWidens), 1e-5);
+}
+
+TEST(Estimate, AMachineThatDoesNotSayIsTakenForOneOfHalfTheRate) {
+  CpuSpec machine;
+  machine.vector_bits = 512;
+  machine.f32_all_flop_per_s = 1e11;
+  machine.dram_read_all_bytes_per_s = 1e10;
+  EXPECT_NEAR(seconds(machine, kPairs), 2 * seconds(machine, kWidens), 1e-5);
+  EXPECT_NEAR(seconds(machine, kTiles), seconds(machine, kWidens), 1e-5);
+}
+
+}  // namespace
+}  // namespace tessera
