@@ -124,7 +124,6 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   offer.inputs[0] = Order::channels_last;
   if (epilogue.residual >= 0) offer.inputs[static_cast<std::size_t>(epilogue.residual)] = Order::channels_last;
   offer.outputs = {Order::channels_last};
-  const DenseKernel& kernel = dense_kernel(info);
   const Layout layout = scratch_layout(s, epilogue, kernel, problem.threads);
   offer.scratch_bytes = layout.widened_bytes + layout.pool_bytes;
   Work w = work(problem.graph, problem.node);

@@ -63,7 +63,9 @@ constexpr DenseKernel kKernels[] = {
    kType_f32,                                   \
    rows,                                        \
    columns,                                     \
-   vector_columns(Isa::isa),                    \
+   Isa::isa == Isa::portable ? 4                \
+   : Isa::isa == Isa::avx2   ? 8                \
+                             : 16,              \
    dense_f32_##rows##x##columns##_##isa,        \
    dense_max_f32_##isa,                         \
    nullptr,                                     \
