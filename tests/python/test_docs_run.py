@@ -25,18 +25,18 @@ def run(words, folder, **options):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Where the page's first command has left m.onnx."""
+    """Where the page's first command has left m.onnx, beside the project's files of layers."""
     if not (BUILD / "tessera").exists():
         pytest.skip(f"{BUILD}/tessera has not been built")
     folder = tmp_path_factory.mktemp("run")
+    (folder / "shapes").symlink_to(ROOT / "shapes")
     done = run(["tessera", "export", "mobilenet_v2", "m.onnx"], folder)
     assert done.returncode == 0, done.stderr
     return folder
 
 
 def commands():
-    (block,) = blocks("sh")
-    return [line.split("#")[0].strip() for line in block.splitlines()]
+    return [line.split("#")[0].strip() for block in blocks("sh") for line in block.splitlines()]
 
 
 @pytest.mark.parametrize("command", commands())

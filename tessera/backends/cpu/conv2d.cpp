@@ -105,13 +105,9 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   const auto read = read_conv2d(problem);
   if (const auto* refusal = std::get_if<Refusal>(&read)) return *refusal;
   const Conv2dShape& s = std::get<Conv2dShape>(read);
-  if (problem.input(0).type != info.type)
-    return Refusal{fmt::format("stores {}, the input is {}", name(info.type), name(problem.input(0).type))};
-  if (problem.constant(1) == nullptr) return Refusal{"the weights are computed at run time"};
+  if (auto refusal = refuse_operands(info, problem)) return *refusal;
   const DenseKernel& kernel = dense_kernel(info);
   if (auto reason = refuse_weights(kernel, problem, true)) return Refusal{*reason};
-  if (problem.has(2) && problem.node.op_inputs() > 2 && problem.constant(2) == nullptr)
-    return Refusal{"the bias is computed at run time"};
   if (s.groups > 1 && s.groups == s.ic && s.oc == s.ic) return Refusal{"depthwise: has kernels of its own"};
   const auto read_fused = read_epilogue(problem);
   if (const auto* refusal = std::get_if<Refusal>(&read_fused)) return *refusal;
@@ -208,6 +204,20 @@ std::shared_ptr<const PackedWeights> conv2d_weights(const std::shared_ptr<const 
                               : kernel.type == ElementType::float32 ? pack<float>(array, shape, kernel, flush)
                                                                     : pack<std::uint16_t>(array, shape, kernel, flush);
                      });
+}
+
+std::optional<Refusal> refuse_operands(const KernelInfo& info, const Problem& problem) {
+  if (problem.input(0).type != info.type)
+    return Refusal{fmt::format("stores {}, the input is {}", name(info.type), name(problem.input(0).type))};
+  if (problem.constant(1) == nullptr) return Refusal{"the weights are computed at run time"};
+  if (problem.has(2) && problem.node.op_inputs() > 2 && problem.constant(2) == nullptr)
+    return Refusal{"the bias is computed at run time"};
+  return std::nullopt;
+}
+
+std::optional<Refusal> refuse_narrow_weights(const Problem& problem) {
+  if (problem.weights == DType::float32) return std::nullopt;
+  return Refusal{fmt::format("keeps weights as float32, not {}", name(problem.weights))};
 }
 
 std::optional<Refusal> refuse_inner_planes(const Problem& problem) {

@@ -57,15 +57,10 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   const auto read = read_conv2d(problem);
   if (const auto* refusal = std::get_if<Refusal>(&read)) return *refusal;
   const Conv2dShape& s = std::get<Conv2dShape>(read);
-  if (problem.input(0).type != info.type)
-    return Refusal{fmt::format("stores {}, the input is {}", name(info.type), name(problem.input(0).type))};
+  if (auto refusal = refuse_operands(info, problem)) return *refusal;
   if (auto refusal = refuse_inner_planes(problem)) return *refusal;
   if (s.groups != 1) return Refusal{fmt::format("{} groups", s.groups)};
-  if (problem.constant(1) == nullptr) return Refusal{"the weights are computed at run time"};
-  if (problem.weights != DType::float32)
-    return Refusal{fmt::format("keeps weights as float32, not {}", name(problem.weights))};
-  if (problem.node.op_inputs() > 2 && problem.has(2) && problem.constant(2) == nullptr)
-    return Refusal{"the bias is computed at run time"};
+  if (auto refusal = refuse_narrow_weights(problem)) return *refusal;
   const auto read_fused = read_epilogue(problem);
   if (const auto* refusal = std::get_if<Refusal>(&read_fused)) return *refusal;
   if (std::get<Epilogue>(read_fused).pool != nullptr) return Refusal{"a pool is fused"};

@@ -78,8 +78,7 @@ Answer consider(const KernelInfo& kernel, const Problem& problem) {
   const auto read = read_conv2d(problem);
   if (const auto* refusal = std::get_if<Refusal>(&read)) return *refusal;
   const Conv2dShape& s = std::get<Conv2dShape>(read);
-  if (problem.input(0).type != kernel.type)
-    return Refusal{fmt::format("stores {}, the input is {}", name(kernel.type), name(problem.input(0).type))};
+  if (auto refusal = refuse_operands(kernel, problem)) return *refusal;
   if (s.groups != 1) return Refusal{fmt::format("{} groups, not 1", s.groups)};
   if (s.ic > kMostChannels) return Refusal{fmt::format("{} channels, more than {}", s.ic, kMostChannels)};
   if (s.kh > kMostKernel || s.kw > kMostKernel)
@@ -87,11 +86,7 @@ Answer consider(const KernelInfo& kernel, const Problem& problem) {
   if (s.dilation_h != 1 || s.dilation_w != 1)
     return Refusal{fmt::format("dilation {}x{}, not 1", s.dilation_h, s.dilation_w)};
   if (s.stride_w > 2) return Refusal{fmt::format("every {}th pixel of a row, not every one or second", s.stride_w)};
-  if (problem.constant(1) == nullptr) return Refusal{"the weights are computed at run time"};
-  if (problem.weights != DType::float32)
-    return Refusal{fmt::format("keeps weights as float32, not {}", name(problem.weights))};
-  if (problem.has(2) && problem.node.op_inputs() > 2 && problem.constant(2) == nullptr)
-    return Refusal{"the bias is computed at run time"};
+  if (auto refusal = refuse_narrow_weights(problem)) return *refusal;
   if (!all_finite(*problem.constant(1))) return Refusal{"a weight is not finite: padding is multiplied by it"};
   const auto read_fused = read_epilogue(problem);
   if (const auto* refusal = std::get_if<Refusal>(&read_fused)) return *refusal;

@@ -158,8 +158,6 @@ std::optional<std::string> refuse_epilogue_pool(const Epilogue& epilogue, const 
   return std::nullopt;
 }
 
-int m_of(const KernelInfo& info) { return info.m; }
-
 Order result_order(const KernelInfo& info) {
   return info.name.starts_with("winograd_planes_") ? Order::row_major : Order::channels_last;
 }
@@ -175,27 +173,22 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   if (s.groups != 1) return Refusal{fmt::format("{} groups", s.groups)};
   if (result_order(info) == Order::row_major)
     if (auto refusal = refuse_inner_planes(problem)) return *refusal;
-  if (problem.input(0).type != info.type)
-    return Refusal{fmt::format("stores {}, the input is {}", name(info.type), name(problem.input(0).type))};
-  if (problem.constant(1) == nullptr) return Refusal{"the weights are computed at run time"};
-  if (problem.weights != DType::float32)
-    return Refusal{fmt::format("keeps weights as float32, not {}", name(problem.weights))};
-  if (problem.has(2) && problem.node.op_inputs() > 2 && problem.constant(2) == nullptr)
-    return Refusal{"the bias is computed at run time"};
+  if (auto refusal = refuse_operands(info, problem)) return *refusal;
+  if (auto refusal = refuse_narrow_weights(problem)) return *refusal;
   const auto read_fused = read_epilogue(problem);
   if (const auto* refusal = std::get_if<Refusal>(&read_fused)) return *refusal;
   const Epilogue& epilogue = std::get<Epilogue>(read_fused);
   if (auto reason = refuse_epilogue_pool(epilogue, s)) return Refusal{*reason};
 
   // Estimates are for all cores, whatever the number of threads (see estimate()).
-  const Choice choice = choose_cut(s, m_of(info), info.isa, problem.machine, std::max(1, problem.machine.cores));
+  const Choice choice = choose_cut(s, info.m, info.isa, problem.machine, std::max(1, problem.machine.cores));
   const Cut& cut = choice.cut;
   Offer offer;
   offer.inputs.assign(problem.node.inputs.size(), Order::row_major);
   offer.inputs[0] = problem.orders[0];
   if (epilogue.residual >= 0) offer.inputs[static_cast<std::size_t>(epilogue.residual)] = result_order(info);
   offer.outputs = {result_order(info)};
-  offer.scratch_bytes = choose_cut(s, m_of(info), info.isa, problem.machine, problem.threads).cut.scratch_bytes();
+  offer.scratch_bytes = choose_cut(s, info.m, info.isa, problem.machine, problem.threads).cut.scratch_bytes();
 
   const Work w = work(problem.graph, problem.node);
   const double tiles = static_cast<double>(cut.tiles), channels = static_cast<double>(s.ic),
@@ -362,8 +355,8 @@ Runner prepare(const KernelInfo& info, const Problem& problem, const Offer& offe
   auto state = std::make_shared<State>();
   State& to = *state;
   to.shape = std::get<Conv2dShape>(read_conv2d(problem));
-  to.cut = choose_cut(to.shape, m_of(info), info.isa, problem.machine, problem.threads).cut;
-  const WinogradFunctions functions = TSR_FOR_ISA(info.isa, winograd)(m_of(info));
+  to.cut = choose_cut(to.shape, info.m, info.isa, problem.machine, problem.threads).cut;
+  const WinogradFunctions functions = TSR_FOR_ISA(info.isa, winograd)(info.m);
   to.input = functions.input[static_cast<std::size_t>(offer.inputs[0])];
   to.output = functions.output[static_cast<std::size_t>(offer.outputs[0])];
   to.weights = weights.get(problem.graph.value(problem.node.inputs[1]).constant,

@@ -2,6 +2,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/graph/ops/internal/convolve.h"
+#include "tessera/graph/ops/internal/expect_bytes.h"
 #include "tessera/graph/ops/internal/saturate.h"
 #include "tessera/graph/ops/quantize.h"
 
@@ -11,16 +12,8 @@
 namespace tessera {
 namespace {
 
-void expect_bytes(const Knowns& inputs, std::size_t i) {
-  const ElementType type = inputs[i].type;
-  check(type == ElementType::int8 || type == ElementType::uint8, Code::unsupported,
-        "{}: input {} is {}, int8 or uint8 is needed", inputs.op(), i, name(type));
-}
-
-void expect_one(const Knowns& inputs, std::size_t i) {
-  check(!inputs[i].is_static() || inputs[i].shape().volume() == 1, Code::invalid_argument,
-        "{}: input {} is {}, one value is needed", inputs.op(), i, inputs[i].to_string());
-}
+using internal::expect_bytes;
+using internal::expect_one;
 
 // One value, or one per output channel of the weights.
 void expect_one_or_per_output(const Knowns& inputs, std::size_t i, const TensorType& w, std::string_view what) {

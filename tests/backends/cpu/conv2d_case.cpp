@@ -1,5 +1,9 @@
 #include "tests/backends/cpu/conv2d_case.h"
 
+#include "tessera/core/isa.h"
+
+#include <algorithm>
+
 namespace tessera::cpu {
 
 KernelCase conv2d_case(const Conv2dSpec& spec, std::mt19937_64& random) {
@@ -21,6 +25,13 @@ KernelCase conv2d_case(const Conv2dSpec& spec, std::mt19937_64& random) {
   fuse(test, spec.fusion, spec.type, random);
   allow_rounding(test, spec.type, Shape(w).volume() / spec.oc);
   return test;
+}
+
+std::size_t vector_sets() { return host_isa() >= Isa::avx512 ? 3 : host_isa() >= Isa::avx2 ? 2 : 1; }
+
+std::size_t count_of(const std::vector<std::string>& names, std::string_view prefix) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(names, [&](const std::string& name) { return name.starts_with(prefix); }));
 }
 
 std::vector<std::string> check_spec(const Conv2dSpec& spec, std::uint64_t seed) {

@@ -17,6 +17,11 @@ struct Conv2dSpec {
 
 KernelCase conv2d_case(const Conv2dSpec& spec, std::mt19937_64& random);
 
+// Instruction sets that this CPU has of portable, AVX2 and AVX-512.
+std::size_t vector_sets();
+// How many of the names begin so.
+std::size_t count_of(const std::vector<std::string>& names, std::string_view prefix);
+
 // Names of all kernels that took it.
 std::vector<std::string> check_spec(const Conv2dSpec& spec, std::uint64_t seed = 1);
 

@@ -20,18 +20,13 @@ Conv2dSpec stem(std::int64_t ic, std::int64_t oc, std::int64_t height, std::int6
   return spec;
 }
 
-std::size_t sets() { return host_isa() >= Isa::avx512 ? 3 : host_isa() >= Isa::avx2 ? 2 : 1; }
-
-std::size_t planes_among(const std::vector<std::string>& names) {
-  return static_cast<std::size_t>(std::count_if(
-      names.begin(), names.end(), [](const std::string& name) { return name.starts_with("conv2d_planes"); }));
-}
+std::size_t planes_among(const std::vector<std::string>& names) { return count_of(names, "conv2d_planes"); }
 
 TEST(Conv2dPlanes, AgreesForTheStemsOfNetworks) {
   for (const std::int64_t width : {2, 15, 40, 113})
     for (const std::int64_t oc : {16, 24, 64})
       for (const auto& [kernel, stride, pad] : {std::tuple{7, 2, 3}, {3, 2, 1}, {3, 1, 1}, {6, 2, 2}})
-        EXPECT_EQ(planes_among(check_spec(stem(3, oc, 19, width, kernel, stride, pad))), 2 * sets())
+        EXPECT_EQ(planes_among(check_spec(stem(3, oc, 19, width, kernel, stride, pad))), 2 * vector_sets())
             << width << " pixels, window " << kernel << ", stride " << stride << ", " << oc << " channels";
 }
 
@@ -41,18 +36,18 @@ TEST(Conv2dPlanes, AgreesForOddWindowsPadsAndBatches) {
       Conv2dSpec spec = stem(2, oc, 9, width, 3, 1, 1);
       spec.n = 3;
       spec.pads = {0, 4, 5, 7};  // more than the window has
-      EXPECT_EQ(planes_among(check_spec(spec)), 2 * sets());
+      EXPECT_EQ(planes_among(check_spec(spec)), 2 * vector_sets());
       spec.strides = {3, 2};
-      EXPECT_EQ(planes_among(check_spec(spec)), 2 * sets());
+      EXPECT_EQ(planes_among(check_spec(spec)), 2 * vector_sets());
       spec.ic = 4, spec.kernel = {2, 4}, spec.strides = {1, 2}, spec.bias = false;
-      EXPECT_EQ(planes_among(check_spec(spec)), 2 * sets());
+      EXPECT_EQ(planes_among(check_spec(spec)), 2 * vector_sets());
       spec.ic = 1, spec.kernel = {1, 1}, spec.strides = {4, 1}, spec.pads = {0, 0, 0, 0};
-      EXPECT_EQ(planes_among(check_spec(spec)), 2 * sets());
+      EXPECT_EQ(planes_among(check_spec(spec)), 2 * vector_sets());
     }
   Conv2dSpec line;
   line.ic = 2, line.oc = 6;
   line.spatial = {37}, line.kernel = {3}, line.pads = {1, 1};
-  EXPECT_EQ(planes_among(check_spec(line)), 2 * sets());
+  EXPECT_EQ(planes_among(check_spec(line)), 2 * vector_sets());
 }
 
 TEST(Conv2dPlanes, AppliesWhatIsFused) {
@@ -60,9 +55,9 @@ TEST(Conv2dPlanes, AppliesWhatIsFused) {
     Conv2dSpec spec = stem(3, 21, 14, 39, 3, 2, 1);
     spec.n = 2;
     spec.fusion.before = before;
-    EXPECT_EQ(planes_among(check_spec(spec)), 2 * sets());
+    EXPECT_EQ(planes_among(check_spec(spec)), 2 * vector_sets());
     spec.fusion.pool = true;  // to channels last only
-    EXPECT_EQ(planes_among(check_spec(spec)), sets());
+    EXPECT_EQ(planes_among(check_spec(spec)), vector_sets());
   }
 }
 
@@ -70,9 +65,9 @@ TEST(Conv2dPlanes, PassesOnWhatIsNotANumberAndNothingElse) {
   for (const auto& [kernel, stride] : {std::tuple{3, 1}, {3, 2}, {7, 2}, {4, 1}}) {
     Conv2dSpec spec = stem(3, 20, 18, 47, kernel, stride, kernel / 2);
     spec.specials = true;
-    EXPECT_EQ(planes_among(check_spec(spec)), 2 * sets());
+    EXPECT_EQ(planes_among(check_spec(spec)), 2 * vector_sets());
     spec.fusion.before = 1;
-    EXPECT_EQ(planes_among(check_spec(spec)), 2 * sets());
+    EXPECT_EQ(planes_among(check_spec(spec)), 2 * vector_sets());
   }
 }
 
@@ -107,7 +102,7 @@ TEST(Conv2dPlanes, AgreesForRandomProblems) {
     spec.bias = fuzz.pick(0, 1) != 0;
     spec.specials = fuzz.pick(0, 3) == 0;
     spec.fusion.before = static_cast<int>(fuzz.pick(0, 3));
-    EXPECT_EQ(planes_among(expect_kernels_agree(conv2d_case(spec, fuzz.random))), 2 * sets());
+    EXPECT_EQ(planes_among(expect_kernels_agree(conv2d_case(spec, fuzz.random))), 2 * vector_sets());
   }
 }
 

@@ -20,18 +20,13 @@ Conv2dSpec depthwise(std::int64_t channels, std::int64_t height, std::int64_t wi
   return spec;
 }
 
-std::size_t sets() { return host_isa() >= Isa::avx512 ? 3 : host_isa() >= Isa::avx2 ? 2 : 1; }
-
-std::size_t planes_among(const std::vector<std::string>& names) {
-  return static_cast<std::size_t>(std::count_if(
-      names.begin(), names.end(), [](const std::string& name) { return name.starts_with("depthwise_planes"); }));
-}
+std::size_t planes_among(const std::vector<std::string>& names) { return count_of(names, "depthwise_planes"); }
 
 TEST(DepthwisePlanes, AgreesForTheWindowsOfNetworks) {
   for (const std::int64_t size : {1, 7, 8, 14, 15, 16, 17, 33, 50})
     for (const auto& [kernel, stride, pad] :
          {std::tuple{3, 1, 1}, {3, 2, 1}, {5, 1, 2}, {5, 2, 2}, {7, 1, 3}, {7, 2, 3}})
-      EXPECT_EQ(planes_among(check_spec(depthwise(3, size, size, kernel, stride, pad))), sets())
+      EXPECT_EQ(planes_among(check_spec(depthwise(3, size, size, kernel, stride, pad))), vector_sets())
           << size << " pixels, window " << kernel << ", stride " << stride;
 }
 
@@ -40,20 +35,20 @@ TEST(DepthwisePlanes, AgreesForOddWindowsPadsAndBatches) {
     Conv2dSpec spec = depthwise(5, 9, width, 3, 1, 1);
     spec.n = 3;
     spec.pads = {0, 4, 5, 7};  // more than the window has
-    EXPECT_EQ(planes_among(check_spec(spec)), sets());
+    EXPECT_EQ(planes_among(check_spec(spec)), vector_sets());
     spec.strides = {2, 2};
-    EXPECT_EQ(planes_among(check_spec(spec)), sets());
+    EXPECT_EQ(planes_among(check_spec(spec)), vector_sets());
     spec.strides = {3, 1};
-    EXPECT_EQ(planes_among(check_spec(spec)), sets());
+    EXPECT_EQ(planes_among(check_spec(spec)), vector_sets());
     spec.kernel = {2, 4}, spec.strides = {1, 2}, spec.bias = false;
-    EXPECT_EQ(planes_among(check_spec(spec)), sets());
+    EXPECT_EQ(planes_among(check_spec(spec)), vector_sets());
     spec.kernel = {1, 1}, spec.strides = {1, 1}, spec.pads = {0, 0, 0, 0};
-    EXPECT_EQ(planes_among(check_spec(spec)), sets());
+    EXPECT_EQ(planes_among(check_spec(spec)), vector_sets());
   }
   Conv2dSpec line;
   line.ic = line.oc = line.groups = 6;
   line.spatial = {37}, line.kernel = {3}, line.pads = {1, 1};
-  EXPECT_EQ(planes_among(check_spec(line)), sets());
+  EXPECT_EQ(planes_among(check_spec(line)), vector_sets());
 }
 
 TEST(DepthwisePlanes, AppliesWhatIsFused) {
@@ -61,9 +56,9 @@ TEST(DepthwisePlanes, AppliesWhatIsFused) {
     for (int before = 0; before <= kActivations; ++before) {
       Conv2dSpec spec = depthwise(4, 10, 21, 3, stride, 1);
       spec.fusion = {before, false, 0, false};
-      EXPECT_EQ(planes_among(check_spec(spec)), sets());
+      EXPECT_EQ(planes_among(check_spec(spec)), vector_sets());
       spec.fusion = {before, true, before, false};
-      EXPECT_EQ(planes_among(check_spec(spec)), sets());
+      EXPECT_EQ(planes_among(check_spec(spec)), vector_sets());
     }
 }
 
@@ -71,9 +66,9 @@ TEST(DepthwisePlanes, PassesOnWhatIsNotANumberAndNothingElse) {
   for (const auto& [kernel, stride] : {std::tuple{3, 1}, {3, 2}, {5, 1}, {5, 2}, {4, 1}}) {
     Conv2dSpec spec = depthwise(7, 18, 37, kernel, stride, kernel / 2);
     spec.specials = true;
-    EXPECT_EQ(planes_among(check_spec(spec)), sets());
+    EXPECT_EQ(planes_among(check_spec(spec)), vector_sets());
     spec.fusion.before = 1;
-    EXPECT_EQ(planes_among(check_spec(spec)), sets());
+    EXPECT_EQ(planes_among(check_spec(spec)), vector_sets());
   }
 }
 
@@ -107,7 +102,7 @@ TEST(DepthwisePlanes, AgreesForRandomProblems) {
     spec.bias = fuzz.pick(0, 1) != 0;
     spec.specials = fuzz.pick(0, 3) == 0;
     spec.fusion = {static_cast<int>(fuzz.pick(0, 3)), fuzz.pick(0, 1) != 0, 0, false};
-    EXPECT_EQ(planes_among(expect_kernels_agree(conv2d_case(spec, fuzz.random))), sets());
+    EXPECT_EQ(planes_among(expect_kernels_agree(conv2d_case(spec, fuzz.random))), vector_sets());
   }
 }
 
