@@ -94,7 +94,7 @@ TEST(Weights, ThatAreDeferredAreKeptPackedAndNotTwice) {
   const Network n = network();
   const Session session(n.graph);
   const std::vector<Array> first{random_array(Shape{1, kChannels, 8, 9}, 10)},
-      second{random_array(Shape{1, kChannels, 5, 9}, 11)};
+      second{random_array(Shape{3, kChannels, 8, 9}, 11)};
   const std::vector<Array> y1 = session.run(first);
   const int made = n.conv->written;
   const std::vector<Array> y2 = session.run(second);

@@ -8,12 +8,14 @@
 
 #include "tessera/backends/cpu/internal/conv2d.h"
 #include "tessera/backends/cpu/internal/families.h"
+#include "tessera/backends/cpu/internal/flush.h"
 #include "tessera/backends/cpu/internal/planar_pack.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
+#include <string_view>
 
 namespace tessera::cpu {
 namespace {
@@ -94,13 +96,13 @@ struct State {
 };
 
 // Weights as rows, each with its bias behind it.
-PackedWeights pack_rows(const Array& weights, const Conv2dShape& s, const std::vector<float>& bias) {
+PackedWeights pack_rows(const Array& weights, const Conv2dShape& s, const std::vector<float>& bias, Flush flush) {
   const std::int64_t reduction = reduction_of(s), step = row_elements(s);
   PackedWeights packed(static_cast<std::size_t>(s.oc * step) * sizeof(float));
   auto* to = reinterpret_cast<float*>(packed.data());
   const auto* from = weights.as<float>().data();
   for (std::int64_t oc = 0; oc < s.oc; ++oc, to += step) {
-    std::copy(from + oc * reduction, from + (oc + 1) * reduction, to);
+    std::transform(from + oc * reduction, from + (oc + 1) * reduction, to, flush);
     std::fill(to + reduction, to + step, 0.0f);
     if (!bias.empty()) to[reduction] = bias[static_cast<std::size_t>(oc)];
   }
@@ -150,7 +152,7 @@ void run_units(const State& state, const Units& units, const StepArgs& args, std
   }
 }
 
-Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, WeightCache&) {
+Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, WeightCache& weights) {
   auto state = std::make_shared<State>();
   const DenseKernel& kernel = dense_kernel(info);
   state->shape = std::get<Conv2dShape>(read_conv2d(problem));
@@ -165,7 +167,12 @@ Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, Wei
     state->bias.assign(values.begin(), values.end());
   }
   state->row_elements = row_elements(s);
-  state->weights = std::make_shared<const PackedWeights>(pack_rows(*problem.constant(1), s, state->bias));
+  const Flush flush{!problem.exact};
+  // The bias lies with the weights: it is part of what tells them from others.
+  const std::string_view bias(reinterpret_cast<const char*>(state->bias.data()), state->bias.size() * sizeof(float));
+  state->weights = weights.get(problem.graph.value(problem.node.inputs[1]).constant,
+                               fmt::format("planar_conv2d flush={} bias={}", flush.on, bias),
+                               [&](const Array& array) { return pack_rows(array, s, state->bias, flush); });
   state->panel_bytes = panel_bytes(s, kernel);
   state->pack = TSR_FOR_ISA(info.isa, pack_pixels);
   const Units units(s, kernel, problem.threads);

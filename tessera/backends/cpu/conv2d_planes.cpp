@@ -5,6 +5,7 @@
 
 #include "tessera/backends/cpu/internal/conv2d.h"
 #include "tessera/backends/cpu/internal/families.h"
+#include "tessera/backends/cpu/internal/flush.h"
 #include "tessera/core/parallel_for.h"
 
 #include <fmt/format.h>
@@ -106,7 +107,7 @@ Answer consider(const KernelInfo& kernel, const Problem& problem) {
 }
 
 // M C kh kw into panels of channels, [panel][kh][C][kw][channel].
-PackedWeights pack(const Array& weights, const Conv2dShape& s, std::int64_t panel) {
+PackedWeights pack(const Array& weights, const Conv2dShape& s, std::int64_t panel, Flush flush) {
   const std::int64_t panels = ceil_div(s.oc, panel), reduction = s.kh * s.ic * s.kw;
   PackedWeights packed(static_cast<std::size_t>(panels * reduction * panel) * sizeof(float));
   const float* from = weights.as<float>().data();
@@ -117,7 +118,7 @@ PackedWeights pack(const Array& weights, const Conv2dShape& s, std::int64_t pane
         for (std::int64_t kx = 0; kx < s.kw; ++kx)
           for (std::int64_t i = 0; i < panel; ++i) {
             const std::int64_t o = p * panel + i;
-            *to++ = o < s.oc ? from[((o * s.ic + c) * s.kh + ky) * s.kw + kx] : 0.0f;
+            *to++ = o < s.oc ? flush(from[((o * s.ic + c) * s.kh + ky) * s.kw + kx]) : 0.0f;
           }
   return packed;
 }
@@ -198,9 +199,10 @@ Runner prepare(const KernelInfo& kernel, const Problem& problem, const Offer&, W
   job.top = s.top, job.left = s.left, job.phases = to.slot.phases, job.line = to.slot.line;
   job.epilogue = dense_epilogue(epilogue);
   const std::int64_t panel = panel_channels(kernel);
-  to.weights =
-      weights.get(problem.graph.value(problem.node.inputs[1]).constant, fmt::format("conv2d_planes channels={}", panel),
-                  [&](const Array& array) { return pack(array, s, panel); });
+  const Flush flush{!problem.exact};
+  to.weights = weights.get(problem.graph.value(problem.node.inputs[1]).constant,
+                           fmt::format("conv2d_planes channels={} flush={}", panel, flush.on),
+                           [&](const Array& array) { return pack(array, s, panel, flush); });
   job.weights = reinterpret_cast<const float*>(to.weights->data());
   to.bias.assign(static_cast<std::size_t>(round_up(s.oc, panel)), 0.0f);
   if (problem.node.op_inputs() > 2 && problem.has(2)) {

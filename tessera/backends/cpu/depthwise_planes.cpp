@@ -6,6 +6,7 @@
 
 #include "tessera/backends/cpu/internal/conv2d.h"
 #include "tessera/backends/cpu/internal/families.h"
+#include "tessera/backends/cpu/internal/flush.h"
 #include "tessera/core/parallel_for.h"
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <span>
 
 namespace tessera::cpu {
 namespace {
@@ -60,10 +62,10 @@ Answer consider(const KernelInfo& kernel, const Problem& problem) {
   return offer;
 }
 
-Runner prepare(const KernelInfo& kernel, const Problem& problem, const Offer&, WeightCache&) {
+Runner prepare(const KernelInfo& kernel, const Problem& problem, const Offer&, WeightCache& weights) {
   struct State {
     DepthwisePlanesJob job;
-    std::shared_ptr<const Array> weights;  // as they are
+    std::shared_ptr<const PackedWeights> weights;
     std::vector<float> bias;
     int residual = -1;
     std::int64_t units = 0, grain = 1;
@@ -75,8 +77,16 @@ Runner prepare(const KernelInfo& kernel, const Problem& problem, const Offer&, W
   job.channels = s.ic, job.height = s.h, job.width = s.w, job.out_height = s.oh, job.out_width = s.ow;
   job.kernel_h = s.kh, job.kernel_w = s.kw, job.stride_h = s.stride_h, job.stride_w = s.stride_w;
   job.top = s.top, job.left = s.left;
-  state->weights = problem.graph.value(problem.node.inputs[1]).constant;
-  job.weights = state->weights->as<float>().data();
+  const Flush flush{!problem.exact};
+  state->weights =
+      weights.get(problem.graph.value(problem.node.inputs[1]).constant,
+                  fmt::format("depthwise_planes flush={}", flush.on), [&](const Array& array) {
+                    const std::span<const float> from = array.as<float>();
+                    PackedWeights packed(from.size_bytes());
+                    std::transform(from.begin(), from.end(), reinterpret_cast<float*>(packed.data()), flush);
+                    return packed;
+                  });
+  job.weights = reinterpret_cast<const float*>(state->weights->data());
   state->bias.assign(static_cast<std::size_t>(s.ic), 0.0f);
   if (problem.node.op_inputs() > 2 && problem.has(2)) {
     const std::vector<double> values = problem.constant(2)->to_double();

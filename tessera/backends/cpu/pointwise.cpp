@@ -7,6 +7,7 @@
 
 #include "tessera/backends/cpu/internal/conv2d.h"
 #include "tessera/backends/cpu/internal/families.h"
+#include "tessera/backends/cpu/internal/flush.h"
 #include "tessera/backends/cpu/internal/slots.h"
 
 #include <fmt/format.h>
@@ -106,7 +107,7 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
 }
 
 // M C into panels of output channels as even as can be, [input channel][channel of the panel].
-PackedWeights pack(const Array& weights, const Conv2dShape& s, const Cut& cut) {
+PackedWeights pack(const Array& weights, const Conv2dShape& s, const Cut& cut, Flush flush) {
   PackedWeights packed(static_cast<std::size_t>(s.ic * s.oc + cut.functions.width) * 4);
   const auto* from = reinterpret_cast<const float*>(weights.bytes().data());
   auto* to = reinterpret_cast<float*>(packed.data());
@@ -118,7 +119,7 @@ PackedWeights pack(const Array& weights, const Conv2dShape& s, const Cut& cut) {
                    const std::int64_t first = panel * s.oc / cut.panels, last = (panel + 1) * s.oc / cut.panels;
                    float* at = to + first * s.ic;
                    for (std::int64_t k = 0; k < s.ic; ++k)
-                     for (std::int64_t m = first; m < last; ++m) *at++ = from[m * s.ic + k];
+                     for (std::int64_t m = first; m < last; ++m) *at++ = flush(from[m * s.ic + k]);
                  }
                });
   return packed;
@@ -169,9 +170,11 @@ Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, Wei
   State& to = *state;
   to.shape = std::get<Conv2dShape>(read_conv2d(problem));
   to.cut = cut_work(to.shape, info.isa, problem.threads);
-  to.weights = weights.get(problem.graph.value(problem.node.inputs[1]).constant,
-                           fmt::format("pointwise panels={} of {}", to.cut.panels, to.cut.functions.width),
-                           [&](const Array& array) { return pack(array, to.shape, to.cut); });
+  const Flush flush{!problem.exact};
+  to.weights =
+      weights.get(problem.graph.value(problem.node.inputs[1]).constant,
+                  fmt::format("pointwise panels={} of {} flush={}", to.cut.panels, to.cut.functions.width, flush.on),
+                  [&](const Array& array) { return pack(array, to.shape, to.cut, flush); });
   to.bias.assign(static_cast<std::size_t>(to.shape.oc + to.cut.functions.width), 0.0f);
   if (problem.node.op_inputs() > 2 && problem.has(2)) {
     const std::vector<double> bias = problem.constant(2)->to_double();

@@ -13,6 +13,8 @@ namespace tessera::cpu {
 namespace {
 
 constexpr float kSubnormal = 1e-40f, kHuge = 1e38f;
+// Times what a Winograd transform multiplies inputs by, still finite.
+constexpr float kLarge = 1e36f;
 
 Array filled(const Shape& shape, float value) {
   Array out(ElementType::float32, shape);
@@ -27,7 +29,7 @@ void expect_flushed(KernelCase test) {
   for (const CpuKernel& kernel : kernels()) {
     if (kernel.info.op != name(test.graph.nodes[0].op) || kernel.info.isa > host_isa()) continue;
     for (const bool exact : {false, true}) {
-      if (exact && !kernel.info.exact) continue;
+      if (exact && !kernel.info.exact()) continue;
       test.exact = exact;
       const auto result = run_kernel(kernel, test);
       if (!std::holds_alternative<std::vector<Array>>(result)) continue;
@@ -46,6 +48,18 @@ void expect_flushed(KernelCase test) {
 
 TEST(Flush, ConvolutionsForgetSubnormalWeights) {
   expect_flushed(one_node(Conv{}, {{filled({1, 20, 2, 3}, kHuge)}, {filled({40, 20, 1, 1}, kSubnormal), true}}));
+}
+
+TEST(Flush, ConvolutionsOfThreeByThreeForgetSubnormalWeights) {
+  Conv conv;
+  conv.window.pads = {1, 1, 1, 1};
+  expect_flushed(one_node(conv, {{filled({1, 20, 7, 8}, kLarge)}, {filled({40, 20, 3, 3}, kSubnormal), true}}));
+}
+
+TEST(Flush, StemsForgetSubnormalWeights) {
+  Conv conv;
+  conv.window.strides = {2, 2};
+  expect_flushed(one_node(conv, {{filled({1, 3, 9, 11}, kHuge)}, {filled({40, 3, 3, 3}, kSubnormal), true}}));
 }
 
 TEST(Flush, DepthwiseConvolutionsForgetSubnormalWeights) {

@@ -15,6 +15,8 @@
 #include "tessera/backends/cpu/internal/winograd.h"
 #include "tessera/backends/cpu/internal/winograd_planes.h"
 
+#include <cfloat>
+
 namespace tessera::cpu::TSR_ISA {
 namespace {
 
@@ -408,8 +410,10 @@ void output_planes(const WinogradOutput& job, std::ptrdiff_t tile_begin, std::pt
     }
 }
 
-// G w G^T in double, a lane for each of a few columns. Subnormal weights are taken as they are; what their products
-// with G come to is not worth telling from 0.
+// Subnormal results become 0: multiplying by them would be slow.
+float flushed(double x) { return x < FLT_MIN && x > -FLT_MIN ? 0.0f : static_cast<float>(x); }
+
+// G w G^T in double, a lane for each of a few columns.
 template <int M>
 void weight_panels(const WinogradWeights& job, std::ptrdiff_t panel_begin, std::ptrdiff_t panel_end) {
   constexpr int T = M + 2, kLanes = 8;
@@ -435,8 +439,8 @@ void weight_panels(const WinogradWeights& job, std::ptrdiff_t panel_begin, std::
           for (int j = 0; j < T; ++j) {
             float* place = to + (i * T + j) * panels * panel_elements;
             for (int lane = 0; lane < kLanes; ++lane)
-              place[lane] = static_cast<float>(g[j][0] * half[i][0][lane] + g[j][1] * half[i][1][lane] +
-                                               g[j][2] * half[i][2][lane]);
+              place[lane] =
+                  flushed(g[j][0] * half[i][0][lane] + g[j][1] * half[i][1][lane] + g[j][2] * half[i][2][lane]);
           }
       }
 }
