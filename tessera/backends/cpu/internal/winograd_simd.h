@@ -15,7 +15,9 @@
 #include "tessera/backends/cpu/internal/winograd.h"
 #include "tessera/backends/cpu/internal/winograd_planes.h"
 
-#include <cfloat>
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
 
 namespace tessera::cpu::TSR_ISA {
 namespace {
@@ -410,37 +412,40 @@ void output_planes(const WinogradOutput& job, std::ptrdiff_t tile_begin, std::pt
     }
 }
 
-// Subnormal results become 0: multiplying by them would be slow.
-float flushed(double x) { return x < FLT_MIN && x > -FLT_MIN ? 0.0f : static_cast<float>(x); }
+// A few columns at a time, as the compiler's own vectors: it cuts them to what the instruction set has.
+constexpr int kWeightLanes = 8;
+using WeightDoubles = double __attribute__((vector_size(kWeightLanes * 8)));
+using WeightFloats = float __attribute__((vector_size(kWeightLanes * 4)));
+using WeightBits = std::int32_t __attribute__((vector_size(kWeightLanes * 4)));
 
-// G w G^T in double, a lane for each of a few columns.
+// G w G^T in double. Subnormal results become 0: multiplying by them would be slow.
 template <int M>
 void weight_panels(const WinogradWeights& job, std::ptrdiff_t panel_begin, std::ptrdiff_t panel_end) {
-  constexpr int T = M + 2, kLanes = 8;
+  constexpr int T = M + 2;
   constexpr auto& g = Winograd<M>::kG;
   const std::ptrdiff_t panels = (job.columns + job.panel_columns - 1) / job.panel_columns;
   const std::ptrdiff_t panel_elements = job.channels * job.panel_columns;
   for (std::ptrdiff_t panel = panel_begin; panel < panel_end; ++panel)
-    for (std::ptrdiff_t first = 0; first < job.panel_columns; first += kLanes)
-      for (std::ptrdiff_t c = 0; c < job.channels; ++c) {
-        double w[3][3][kLanes];
-        for (int lane = 0; lane < kLanes; ++lane) {
-          const std::ptrdiff_t column = panel * job.panel_columns + first + lane;
-          const float* from = job.w + (column * job.channels + c) * 9;
-          for (int k = 0; k < 9; ++k) w[k / 3][k % 3][lane] = column < job.columns ? from[k] : 0.0f;
+    for (std::ptrdiff_t c = 0; c < job.channels; ++c)
+      for (std::ptrdiff_t first = 0; first < job.panel_columns; first += kWeightLanes) {
+        WeightDoubles w[9] = {};
+        const std::ptrdiff_t column = panel * job.panel_columns + first;
+        const auto lanes = static_cast<int>(std::clamp<std::ptrdiff_t>(job.columns - column, 0, kWeightLanes));
+        for (int lane = 0; lane < lanes; ++lane) {
+          const float* from = job.w + ((column + lane) * job.channels + c) * 9;
+          for (int k = 0; k < 9; ++k) w[k][lane] = from[k];
         }
-        double half[T][3][kLanes];
+        WeightDoubles half[T][3];
         for (int i = 0; i < T; ++i)
-          for (int k = 0; k < 3; ++k)
-            for (int lane = 0; lane < kLanes; ++lane)
-              half[i][k][lane] = g[i][0] * w[0][k][lane] + g[i][1] * w[1][k][lane] + g[i][2] * w[2][k][lane];
+          for (int k = 0; k < 3; ++k) half[i][k] = g[i][0] * w[k] + g[i][1] * w[3 + k] + g[i][2] * w[6 + k];
         float* to = job.u + panel * panel_elements + c * job.panel_columns + first;
         for (int i = 0; i < T; ++i)
           for (int j = 0; j < T; ++j) {
-            float* place = to + (i * T + j) * panels * panel_elements;
-            for (int lane = 0; lane < kLanes; ++lane)
-              place[lane] =
-                  flushed(g[j][0] * half[i][0][lane] + g[j][1] * half[i][1][lane] + g[j][2] * half[i][2][lane]);
+            const auto u = __builtin_convertvector(g[j][0] * half[i][0] + g[j][1] * half[i][1] + g[j][2] * half[i][2],
+                                                   WeightFloats);
+            const auto bits = reinterpret_cast<WeightBits>(u);
+            const WeightBits normal = bits & ((bits & 0x7f80'0000) != 0);
+            std::memcpy(to + (i * T + j) * panels * panel_elements, &normal, sizeof normal);
           }
       }
 }
