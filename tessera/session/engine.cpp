@@ -44,8 +44,7 @@ Plan plan_of(Graph graph, const SessionOptions& options) {
   plan.without = options.kernels_off;
   plan.decided = options.kernels;
   plan.memory_limit_bytes = options.memory_limit_bytes.value_or(memory_size_bytes());
-  // A chain keeps its weights as float32.
-  if (!is_off(options, kChainPass) && plan.weights == DType::float32) {
+  if (!is_off(options, kChainPass)) {
     ChainLimits limits;
     limits.min_bytes = std::min(limits.min_bytes, plan.machine.l2_bytes);
     limits.max_rows_bytes = std::min(limits.max_rows_bytes, plan.machine.l2_bytes / 2);

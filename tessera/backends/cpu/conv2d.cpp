@@ -215,11 +215,6 @@ std::optional<Refusal> refuse_operands(const KernelInfo& info, const Problem& pr
   return std::nullopt;
 }
 
-std::optional<Refusal> refuse_narrow_weights(const Problem& problem) {
-  if (problem.weights == DType::float32) return std::nullopt;
-  return Refusal{fmt::format("keeps weights as float32, not {}", name(problem.weights))};
-}
-
 std::optional<Refusal> refuse_inner_planes(const Problem& problem) {
   const std::vector<ValueId>& outputs = problem.graph.outputs;
   if (std::find(outputs.begin(), outputs.end(), problem.node.outputs[0]) != outputs.end()) return std::nullopt;

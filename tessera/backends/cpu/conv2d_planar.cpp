@@ -62,7 +62,6 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   if (auto refusal = refuse_operands(info, problem)) return *refusal;
   if (auto refusal = refuse_inner_planes(problem)) return *refusal;
   if (s.groups != 1) return Refusal{fmt::format("{} groups", s.groups)};
-  if (auto refusal = refuse_narrow_weights(problem)) return *refusal;
   const auto read_fused = read_epilogue(problem);
   if (const auto* refusal = std::get_if<Refusal>(&read_fused)) return *refusal;
   if (std::get<Epilogue>(read_fused).pool != nullptr) return Refusal{"a pool is fused"};

@@ -87,7 +87,6 @@ Answer consider(const KernelInfo& kernel, const Problem& problem) {
   if (s.dilation_h != 1 || s.dilation_w != 1)
     return Refusal{fmt::format("dilation {}x{}, not 1", s.dilation_h, s.dilation_w)};
   if (s.stride_w > 2) return Refusal{fmt::format("every {}th pixel of a row, not every one or second", s.stride_w)};
-  if (auto refusal = refuse_narrow_weights(problem)) return *refusal;
   if (!all_finite(*problem.constant(1))) return Refusal{"a weight is not finite: padding is multiplied by it"};
   const auto read_fused = read_epilogue(problem);
   if (const auto* refusal = std::get_if<Refusal>(&read_fused)) return *refusal;

@@ -174,7 +174,6 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   if (result_order(info) == Order::row_major)
     if (auto refusal = refuse_inner_planes(problem)) return *refusal;
   if (auto refusal = refuse_operands(info, problem)) return *refusal;
-  if (auto refusal = refuse_narrow_weights(problem)) return *refusal;
   const auto read_fused = read_epilogue(problem);
   if (const auto* refusal = std::get_if<Refusal>(&read_fused)) return *refusal;
   const Epilogue& epilogue = std::get<Epilogue>(read_fused);

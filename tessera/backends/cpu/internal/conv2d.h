@@ -21,8 +21,6 @@ struct Conv2dShape {
 std::variant<Conv2dShape, Refusal> read_conv2d(const Problem& problem);
 // Why a kernel with this storage cannot take the node's operands: another type, weights or a bias that come with a run.
 std::optional<Refusal> refuse_operands(const KernelInfo& info, const Problem& problem);
-// For kernels that have no narrower weights than float32: why they do not fit a plan that asked for such, or nothing.
-std::optional<Refusal> refuse_narrow_weights(const Problem& problem);
 // Results in row_major are for the caller alone: why a node inside a network should not make one, or nothing.
 std::optional<Refusal> refuse_inner_planes(const Problem& problem);
 // By the shapes of the input, the weights and the result.
