@@ -15,13 +15,11 @@ namespace tessera::tensix {
 namespace {
 
 constexpr std::int64_t kTile = 32;
-constexpr std::array<std::array<std::int64_t, 2>, 20> kSubblocks{{{2, 4}, {4, 2}, {1, 8}, {8, 1}, {1, 7}, {7, 1}, {2, 3},
-                                                                  {3, 2}, {1, 6}, {6, 1}, {1, 5}, {5, 1}, {2, 2}, {1, 4},
-                                                                  {4, 1}, {1, 3}, {3, 1}, {1, 2}, {2, 1}, {1, 1}}};
+constexpr std::array<std::array<std::int64_t, 2>, 20> kSubblocks{
+    {{2, 4}, {4, 2}, {1, 8}, {8, 1}, {1, 7}, {7, 1}, {2, 3}, {3, 2}, {1, 6}, {6, 1},
+     {1, 5}, {5, 1}, {2, 2}, {1, 4}, {4, 1}, {1, 3}, {3, 1}, {1, 2}, {2, 1}, {1, 1}}};
 
-std::int64_t stick_element_bytes(const Conv2dProblem& problem) {
-  return problem.input_dtype == DType::float32 ? 4 : 2;
-}
+std::int64_t stick_element_bytes(const Conv2dProblem& problem) { return problem.input_dtype == DType::float32 ? 4 : 2; }
 
 // Rows that blocks must divide. A width shard is not padded to whole tiles before it is cut: its last, partial tile of
 // rows is left out here, as TTNN does, and refused later when a block does not divide the padded rows.
@@ -40,10 +38,9 @@ std::int64_t block_width(const Conv2dPlan& plan, const TensixSpec& card) {
       if (plan.depthwise_1d) return ceil_div(channels * (reads_taps_together(plan, card) ? w.kernel_w : 1), kTile);
       return ceil_div(channels * w.kernel_w * (p.config.enable_activation_reuse ? w.kernel_h : 1), kTile);
     case TensorMemoryLayout::block_sharded:
-      return ceil_div(
-          channels / plan.input.channel_parts * w.kernel_w * (p.config.full_inner_dim ? w.kernel_h : 1), kTile);
-    default:
-      return channels * w.kernel_h * w.kernel_w / (plan.input.channel_parts * p.config.act_block_w_div) / kTile;
+      return ceil_div(channels / plan.input.channel_parts * w.kernel_w * (p.config.full_inner_dim ? w.kernel_h : 1),
+                      kTile);
+    default: return channels * w.kernel_h * w.kernel_w / (plan.input.channel_parts * p.config.act_block_w_div) / kTile;
   }
 }
 
@@ -70,14 +67,16 @@ std::string legal_divisors(const Conv2dPlan& plan) {
 void check_width_blocks(const Conv2dPlan& plan, const TensixSpec& card) {
   const std::int64_t inner = plan.weight_matrix.height / kTile;
   const std::int64_t rows = plan.output_shard.height / kTile;
-  check(!plan.depthwise_1d, Code::unsupported, Hint{"height sharding takes it"},
-        "The width of tensor a needs to match the height of tensor b: weights of a depthwise convolution along one axis "
-        "are not laid out for width sharding");
+  check(
+      !plan.depthwise_1d, Code::unsupported, Hint{"height sharding takes it"},
+      "The width of tensor a needs to match the height of tensor b: weights of a depthwise convolution along one axis "
+      "are not laid out for width sharding");
   if (inner % plan.act_block_w != 0)
-    fail(Code::invalid_argument, Hint{legal_divisors(plan)},
-         "The width of tensor a needs to match the height of tensor b: blocks of {} tiles do not divide the {} tiles of "
-         "the reduction",
-         plan.act_block_w, inner);
+    fail(
+        Code::invalid_argument, Hint{legal_divisors(plan)},
+        "The width of tensor a needs to match the height of tensor b: blocks of {} tiles do not divide the {} tiles of "
+        "the reduction",
+        plan.act_block_w, inner);
   if (rows % plan.act_block_h != 0)
     fail(Code::invalid_argument, Hint{legal_block_heights(rows, plan.act_block_h)},
          "act_matrix_height_ntiles {} should be divisible by act_block_h_ntiles {}", rows, plan.act_block_h);
@@ -88,10 +87,11 @@ void check_width_blocks(const Conv2dPlan& plan, const TensixSpec& card) {
   const std::int64_t cores = plan.input.cores.num_cores();
   const CoreRangeSet expected = num_cores_to_corerangeset({0, 0}, cores, {card.grid_y, card.grid_x}, true);
   if (cores > plan.output.cores.num_cores() && plan.input.cores != expected)
-    fail(Code::invalid_argument, Hint{fmt::format("a core_grid of {} works", expected.to_string())},
-         "Multicast runtime arguments target an unplaced core: {} input cores are taken row by row from a grid {} wide, "
-         "but core_grid is {}",
-         cores, card.grid_x, plan.input.cores.to_string());
+    fail(
+        Code::invalid_argument, Hint{fmt::format("a core_grid of {} works", expected.to_string())},
+        "Multicast runtime arguments target an unplaced core: {} input cores are taken row by row from a grid {} wide, "
+        "but core_grid is {}",
+        cores, card.grid_x, plan.input.cores.to_string());
 }
 
 }  // namespace
@@ -114,8 +114,9 @@ bool reads_taps_together(const Conv2dPlan& plan, const TensixSpec& card) {
 void choose_blocks(Conv2dPlan& plan, const TensixSpec& card) {
   const Conv2dProblem& p = plan.problem;
   const std::int64_t rows = plan.output_shard.height / kTile;
-  plan.act_block_h =
-      p.config.act_block_h_override > 0 ? largest_divisor(rows_to_cut(plan), p.config.act_block_h_override / kTile) : rows;
+  plan.act_block_h = p.config.act_block_h_override > 0
+                         ? largest_divisor(rows_to_cut(plan), p.config.act_block_h_override / kTile)
+                         : rows;
   if (plan.input.layout == TensorMemoryLayout::height_sharded && p.config.enable_activation_reuse) {
     const std::int64_t image = ceil_div(p.out_w(), kTile);
     if (plan.act_block_h <= image)

@@ -89,9 +89,8 @@ Parallel choose_input_cores(const Conv2dProblem& problem, TensorMemoryLayout lay
   const std::int64_t across = column_major ? grid.y : grid.x;
   const std::int64_t row_parts = fullest_parts(row_tiles, column_major ? grid.x : grid.y, block);
   const std::int64_t units = ceil_div(problem.in_channels, alignment);
-  const std::int64_t channel_parts = as_matmul
-                                         ? common_divisor(ceil_div(problem.out_channels, kTile), units, across)
-                                         : fullest_parts(units, across);
+  const std::int64_t channel_parts =
+      as_matmul ? common_divisor(ceil_div(problem.out_channels, kTile), units, across) : fullest_parts(units, across);
   return column_major ? parallel_over(layout, rectangle(row_parts, channel_parts), ShardOrientation::col_major)
                       : parallel_over(layout, rectangle(channel_parts, row_parts), ShardOrientation::row_major);
 }
@@ -111,8 +110,7 @@ Parallel choose_output_cores(const Parallel& input, std::int64_t out_channels, C
 
 Extent2d input_shard_of(const Conv2dProblem& problem, const Parallel& parallel, std::int64_t alignment) {
   const std::int64_t rows = problem.batch * problem.height * problem.width;
-  const bool sticks =
-      parallel.layout == TensorMemoryLayout::width_sharded && problem.input_layout == Layout::row_major;
+  const bool sticks = parallel.layout == TensorMemoryLayout::width_sharded && problem.input_layout == Layout::row_major;
   return {.height = round_up(rows, parallel.row_parts * (sticks ? 1 : kTile)) / parallel.row_parts,
           .width = round_up(problem.in_channels, parallel.channel_parts * alignment) / parallel.channel_parts};
 }

@@ -48,12 +48,13 @@ bool splits_reader(const Conv2dPlan& plan, const TensixSpec& card) {
   const std::int64_t stick_bytes = (p.input_dtype == DType::float32 ? 4 : 2) * plan.in_channels_padded;
   const std::int64_t taps_together = p.window.dilation_w == 1 ? p.window.kernel_w : 1;
   const std::int64_t act_bytes = stick_bytes * plan.act_block_h * Tile{}.height * p.window.kernel_w;
-  const float act = clock_ghz * static_cast<float>(act_bytes) / gigabytes_per_s(card.l1_read, stick_bytes * taps_together);
+  const float act =
+      clock_ghz * static_cast<float>(act_bytes) / gigabytes_per_s(card.l1_read, stick_bytes * taps_together);
   const std::int64_t weight_tile_bytes = tile_bytes(Tile{}, p.weights_dtype);
   const std::int64_t weight_bytes = weight_tile_bytes * plan.weight_block_w * plan.act_block_w;
-  const float weights =
-      clock_ghz * static_cast<float>(weight_bytes) *
-      (1.0F / gigabytes_per_s(card.dram_read, weight_tile_bytes) + 1.0F / gigabytes_per_s(card.multicast, weight_bytes));
+  const float weights = clock_ghz * static_cast<float>(weight_bytes) *
+                        (1.0F / gigabytes_per_s(card.dram_read, weight_tile_bytes) +
+                         1.0F / gigabytes_per_s(card.multicast, weight_bytes));
   return act / 2 + std::max(weights, tilize) < std::max(act + tilize, weights);
 }
 

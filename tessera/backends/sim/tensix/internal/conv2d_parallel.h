@@ -9,8 +9,8 @@
 
 namespace tessera::tensix {
 
-// The most parts, at most `most`, into which `units` can be dealt in equal shares of a multiple of `multiple` units with
-// no part left empty. At least 1.
+// The most parts, at most `most`, into which `units` can be dealt in equal shares of a multiple of `multiple` units
+// with no part left empty. At least 1.
 std::int64_t fullest_parts(std::int64_t units, std::int64_t most, std::int64_t multiple = 1);
 
 // The largest number up to `most` that divides n; any number divides 0.
