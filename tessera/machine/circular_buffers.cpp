@@ -43,7 +43,7 @@ CircularBufferPlacement place_circular_buffers(const TensixSpec& card, const All
                                                const std::vector<CircularBuffer>& buffers, std::int64_t program_id) {
   const BankGrid grid{card.grid_x, card.grid_y};
   const std::int64_t base = allocator.circular_buffer_base();
-  const std::int64_t alignment = card.l1_alignment_bytes;
+  const std::int64_t alignment = allocator.allocation_alignment_bytes();
   CircularBufferPlacement out;
   for (const CircularBuffer& buffer : buffers) {
     check(buffer.bytes > 0, Code::invalid_argument, "circular buffer '{}' has {} B", buffer.name, buffer.bytes);

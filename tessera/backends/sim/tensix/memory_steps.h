@@ -70,6 +70,7 @@ class TSR_API MemorySteps {
 
   Slot existing(const DeviceTensor& x);  // on the card already
   Slot allocate(const TensorSpec& spec, std::string label);
+  Slot allocate(const TensorSpec& spec, std::string label, const AllocationRequest& request);  // more than it takes
   // Shards without a tensor's pages: the same bytes on each of some cores.
   Slot allocate(std::string label, BufferType type, const AllocationRequest& request);
   void free(Slot slot);
