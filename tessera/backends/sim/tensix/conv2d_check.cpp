@@ -128,13 +128,14 @@ void check_output_override(const Conv2dProblem& problem, TensorMemoryLayout layo
 
 void check_pages(const Conv2dPlan& plan) {
   const Conv2dProblem& p = plan.problem;
-  const auto check_count = [](std::int64_t pages, std::string_view what) {
+  const auto check_count = [](int index, std::int64_t pages, std::string_view what) {
     check(pages <= kMostPages, Code::invalid_argument,
           Hint{"deal the rows to more cores (height or block sharding), or run a smaller image at a time"},
-          "number of CB pages {} is greater than {}: {} on one core are too many for a buffer's counters", pages,
-          kMostPages, what);
+          "For buffer index {}, number of CB pages {} is greater than {}: {} on one core are too many for its counters",
+          index, pages, kMostPages, what);
   };
-  check_count(p.input_layout == Layout::row_major
+  check_count(0,
+              p.input_layout == Layout::row_major
                   ? plan.input_shard.height
                   : ceil_div(plan.input_shard.height, kTile) * ceil_div(plan.input_shard.width, kTile),
               p.input_layout == Layout::row_major ? "sticks of the input" : "tiles of the input");
@@ -143,7 +144,7 @@ void check_pages(const Conv2dPlan& plan) {
   const std::int64_t last_stick = p.batch * halo.padded_h() * halo.padded_w() - 1;
   for (std::int64_t first = 0; first < rows; first += plan.output_shard.height) {
     const std::int64_t last = std::min(first + plan.output_shard.height, rows) - 1;
-    check_count(std::min(halo.start_of(last) + halo.reach(), last_stick) - halo.start_of(first) + 1,
+    check_count(1, std::min(halo.start_of(last) + halo.reach(), last_stick) - halo.start_of(first) + 1,
                 "sticks that windows reach");
   }
 }

@@ -214,8 +214,8 @@ Conv2dPlan plan_conv2d(const Conv2dProblem& problem, const TensixSpec& card) {
   const Window& w = p.window;
   plan.has_halo = plan.input.layout != TensorMemoryLayout::width_sharded || p.input_layout != Layout::row_major ||
                   w.top + w.bottom + w.left + w.right > 0;
-  check_blocks(plan, card);
   check_pages(plan);
+  check_blocks(plan, card);
   choose_buffers(plan, card);
   check_reader_indices(plan);
   return plan;
