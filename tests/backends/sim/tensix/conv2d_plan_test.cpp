@@ -1,6 +1,6 @@
 #include "tessera/backends/sim/tensix/conv2d_plan.h"
 
-#include "conv2d_golden.h"
+#include "conv2d_plan_case.h"
 #include "tessera/backends/sim/tensix/halo.h"
 #include "tessera/core/error.h"
 #include "tessera/core/tile.h"
@@ -72,7 +72,9 @@ void expect_planned(const Json& r, const TensixSpec& card) {
   }
   if (plan.as_matmul) {
     EXPECT_TRUE(r["cbs"].empty());
-    if (r.contains("dfb") && !r["dfb"].is_null()) EXPECT_EQ(plan.circular_buffer_bytes(), r["dfb"].get<std::int64_t>());
+    if (r.contains("dfb")) {
+      EXPECT_EQ(plan.circular_buffer_bytes(), r["dfb"].get<std::int64_t>());
+    }
     return;
   }
   EXPECT_EQ(sizes(plan), r["cbs"].get<std::vector<std::int64_t>>());
