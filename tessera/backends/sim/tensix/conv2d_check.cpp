@@ -66,9 +66,9 @@ void check_input_memory(const Conv2dProblem& p) {
   check(memory.layout() != TensorMemoryLayout::nd_sharded && memory.shard_spec().has_value(), Code::unsupported,
         "conv2d: the input is {} without a 2-D shard spec", name(memory.layout()));
   const ShardSpec& shards = *memory.shard_spec();
-  check(!shards.grid.empty() && shards.shape.height > 0 && shards.shape.width > 0, Code::invalid_argument,
-        "conv2d: the input has shards of {}x{} on {} cores", shards.shape.height, shards.shape.width,
-        shards.grid.num_cores());
+  check(!shards.grid.empty(), Code::invalid_argument, "conv2d: the input has shards on no core");
+  check_range({{"height of the input's shards", shards.shape.height}}, 1, kMostPixels);
+  check_range({{"width of the input's shards", shards.shape.width}}, 1, kMostChannels);
   check(memory.layout() != TensorMemoryLayout::block_sharded ||
             shards.grid.num_cores() == shards.grid.bounding_box().num_cores(),
         Code::invalid_argument, "conv2d: the input's block shards are on {}, which is no rectangle",
