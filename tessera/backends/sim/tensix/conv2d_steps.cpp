@@ -106,7 +106,7 @@ class ConvolutionSteps {
 
   void run(const std::string& op, const std::string& key, std::string detail, std::vector<Transfer> transfers,
            std::vector<MemorySteps::KeptList> lists = {}, std::vector<CircularBuffer> buffers = {}) {
-    steps_.run({op, key, std::move(lists), std::move(buffers), {op, std::move(detail), std::move(transfers)}});
+    steps_.run({op, key, std::move(lists), std::move(buffers), false, {op, std::move(detail), std::move(transfers)}});
   }
 
   // The pixels of a step of the window become channels. A tiled input is made row-major on the way.
@@ -153,9 +153,7 @@ class ConvolutionSteps {
       tiles = tilize(kDramMemoryConfig);
     const MemorySteps::Slot before = work_;
     work_ = allocate_shards(target, "input shards");
-    const std::string op = in_.slice_of            ? "padded_slice"
-                           : memory_.is_sharded() ? "reshard"
-                                                  : "interleaved_to_sharded";
+    const std::string op = in_.slice_of ? "padded_slice" : memory_.is_sharded() ? "reshard" : "interleaved_to_sharded";
     run(op, op + " " + key, target.to_string(),
         {transfer(kind(), MemoryKind::l1, in_bytes(), in_rows(), in_bytes() / plan_.input.cores.num_cores())});
     if (tiles) steps_.free(*tiles);
@@ -243,7 +241,12 @@ class ConvolutionSteps {
     std::vector<Transfer> transfers = weight_transfers();
     if (plan_.interleaved)
       transfers.push_back(transfer(kind(), MemoryKind::l1, in_bytes(), ceil_div(in_rows(), kTile), in_bytes()));
-    run("matmul", conv_key(plan_), describe(), std::move(transfers));
+    steps_.run({.op = "matmul",
+                .key = conv_key(plan_),
+                .lists = {},
+                .circular_buffers = on_cores(plan_.circular_buffers, conv_cores()),
+                .dataflow = true,
+                .record = {"matmul", describe(), std::move(transfers)}});
   }
 
   void convolve() {

@@ -84,9 +84,11 @@ class MemorySteps::Rehearsal {
         memory.allocated.push_back(place(list.label, list.type, list.request));
         count();
       }
-    memory.circular_buffers =
-        place_circular_buffers(device_.card(), allocator_, program.circular_buffers, memory.id).buffers;
-    for (const PlacedCircularBuffer& buffer : memory.circular_buffers) circular_buffer_bytes_ += buffer.buffer.bytes;
+    memory.circular_buffers = place_circular_buffers(device_.card(), allocator_, program.circular_buffers, memory.id,
+                                                     program.dataflow ? "dataflow" : "circular")
+                                  .buffers;
+    if (!program.dataflow)
+      for (const PlacedCircularBuffer& buffer : memory.circular_buffers) circular_buffer_bytes_ += buffer.buffer.bytes;
     count();
   }
 

@@ -63,6 +63,7 @@ class TSR_API MemorySteps {
     std::string key;  // programs of the same key are built once
     std::vector<KeptList> lists;
     std::vector<CircularBuffer> circular_buffers;  // those with memory of their own
+    bool dataflow = false;  // its buffers are dataflow buffers, which TTNN's count of the peak leaves out
     TraceRecord record;
   };
 
