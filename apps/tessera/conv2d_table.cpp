@@ -148,9 +148,9 @@ std::vector<Column> result_columns() {
 
 std::vector<Cell> result_cells(const Conv2dTrial& trial) {
   // A product is another program: its buffers are not those of a convolution.
-  const bool convolves = trial.plan && !trial.plan->as_matmul;
+  const bool convolves = !trial.plan || !trial.plan->as_matmul;
   std::vector<std::int64_t> sizes;
-  if (convolves)
+  if (trial.plan && convolves)
     for (const tensix::PlannedBuffer& buffer : trial.plan->circular_buffers) sizes.push_back(buffer.bytes);
   std::vector<Cell> cells{trial.fits() ? "ok" : "error",
                           convolves ? trial.circular_buffer_bytes : 0,

@@ -3,6 +3,7 @@
 #include "tessera/backends/sim/tensix/conv2d.h"
 #include "tessera/backends/sim/tensix/halo.h"
 #include "tessera/backends/sim/tensix/internal/conv2d_buffers.h"
+#include "tessera/backends/sim/tensix/internal/conv2d_check.h"
 #include "tessera/core/tile.h"
 
 #include <algorithm>
@@ -22,40 +23,48 @@ std::int64_t shard_bytes(const Extent2d& shard, DType dtype, Layout layout) {
   return shard.height * round_up(shard.width * element_bytes(dtype), kAlignment);
 }
 
-// What the plan says of memory. The most at a time is while the halo gathers or while the convolution runs; a product
-// has its input, in tiles by then, and its output.
-void take_sizes(Conv2dTrial& trial) {
-  const Conv2dPlan& plan = *trial.plan;
+// A product has its input, in tiles by then, and its output.
+void take_product_sizes(Conv2dTrial& trial, const Conv2dPlan& plan) {
   const Conv2dProblem& p = plan.problem;
   if (plan.interleaved) return;
   trial.circular_buffer_bytes = plan.circular_buffer_bytes();
-  trial.output_bytes =
-      shard_bytes(plan.output_shard, p.output_dtype, plan.as_matmul ? Layout::tile : p.config.output_layout);
-  if (plan.as_matmul) {
-    trial.input_bytes = shard_bytes(plan.input_shard, p.input_dtype, Layout::tile);
-    trial.wanted_bytes =
-        trial.input_bytes + std::max(trial.input_bytes, trial.output_bytes + trial.circular_buffer_bytes);
-    return;
-  }
+  trial.output_bytes = shard_bytes(plan.output_shard, p.output_dtype, Layout::tile);
+  trial.input_bytes = shard_bytes(plan.input_shard, p.input_dtype, Layout::tile);
+  trial.wanted_bytes =
+      trial.input_bytes + std::max(trial.input_bytes, trial.output_bytes + trial.circular_buffer_bytes);
+}
+
+// Shards, in the order in which they come to be.
+void take_shard_sizes(Conv2dTrial& trial, const Conv2dPlan& plan) {
+  const Conv2dProblem& p = plan.problem;
   trial.input_bytes = shard_bytes(plan.input_shard, p.input_dtype, p.input_layout);
-  std::int64_t gathered = trial.input_bytes, gathering = 0;
   if (plan.has_halo) {
     const HaloPlan halo = plan_halo(halo_problem_of(p), plan.input, plan.input_shard, plan.output_shard.height,
                                     p.input_dtype, p.input_layout);
-    trial.halo_bytes = gathered = halo.out_bytes_per_core();
-    gathering = trial.input_bytes + trial.halo_bytes;
-    for (const PlannedBuffer& buffer : halo.circular_buffers) gathering += buffer.bytes;
+    trial.halo_bytes = halo.out_bytes_per_core();
+    trial.wanted_bytes = trial.input_bytes + trial.halo_bytes;
+    for (const PlannedBuffer& buffer : halo.circular_buffers) trial.wanted_bytes += buffer.bytes;
     if (!p.config.config_tensors_in_dram)
       for (const std::int64_t bytes : halo.config_bytes) trial.kept_bytes += round_up(bytes, kAlignment);
-    gathering += trial.kept_bytes;
+    trial.wanted_bytes += trial.kept_bytes;
+    check_pages(plan);
   }
+  trial.output_bytes = shard_bytes(plan.output_shard, p.output_dtype, p.config.output_layout);
+}
+
+// The most at a time is while the halo gathers or while the convolution runs.
+void take_program_sizes(Conv2dTrial& trial, const Conv2dPlan& plan) {
+  const Conv2dProblem& p = plan.problem;
+  trial.circular_buffer_bytes = plan.circular_buffer_bytes();
   std::int64_t indices = 0;
   if (!p.config.config_tensors_in_dram)
     indices = round_up(
         reader_indices_bytes(halo_problem_of(p), plan.output_shard.height, plan.act_block_h * kTile, plan.split_reader),
         kAlignment);
   trial.kept_bytes += indices;
-  trial.wanted_bytes = std::max(gathering, gathered + trial.output_bytes + trial.circular_buffer_bytes + indices);
+  const std::int64_t gathered = plan.has_halo ? trial.halo_bytes : trial.input_bytes;
+  trial.wanted_bytes =
+      std::max(trial.wanted_bytes, gathered + trial.output_bytes + trial.circular_buffer_bytes + indices);
 }
 
 MemoryStory rehearse(const Conv2dProblem& p, const Machine& machine, std::int64_t l1_small_bytes) {
@@ -73,6 +82,19 @@ MemoryStory rehearse(const Conv2dProblem& p, const Machine& machine, std::int64_
   Conv2dOptions options;
   options.values = false;
   return rehearse_conv2d(input, weights, bias, problem, options);
+}
+
+// A program is refused when it is built, after its shards have been allocated: memory that runs out comes first.
+void allocate_shards(const Conv2dTrial& trial, const Conv2dPlan& plan, const Machine& machine,
+                     std::int64_t l1_small_bytes) {
+  const auto device = Device::open(machine, {.l1_small_bytes = l1_small_bytes});
+  const auto shards = [&](std::int64_t bytes, const Parallel& parallel) {
+    const std::int64_t cores = parallel.cores.num_cores();
+    return device->allocate(BufferType::l1, {bytes, bytes * cores, static_cast<int>(cores)});
+  };
+  auto input = shards(trial.input_bytes, plan.input);
+  if (plan.has_halo) input = shards(trial.halo_bytes, plan.input);  // gathered, then the input goes
+  if (trial.output_bytes > 0) shards(trial.output_bytes, plan.output);
 }
 
 // Rows of blocks worth trying on a core that has `rows`.
@@ -125,14 +147,24 @@ std::vector<Combination> combinations(const Conv2dProblem& problem, const Tensix
 }  // namespace
 
 Conv2dTrial try_conv2d(const Conv2dProblem& problem, const Machine& machine, std::int64_t l1_small_bytes) {
+  const TensixSpec& card = tensix_of(machine);
   Conv2dTrial trial;
   trial.problem = problem;
+  std::optional<Conv2dPlan> outline;
   try {
-    trial.plan = plan_conv2d(problem, tensix_of(machine));
-    take_sizes(trial);
+    outline = outline_conv2d(problem, card);
+    outline->as_matmul ? take_product_sizes(trial, *outline) : take_shard_sizes(trial, *outline);
+    trial.plan = plan_conv2d(problem, card);
+    if (!outline->as_matmul) take_program_sizes(trial, *trial.plan);
     trial.peak = rehearse(problem, machine, l1_small_bytes).peak;
   } catch (const Error& error) {
     if (error.code() == Code::internal) throw;
+    trial.refusal = error;
+  }
+  if (trial.plan || !outline || outline->as_matmul) return trial;
+  try {
+    allocate_shards(trial, *outline, machine, l1_small_bytes);
+  } catch (const Error& error) {
     trial.refusal = error;
   }
   return trial;

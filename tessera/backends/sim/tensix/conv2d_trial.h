@@ -20,7 +20,8 @@ namespace tessera::tensix {
 // Bytes are per core.
 struct Conv2dTrial {
   Conv2dProblem problem;           // as it was asked for
-  std::optional<Conv2dPlan> plan;  // none: refused before any memory was asked for
+  std::optional<Conv2dPlan> plan;  // none: refused, whatever its memory
+  // Where a program is refused after its shards are known, halo and output are those that it was to have.
   std::int64_t input_bytes = 0, halo_bytes = 0, output_bytes = 0, circular_buffer_bytes = 0;
   std::int64_t kept_bytes = 0;    // lists of the halo and of the reader
   MemoryPeak peak;                // of what fits
