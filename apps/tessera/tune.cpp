@@ -144,6 +144,19 @@ std::string double_buffer_text(const Conv2dConfig& config) {
   return config.enable_weights_double_buffer ? "weights" : "";
 }
 
+// Why a row does not fit, in a few words; CSV and JSON have all of them.
+Cell verdict_cell(const std::optional<Error>& refusal) {
+  if (!refusal) return "yes";
+  const std::string& text = refusal->message();
+  std::string full = text + (refusal->hint().empty() ? "" : " (" + refusal->hint() + ")");
+  const bool buffers = text.starts_with("Statically");
+  if (text.starts_with("Out of Memory")) return Cell(std::move(full), "no: tensors alone are too large");
+  if (buffers && text.find("beyond max") != std::string::npos)
+    return Cell(std::move(full), "no: circular buffers alone are too large");
+  if (buffers) return Cell(std::move(full), "no: circular buffers clash with tensors");
+  return Cell(full, "no: " + full);
+}
+
 Table sweep_table(const std::vector<Conv2dTrial>& trials, std::optional<std::size_t> best, std::int64_t bank_bytes) {
   Table table({{.name = "", .key = "best"},
                {.name = "sharding"},
@@ -180,10 +193,7 @@ Table sweep_table(const std::vector<Conv2dTrial>& trials, std::optional<std::siz
            count_cell(trial.halo_bytes), count_cell(trial.output_bytes), count_cell(peak),
            Cell(share, fmt::format("{:.0f}%", 100 * share))});
     }
-    std::string verdict = "yes";
-    if (trial.refusal)
-      verdict = trial.refusal->message() + (trial.refusal->hint().empty() ? "" : " (" + trial.refusal->hint() + ")");
-    cells.emplace_back(verdict);
+    cells.push_back(verdict_cell(trial.refusal));
     table.add_row(std::move(cells));
   }
   return table;
@@ -245,7 +255,7 @@ void add_tune(CLI::App& app, const Context& context) {
       ->type_name("OUT.csv")
       ->needs(table);
   const auto extent = [&](const char* flag, std::int64_t& value, const char* what) {
-    conv2d->add_option(flag, value, what)->type_name("N")->excludes(table)->group("The layer");
+    conv2d->add_option(flag, value, what)->type_name("N")->group("The layer");
   };
   extent("--batch", o->batch, "Images; otherwise 1");
   extent("--height", o->height, "Rows of an image");
@@ -254,19 +264,14 @@ void add_tune(CLI::App& app, const Context& context) {
   extent("--out-channels", o->out_channels, "Channels out");
   extent("--groups", o->groups, "Groups of channels; otherwise 1");
   const auto list = [&](const char* flag, std::vector<std::int64_t>& values, const char* what) {
-    conv2d->add_option(flag, values, what)
-        ->delimiter(',')
-        ->expected(1, 4)
-        ->type_name("H,W")
-        ->excludes(table)
-        ->group("The layer");
+    conv2d->add_option(flag, values, what)->delimiter(',')->expected(1, 4)->type_name("H,W")->group("The layer");
   };
   list("--kernel", o->kernel, "Window; otherwise 3");
   list("--stride", o->stride, "Steps of the window; otherwise 1");
   list("--padding", o->padding, "One value, two, or top,bottom,left,right; otherwise half a window");
   list("--dilation", o->dilation, "Distance of taps; otherwise 1");
   const auto word = [&](const char* flag, std::string& value, const char* what, const char* type) {
-    conv2d->add_option(flag, value, what)->type_name(type)->excludes(table)->group("The layer");
+    conv2d->add_option(flag, value, what)->type_name(type)->group("The layer");
   };
   word("--dtype", o->dtype, "Of the input; otherwise bfloat16", "DTYPE");
   word("--weights-dtype", o->weights_dtype, "Otherwise bfloat8_b", "DTYPE");
@@ -276,7 +281,7 @@ void add_tune(CLI::App& app, const Context& context) {
   word("--output-layout", o->output_layout, "TILE or ROW_MAJOR; otherwise TILE", "LAYOUT");
   word("--fidelity", o->fidelity, "LoFi, HiFi2, HiFi3 or HiFi4", "NAME");
   const auto flag = [&](const char* name, bool& value, const char* what) {
-    conv2d->add_flag(name, value, what)->excludes(table)->group("The layer");
+    conv2d->add_flag(name, value, what)->group("The layer");
   };
   flag("--no-bias", o->no_bias, "Without a bias");
   flag("--fp32-dest-acc", o->fp32_dest_acc, "Accumulate in float32");
@@ -285,22 +290,24 @@ void add_tune(CLI::App& app, const Context& context) {
   flag("--activation-reuse", o->activation_reuse, "Height sharding: reuse windows of the row above");
   conv2d->add_option("--sharding", o->shardings, "Only these: HEIGHT, BLOCK, WIDTH")
       ->delimiter(',')
-      ->excludes(table)
       ->type_name("LIST")
       ->group("What is swept");
   conv2d->add_option("--act-block-h", o->block_heights, "Only these block heights, in rows; 0: all rows of a core")
       ->delimiter(',')
-      ->excludes(table)
       ->type_name("LIST")
       ->group("What is swept");
   conv2d->add_option("--double-buffer", o->double_buffers, "Only these: none, act, weights, both")
       ->delimiter(',')
       ->check(CLI::IsMember({"none", "act", "weights", "both"}))
-      ->excludes(table)
       ->type_name("LIST")
       ->group("What is swept");
-  conv2d->callback([o, &context] {
-    if (!o->table.empty()) return fill_table(*o, context);
+  conv2d->callback([o, conv2d, &context] {
+    if (!o->table.empty()) {
+      for (const CLI::Option* option : conv2d->get_options())
+        if (!option->get_group().starts_with("Option") && option->count() > 0)
+          throw CLI::ExcludesError("--table", option->get_name());
+      return fill_table(*o, context);
+    }
     for (const auto& [name, value] :
          {std::pair{"--height", o->height}, {"--in-channels", o->in_channels}, {"--out-channels", o->out_channels}})
       if (value == 0) throw CLI::RequiredError(name);

@@ -100,6 +100,7 @@ TEST(Tune, SaysWhatIsWrongWithALayerOrATable) {
   EXPECT_EQ(run_tessera({"tune", "conv2d", "--device", "wormhole_n150", "--height", "56"}).status, 2);
   EXPECT_THAT(run_tessera(layer({"--dtype", "int7"})).err, HasSubstr("int7"));
   EXPECT_THAT(run_tessera(layer({"--padding", "1,2,3"})).err, HasSubstr("--padding"));
+  EXPECT_EQ(run_tessera(layer({"--table", "x.csv"})).status, 2) << "a table has its own layers";
   const CommandResult elsewhere = run_tessera(
       {"tune", "conv2d", "--device", "apple_m1", "--height", "8", "--in-channels", "8", "--out-channels", "8"});
   EXPECT_EQ(elsewhere.status, 1);
