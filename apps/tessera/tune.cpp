@@ -26,6 +26,9 @@ using tensix::Conv2dPlan;
 using tensix::Conv2dProblem;
 using tensix::Conv2dTrial;
 
+constexpr const char* kLayer = "The layer";
+constexpr const char* kSwept = "What is swept";
+
 struct TuneOptions {
   std::string device;
   std::int64_t l1_small_bytes = 16384;
@@ -255,7 +258,7 @@ void add_tune(CLI::App& app, const Context& context) {
       ->type_name("OUT.csv")
       ->needs(table);
   const auto extent = [&](const char* flag, std::int64_t& value, const char* what) {
-    conv2d->add_option(flag, value, what)->type_name("N")->group("The layer");
+    conv2d->add_option(flag, value, what)->type_name("N")->group(kLayer);
   };
   extent("--batch", o->batch, "Images; otherwise 1");
   extent("--height", o->height, "Rows of an image");
@@ -264,14 +267,14 @@ void add_tune(CLI::App& app, const Context& context) {
   extent("--out-channels", o->out_channels, "Channels out");
   extent("--groups", o->groups, "Groups of channels; otherwise 1");
   const auto list = [&](const char* flag, std::vector<std::int64_t>& values, const char* what) {
-    conv2d->add_option(flag, values, what)->delimiter(',')->expected(1, 4)->type_name("H,W")->group("The layer");
+    conv2d->add_option(flag, values, what)->delimiter(',')->expected(1, 4)->type_name("H,W")->group(kLayer);
   };
   list("--kernel", o->kernel, "Window; otherwise 3");
   list("--stride", o->stride, "Steps of the window; otherwise 1");
   list("--padding", o->padding, "One value, two, or top,bottom,left,right; otherwise half a window");
   list("--dilation", o->dilation, "Distance of taps; otherwise 1");
   const auto word = [&](const char* flag, std::string& value, const char* what, const char* type) {
-    conv2d->add_option(flag, value, what)->type_name(type)->group("The layer");
+    conv2d->add_option(flag, value, what)->type_name(type)->group(kLayer);
   };
   word("--dtype", o->dtype, "Of the input; otherwise bfloat16", "DTYPE");
   word("--weights-dtype", o->weights_dtype, "Otherwise bfloat8_b", "DTYPE");
@@ -281,7 +284,7 @@ void add_tune(CLI::App& app, const Context& context) {
   word("--output-layout", o->output_layout, "TILE or ROW_MAJOR; otherwise TILE", "LAYOUT");
   word("--fidelity", o->fidelity, "LoFi, HiFi2, HiFi3 or HiFi4", "NAME");
   const auto flag = [&](const char* name, bool& value, const char* what) {
-    conv2d->add_flag(name, value, what)->group("The layer");
+    conv2d->add_flag(name, value, what)->group(kLayer);
   };
   flag("--no-bias", o->no_bias, "Without a bias");
   flag("--fp32-dest-acc", o->fp32_dest_acc, "Accumulate in float32");
@@ -291,20 +294,20 @@ void add_tune(CLI::App& app, const Context& context) {
   conv2d->add_option("--sharding", o->shardings, "Only these: HEIGHT, BLOCK, WIDTH")
       ->delimiter(',')
       ->type_name("LIST")
-      ->group("What is swept");
+      ->group(kSwept);
   conv2d->add_option("--act-block-h", o->block_heights, "Only these block heights, in rows; 0: all rows of a core")
       ->delimiter(',')
       ->type_name("LIST")
-      ->group("What is swept");
+      ->group(kSwept);
   conv2d->add_option("--double-buffer", o->double_buffers, "Only these: none, act, weights, both")
       ->delimiter(',')
       ->check(CLI::IsMember({"none", "act", "weights", "both"}))
       ->type_name("LIST")
-      ->group("What is swept");
+      ->group(kSwept);
   conv2d->callback([o, conv2d, &context] {
     if (!o->table.empty()) {
       for (const CLI::Option* option : conv2d->get_options())
-        if (!option->get_group().starts_with("Option") && option->count() > 0)
+        if ((option->get_group() == kLayer || option->get_group() == kSwept) && option->count() > 0)
           throw CLI::ExcludesError("--table", option->get_name());
       return fill_table(*o, context);
     }
