@@ -36,33 +36,39 @@ void raise_end(std::vector<CircularBufferRegion>& regions, const CoreRange& rang
 CircularBufferPlacement place_circular_buffers(const Device& device, const std::vector<CircularBuffer>& buffers,
                                                std::int64_t program_id) {
   device.check_open();
-  const std::int64_t base = device.allocator().circular_buffer_base();
-  const std::int64_t alignment = device.card().l1_alignment_bytes;
+  return place_circular_buffers(device.card(), device.allocator(), buffers, program_id);
+}
+
+CircularBufferPlacement place_circular_buffers(const TensixSpec& card, const Allocator& allocator,
+                                               const std::vector<CircularBuffer>& buffers, std::int64_t program_id) {
+  const BankGrid grid{card.grid_x, card.grid_y};
+  const std::int64_t base = allocator.circular_buffer_base();
+  const std::int64_t alignment = card.l1_alignment_bytes;
   CircularBufferPlacement out;
   for (const CircularBuffer& buffer : buffers) {
     check(buffer.bytes > 0, Code::invalid_argument, "circular buffer '{}' has {} B", buffer.name, buffer.bytes);
     check(!buffer.cores.empty(), Code::invalid_argument, "circular buffer '{}' is on no core", buffer.name);
     for (const CoreRange& range : buffer.cores.ranges())
-      check(device.banks(BufferType::l1).contains(range.end), Code::invalid_argument,
+      check(grid.contains(range.end), Code::invalid_argument,
             "circular buffer '{}' wants cores {} on a grid of {} columns and {} rows", buffer.name, range.to_string(),
-            device.grid().x, device.grid().y);
+            grid.columns, grid.rows);
     const std::int64_t address = round_up(highest_end(out.regions, buffer.cores, base), alignment);
     for (const CoreRange& range : buffer.cores.ranges()) raise_end(out.regions, range, address + buffer.bytes);
     out.buffers.push_back({buffer, address});
   }
-  const std::int64_t l1_bytes = device.card().l1_bytes;
-  const std::optional<std::int64_t> lowest = device.allocator().lowest_l1_address();
+  const std::int64_t l1_bytes = card.l1_bytes;
+  const std::optional<std::int64_t> lowest = allocator.lowest_l1_address();
   for (const CircularBufferRegion& region : out.regions) {
     if (region.end_address > l1_bytes)
       fail(Code::out_of_memory,
            Hint{"use smaller blocks (act_block_h_override), a smaller dtype, or no double buffering"},
-           "the circular buffers of program {} on core range {} grow to {} B which is beyond max L1 size of {} B",
-           program_id, region.cores.to_string(), region.end_address, l1_bytes);
+           // The words of ttnn, here and below, which people search their logs for.
+           "Statically allocated circular buffers on core range {} grow to {} B which is beyond max L1 size of {} B",
+           region.cores.to_string(), region.end_address, l1_bytes);
     if (lowest && region.end_address > *lowest)
       fail(Code::out_of_memory, Hint{"deallocate or move tensors out of L1, or use smaller blocks"},
-           "the circular buffers of program {} clash with L1 buffers on core range {}: the lowest L1 buffer is "
-           "allocated at {} and "
-           "the circular buffer region ends at {}",
+           "Statically allocated circular buffers in program {} clash with L1 buffers on core range {}. L1 buffer "
+           "allocated at {} and static circular buffer region ends at {}",
            program_id, region.cores.to_string(), *lowest, region.end_address);
   }
   return out;

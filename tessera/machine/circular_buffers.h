@@ -40,5 +40,9 @@ struct CircularBufferPlacement {
 // buffers").
 TSR_API CircularBufferPlacement place_circular_buffers(const Device& device, const std::vector<CircularBuffer>& buffers,
                                                        std::int64_t program_id);
+// The same where an allocator stands for the device: to see whether a program would fit.
+TSR_API CircularBufferPlacement place_circular_buffers(const TensixSpec& card, const Allocator& allocator,
+                                                       const std::vector<CircularBuffer>& buffers,
+                                                       std::int64_t program_id);
 
 }  // namespace tessera

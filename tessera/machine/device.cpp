@@ -6,9 +6,6 @@
 namespace tessera {
 namespace {
 
-// TTNN builds two programs for each that runs, and counts both.
-constexpr std::int64_t kProgramIdStep = 2;
-
 const TensixSpec& card_of(const Machine& machine) {
   check(machine.tensix.has_value(), Code::unsupported, Hint{"open one of the Wormhole or Blackhole machines"},
         "machine '{}' of family '{}' has no memory banks that tensors can be placed in", machine.name, machine.family);
@@ -33,6 +30,7 @@ Device::~Device() = default;
 
 void Device::close() {
   if (!open_) return;
+  clear_program_cache();
   open_ = false;
   allocator_.clear();
   live_.clear();
@@ -58,6 +56,21 @@ std::shared_ptr<Buffer> Device::allocate(BufferType type, const AllocationReques
   check_open();
   const std::int64_t address = allocator_.allocate(type, request);
   return std::make_shared<Buffer>(shared_from_this(), type, address, request.bytes_per_bank, std::move(holds));
+}
+
+void Device::allocate_for_program(const std::string& key, BufferType type, const AllocationRequest& request,
+                                  BufferContents holds) {
+  check_open();
+  check(!has_program(key), Code::internal, "program '{}' has been built already", key);
+  const std::int64_t address = allocator_.allocate(type, request);
+  const std::shared_ptr<Device> borrowed(std::shared_ptr<Device>(), this);
+  program_buffers_.push_back(
+      std::make_unique<Buffer>(borrowed, type, address, request.bytes_per_bank, std::move(holds)));
+}
+
+void Device::clear_program_cache() {
+  program_cache_.clear();
+  program_buffers_.clear();
 }
 
 void Device::deallocate_buffers() {

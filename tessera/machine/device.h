@@ -60,8 +60,13 @@ class TSR_API Device : public std::enable_shared_from_this<Device> {
   // record goes to the trace; a new program also shows up in memory reports.
   void finish_program(TraceRecord record, const std::string& key);
   std::int64_t next_program_id() const { return next_program_id_; }
+  static constexpr std::int64_t kProgramIdStep = 2;  // TTNN builds two programs for each that runs, and counts both
   std::int64_t cached_programs() const { return static_cast<std::int64_t>(program_cache_.size()); }
-  void clear_program_cache() { program_cache_.clear(); }
+  bool has_program(const std::string& key) const { return program_cache_.contains(key); }
+  // Memory that a program reads each time it runs, such as lists of what to copy: it lives as long as the program does.
+  void allocate_for_program(const std::string& key, BufferType type, const AllocationRequest& request,
+                            BufferContents holds = {});
+  void clear_program_cache();
 
   const Trace& trace() const { return trace_; }
   void clear_trace() { trace_.clear(); }
@@ -81,6 +86,7 @@ class TSR_API Device : public std::enable_shared_from_this<Device> {
   std::unordered_set<std::string> program_cache_;
   Trace trace_;
   std::vector<const Buffer*> live_;
+  std::vector<std::unique_ptr<Buffer>> program_buffers_;  // they do not own the device; last, to go first
 };
 
 // One allocation: the same address in every bank of a memory. Frees itself with its last owner.

@@ -105,6 +105,8 @@ struct TensixSpec {
   TilizeCost tilize_bf16_to_bfp8;
   TilizeCost tilize_bf16_to_fp32;
   TilizeCost tilize_fp32_to_bf16;
+  TilizeCost tilize_fp32_to_bfp8;
+  TilizeCost tilize_fp32_to_fp32;
 
   // [noc]
   int nocs = 0;

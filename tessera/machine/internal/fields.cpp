@@ -54,6 +54,8 @@ void read_fields(FieldReader& in, TensixSpec& s) {
   in.value("tilize_bf16_to_bfp8", s.tilize_bf16_to_bfp8);
   in.value("tilize_bf16_to_fp32", s.tilize_bf16_to_fp32);
   in.value("tilize_fp32_to_bf16", s.tilize_fp32_to_bf16);
+  in.value("tilize_fp32_to_bfp8", s.tilize_fp32_to_bfp8);
+  in.value("tilize_fp32_to_fp32", s.tilize_fp32_to_fp32);
 
   in.group("noc");
   in.value("nocs", s.nocs, "", positive);
