@@ -48,6 +48,14 @@ Found find_step(const std::vector<std::shared_ptr<const Plan>>& plans, const std
        more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
+// ", channels 16 to 31 of cat"
+std::string place_in_whole(const Plan& plan, const PlanBuffer& part) {
+  if (part.part_of < 0) return "";
+  return fmt::format(", channels {} to {} of {}", part.channel,
+                     part.channel + plan.graph.value(part.value).type.shape()[1] - 1,
+                     plan.graph.value(plan.buffers[static_cast<std::size_t>(part.part_of)].value).name);
+}
+
 void explain(const ExplainOptions& options, const Context& context) {
   const Model model = load_model(options.model);
   const Session session(model.graph, session_options(options.session));
@@ -61,7 +69,8 @@ void explain(const ExplainOptions& options, const Context& context) {
                {.name = "why", .key = "reason"}});
   const auto us = [](double s) { return Cell(s * 1e6, fmt::format("{:.2f}", s * 1e6)); };
   table.add_row({step->kernel->name, "chosen", us(step->offer.estimate.seconds),
-                 fmt::format("least estimate; bound by {}", step->offer.estimate.bound)});
+                 step->in_place ? "what it would copy lies there already: nothing is run"
+                                : fmt::format("least estimate; bound by {}", step->offer.estimate.bound)});
   for (const SlowerKernel& slower : step->slower)
     table.add_row(
         {slower.kernel, "slower", us(slower.estimate.seconds), fmt::format("bound by {}", slower.estimate.bound)});
@@ -78,8 +87,9 @@ void explain(const ExplainOptions& options, const Context& context) {
     for (const int b : step->outputs)
       if (b >= 0) {
         const PlanBuffer& buffer = plan->buffers[static_cast<std::size_t>(b)];
-        text += fmt::format("  makes {} {} {} at {} of the arena\n", plan->graph.value(buffer.value).name,
-                            plan->graph.value(buffer.value).type.to_string(), name(buffer.order), buffer.offset);
+        text += fmt::format("  makes {} {} {} at {} of the arena{}\n", plan->graph.value(buffer.value).name,
+                            plan->graph.value(buffer.value).type.to_string(), name(buffer.order), buffer.offset,
+                            place_in_whole(*plan, buffer));
       }
     context.print(text + "\n");
   }

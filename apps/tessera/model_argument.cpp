@@ -10,6 +10,7 @@
 #include "tessera/io/npz.h"
 #include "tessera/io/onnx/import.h"
 #include "tessera/io/plan_file.h"
+#include "tessera/plan/parts.h"
 
 #include <fmt/ranges.h>
 
@@ -162,7 +163,7 @@ void add_session_argument(CLI::App& command, SessionArgument& argument) {
       ->default_str("float32");
   command.add_flag("--exact", argument.exact,
                    "No kernels that round more than the definition (Winograd's), and subnormal weights stay");
-  std::vector<std::string> names{"order", std::string(kChainPass)};
+  std::vector<std::string> names{"order", std::string(kPartsPass), std::string(kChainPass)};
   for (const Pass& pass : all_passes()) names.emplace_back(pass.name);
   command
       .add_option("--without-pass", argument.passes_off,

@@ -56,6 +56,7 @@ Held hold(const ProfiledStep& step, const cpu::Peak& peak) {
 std::string advice(const ProfiledStep& step, const Held& held, double share) {
   if (step.kernel == "reference") return "no fast kernel takes it: tessera explain says why";
   if (step.kernel == "(outside of the plan)") return "its result's shape depends on values: runs outside of the plan";
+  if (step.in_place) return "nothing to copy: its parts lie there already";
   if (share < kNotableShareOfTime) return "";
   if (step.op == "order") return "another order of axes: a neighbour's kernel wants it so";
   if (held.of_roof < kLowShareOfRoof && held.bound == "compute") return "far below the peak: few channels or pixels?";

@@ -32,12 +32,20 @@ Json step_json(const Plan& plan, std::size_t s) {
   for (const int b : step.outputs) {
     if (b < 0) continue;
     const PlanBuffer& buffer = plan.buffers[static_cast<std::size_t>(b)];
-    json["outputs"].push_back({{"value", plan.graph.value(buffer.value).name},
-                               {"type", plan.graph.value(buffer.value).type.to_string()},
-                               {"order", name(buffer.order)},
-                               {"offset", buffer.offset},
-                               {"bytes", buffer.bytes}});
+    Json output = {{"value", plan.graph.value(buffer.value).name},
+                   {"type", plan.graph.value(buffer.value).type.to_string()},
+                   {"order", name(buffer.order)},
+                   {"offset", buffer.offset},
+                   {"bytes", buffer.bytes}};
+    if (buffer.part_of >= 0) {
+      const PlanBuffer& whole = plan.buffers[static_cast<std::size_t>(buffer.part_of)];
+      output["part_of"] = plan.graph.value(whole.value).name;
+      output["channel"] = buffer.channel;
+      output["pixel_bytes"] = buffer.pixel * element_bytes(plan.graph.value(buffer.value).type.type);
+    }
+    json["outputs"].push_back(std::move(output));
   }
+  if (step.in_place) json["in_place"] = true;
   if (step.offer.scratch_bytes > 0) json["scratch_bytes"] = step.offer.scratch_bytes;
   for (const SlowerKernel& slower : step.slower)
     json["slower"].push_back({{"kernel", slower.kernel}, {"estimate_us", slower.estimate.seconds * 1e6}});

@@ -28,6 +28,9 @@ struct Problem {
   int threads = 1;
   bool exact = false;              // weights are taken as they are: not even subnormal ones become 0
   DType weights = DType::float32;  // what the weights of convolutions and products were rounded to
+  // Elements from one pixel to the next of inputs and outputs that lie in the pixels of a wider value (channels last);
+  // 0, as where there is no entry: as many as it has channels. Known when a kernel is made ready, not before.
+  std::vector<std::int64_t> input_pixels = {}, output_pixels = {};
 
   // Input i of the node (not of the op alone); absent ones may not be asked for.
   bool has(std::size_t i) const { return i < node.inputs.size() && node.inputs[i] != kNoValue; }
@@ -36,6 +39,13 @@ struct Problem {
   // What the op itself makes, before anything fused.
   const TensorType& op_output() const { return types.chained.empty() ? types.outputs.at(0) : types.chained[0]; }
   const TensorType& output(std::size_t i = 0) const { return types.outputs.at(i); }
+  // Elements from one pixel to the next, where channels come last.
+  std::int64_t input_pixel(std::size_t i) const {
+    return i < input_pixels.size() && input_pixels[i] > 0 ? input_pixels[i] : input(i).shape()[1];
+  }
+  std::int64_t output_pixel(std::size_t i = 0) const {
+    return i < output_pixels.size() && output_pixels[i] > 0 ? output_pixels[i] : output(i).shape()[1];
+  }
 };
 
 // What a kernel would cost. Only good for comparing kernels of one machine.
@@ -52,6 +62,15 @@ struct Offer {
   std::int64_t scratch_bytes = 0;  // beside inputs, outputs and packed weights, for all threads together
   int view_of = -1;                // the output is the bytes of this input: nothing is run
   int may_overwrite = -1;          // the output may lie where this input lay, if nobody needs that any more
+  // Inputs (bit i is the i-th) and outputs that, channels last, may lie in the pixels of a wider value: then
+  // Problem::input_pixels and output_pixels say how far pixels are apart, and nothing beside them may be written.
+  std::uint64_t wide_inputs = 0;
+  bool wide_outputs = false;
+  // The output's channels are those of the inputs side by side (Concat), or the inputs' those of the outputs (Split),
+  // and what lies there already is not copied.
+  bool side_by_side = false;
+
+  bool takes_wide(std::size_t i) const { return i < 64 && (wide_inputs >> i & 1) != 0; }
 };
 
 // A kernel's no.

@@ -2,6 +2,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/plan/arena.h"
+#include "tessera/plan/parts.h"
 
 #include <fmt/ranges.h>
 
@@ -49,6 +50,7 @@ class Planner {
       with_context(fmt::format("while planning node '{}' ({})", graph().nodes[n].name, name(graph().nodes[n].op)),
                    [&] { add_node(static_cast<int>(n)); });
     for (const ValueId id : graph().outputs) plan_.output_buffers.push_back(buffer_of(id, Order::row_major));
+    if (options_.parts) place_parts(plan_);
     place_buffers();
     return std::move(plan_);
   }
@@ -260,19 +262,16 @@ class Planner {
     }
   }
 
-  // The buffer whose bytes a buffer has in the end.
-  int root(int buffer) const {
-    while (plan_.buffers[static_cast<std::size_t>(buffer)].view_of >= 0)
-      buffer = plan_.buffers[static_cast<std::size_t>(buffer)].view_of;
-    return buffer;
-  }
+  int root(int buffer) const { return root_of(plan_, buffer); }
   PlanBuffer& at(int buffer) { return plan_.buffers[static_cast<std::size_t>(buffer)]; }
 
   void place_buffers() {
     const int end = static_cast<int>(plan_.steps.size());
     const auto use = [&](int buffer, int step) {
       if (buffer < 0) return;
-      at(root(buffer)).last = std::max(at(root(buffer)).last, step);
+      PlanBuffer& owner = at(root(buffer));
+      owner.first = std::min(owner.first, step);
+      owner.last = std::max(owner.last, step);
     };
     for (int s = 0; s < end; ++s) {
       const Step& step = plan_.steps[static_cast<std::size_t>(s)];
@@ -285,21 +284,32 @@ class Planner {
     std::vector<int> owners;
     for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
       const PlanBuffer& buffer = plan_.buffers[b];
-      if (buffer.place != PlanBuffer::Place::arena || buffer.view_of >= 0) continue;
+      if (buffer.place != PlanBuffer::Place::arena || buffer.view_of >= 0 || buffer.part_of >= 0) continue;
       lifetimes.push_back({buffer.bytes, buffer.first, buffer.last});
       owners.push_back(static_cast<int>(b));
     }
     const ArenaPlacement placement = place(lifetimes);
     for (std::size_t i = 0; i < owners.size(); ++i) at(owners[i]).offset = placement.offsets[i];
-    for (PlanBuffer& buffer : plan_.buffers)
-      if (buffer.view_of >= 0) {
-        const PlanBuffer& owner = at(root(buffer.view_of));
-        buffer.offset = owner.offset;
-        buffer.place = owner.place;
-      }
+    for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
+      PlanBuffer& buffer = plan_.buffers[b];
+      if (buffer.view_of < 0 && buffer.part_of < 0) continue;
+      const PlanBuffer& owner = at(root(static_cast<int>(b)));
+      buffer.offset = owner.offset + offset_in_root(static_cast<int>(b));
+      buffer.place = owner.place;
+    }
     plan_.arena_bytes = placement.bytes;
     plan_.arena_lower_bound_bytes = placement.lower_bound_bytes;
     plan_.worst_step = std::min(placement.worst_step, std::max(0, end - 1));
+  }
+
+  std::int64_t offset_in_root(int buffer) {
+    std::int64_t bytes = 0;
+    for (; at(buffer).view_of >= 0 || at(buffer).part_of >= 0;) {
+      if (at(buffer).part_of >= 0)
+        bytes += at(buffer).channel * element_bytes(graph().value(at(buffer).value).type.type);
+      buffer = at(buffer).view_of >= 0 ? at(buffer).view_of : at(buffer).part_of;
+    }
+    return bytes;
   }
 
   // Results take the place of inputs that end with the step, where the kernel allows it.
@@ -313,7 +323,7 @@ class Planner {
       const bool read_twice = std::count_if(step.inputs.begin(), step.inputs.end(),
                                             [&](int i) { return i >= 0 && root(i) == root(from); }) > 1;
       if (source.place != PlanBuffer::Place::arena || source.last != static_cast<int>(s) || read_twice ||
-          source.bytes != result.bytes || result.view_of >= 0)
+          source.bytes != result.bytes || result.view_of >= 0 || result.part_of >= 0 || at(from).part_of >= 0)
         continue;
       source.last = std::max(source.last, result.last);
       result.view_of = root(from);
@@ -370,7 +380,13 @@ Plan make_plan(Graph graph, std::span<const KernelInfo* const> kernels, const Pl
   Plan plan = Planner(graph, kernels, options, std::nullopt).run();
   // Node by node, nobody sees that one conversion now is worth many later. So both ways are tried.
   if (graph.nodes.size() > 1 && options.orders)
-    plan = better_of(Planner(std::move(graph), kernels, options, Order::channels_last).run(), std::move(plan), options);
+    plan = better_of(Planner(graph, kernels, options, Order::channels_last).run(), std::move(plan), options);
+  // The place of a part is taken as long as anything of the whole is there, which may need more memory than copies.
+  if (!fits(plan, options) && options.parts) {
+    PlanOptions copying = options;
+    copying.parts = false;
+    return make_plan(std::move(graph), kernels, copying);
+  }
   if (!fits(plan, options)) {
     const std::size_t steps = plan.steps.size();
     fail(Code::out_of_memory,

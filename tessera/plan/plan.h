@@ -29,7 +29,11 @@ struct PlanBuffer {
   ValueId value = kNoValue;  // kNoValue: scratch
   Order order = Order::row_major;
   std::int64_t bytes = 0;
-  int view_of = -1;         // another buffer whose bytes these are
+  int view_of = -1;  // another buffer whose bytes these are
+  // A wider buffer in whose pixels this one lies, channels last, and from which of its channels on; a pixel of the
+  // widest is then this many elements (0: the buffer is no part).
+  int part_of = -1;
+  std::int64_t channel = 0, pixel = 0;
   std::int64_t offset = 0;  // in the arena
   int first = 0, last = 0;  // steps between which it lives
 };
@@ -52,6 +56,7 @@ struct Step {
   std::vector<int> inputs;   // buffers; -1 where left out
   std::vector<int> outputs;  // buffers; -1 where nobody asked for it
   int scratch = -1;          // buffer
+  bool in_place = false;     // what it would copy lies there already: nothing is run
   Work work;
   std::vector<RefusedKernel> refused;
   std::vector<SlowerKernel> slower;
@@ -62,6 +67,7 @@ struct PlanOptions {
   int threads = 1;
   CpuSpec machine;
   bool orders = true;                               // false: every value row_major between steps
+  bool parts = true;                                // false: Concat and Split copy all they move
   bool exact = false;                               // only kernels that are (KernelInfo::exact), and Problem::exact
   DType weights = DType::float32;                   // Problem::weights
   std::vector<std::string> without = {};            // names of kernels to leave out

@@ -6,6 +6,7 @@
 #include "tessera/graph/evaluate.h"
 #include "tessera/graph/ops/control_flow_run.h"
 #include "tessera/graph/passes/pass.h"
+#include "tessera/plan/parts.h"
 #include "tessera/session/internal/host.h"
 #include "tessera/session/internal/stage.h"
 
@@ -18,7 +19,7 @@ namespace tessera::internal {
 PassOptions pass_options(const SessionOptions& options) {
   PassOptions passes;
   for (const std::string& name : options.passes_off)
-    if (name != kOrderPass && name != kChainPass) passes.off.push_back(name);
+    if (name != kOrderPass && name != kChainPass && name != kPartsPass) passes.off.push_back(name);
   return passes;
 }
 
@@ -39,6 +40,7 @@ Plan plan_of(Graph graph, const SessionOptions& options) {
   plan.threads = options.threads > 0 ? options.threads : max_threads();
   plan.machine = cpu_spec(plan.isa);
   plan.orders = !is_off(options, kOrderPass);
+  plan.parts = !is_off(options, kPartsPass);
   plan.exact = options.exact;
   plan.weights = options.weights;
   plan.without = options.kernels_off;

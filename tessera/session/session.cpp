@@ -1,6 +1,7 @@
 #include "tessera/session/session.h"
 
 #include "tessera/backends/cpu/convert_order.h"
+#include "tessera/core/bytes.h"
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/graph/passes/pass.h"
@@ -37,6 +38,17 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
+// A buffer that lies in the pixels of a wider one, its own pixels side by side.
+Bytes part_alone(const std::byte* at, const PlanBuffer& buffer, const Array& like) {
+  const std::size_t bytes = static_cast<std::size_t>(element_bytes(like.type())),
+                    pixel = static_cast<std::size_t>(like.shape()[1]) * bytes,
+                    step = static_cast<std::size_t>(buffer.pixel) * bytes;
+  Bytes out(like.bytes().size());
+  for (std::size_t to = 0, from = 0; to < out.size(); to += pixel, from += step)
+    std::copy(at + from, at + from + pixel, out.data() + to);
+  return out;
+}
+
 ProfiledStep describe(const internal::StepRecord& record) {
   ProfiledStep step;
   if (record.plan == nullptr) {
@@ -52,6 +64,7 @@ ProfiledStep describe(const internal::StepRecord& record) {
   step.node = record.node == nullptr ? "" : record.node->name;
   step.kernel = planned.kernel == nullptr ? "convert_order" : planned.kernel->name;
   step.work = planned.work;
+  step.in_place = planned.in_place;
   if (!planned.outputs.empty() && planned.outputs[0] >= 0)
     step.shape = record.plan->graph.value(record.plan->buffers[static_cast<std::size_t>(planned.outputs[0])].value)
                      .type.to_string();
@@ -196,8 +209,9 @@ void Session::observe(const std::vector<Array>& inputs,
       const PlanBuffer& buffer = plan.buffers[static_cast<std::size_t>(step.outputs[i])];
       const Value& value = plan.graph.value(buffer.value);
       Array array(value.type.type, value.type.shape());
-      cpu::convert_order(args.outputs[i], buffer.order, array.bytes().data(), Order::row_major, array.shape(),
-                         element_bytes(array.type()));
+      const Bytes part = buffer.pixel > 0 ? part_alone(args.outputs[i], buffer, array) : Bytes();
+      cpu::convert_order(buffer.pixel > 0 ? part.data() : args.outputs[i], buffer.order, array.bytes().data(),
+                         Order::row_major, array.shape(), element_bytes(array.type()));
       observer(value.name, array);
     }
   };

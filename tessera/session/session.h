@@ -37,6 +37,7 @@ struct ProfiledStep {
   std::string op;                         // "Conv+relu"
   std::string kernel;                     // "conv2d_f32_6x64_avx512"
   std::string shape;                      // of the first output
+  bool in_place = false;                  // what it would copy lies there already: nothing is run
   double seconds = 0;                     // median over the runs
   std::int64_t begin_ns = 0, end_ns = 0;  // in the last run, from its start
   Work work;

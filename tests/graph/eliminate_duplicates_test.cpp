@@ -54,5 +54,18 @@ TEST(EliminateDuplicates, DoesNotHandOverOutputsThatWereNotAskedFor) {
   expect_untouched(graph, eliminate_duplicates, {random.floating({2, 3})});
 }
 
+// Both keep the half that goes out by two names; the other half is handed over, and then there is nothing more to do.
+TEST(EliminateDuplicates, EndsWhereTwoNodesStayForTheirNames) {
+  PassInputs random(55);
+  Graph graph;
+  const ValueId x = graph.add_input("x", TensorType(ElementType::float32, Shape{2, 3}));
+  const Split split{.axis = 0, .sizes = {1, 1}, .outputs = 2};
+  const auto first = graph.add_node("s", split, {x}, 2), second = graph.add_node("t", split, {x}, 2);
+  graph.outputs = {first[1], second[1], graph.add("y", Concat{0}, {first[0], second[0]})};
+  const Graph after = after_pass(graph, eliminate_duplicates, {random.floating({2, 3})});
+  EXPECT_EQ(node_list(after), "Split Split Concat");
+  EXPECT_EQ(after.nodes[2].inputs, (std::vector<ValueId>{first[0], first[0]}));
+}
+
 }  // namespace
 }  // namespace tessera

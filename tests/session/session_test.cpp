@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <random>
+#include <string_view>
 #include <thread>
 
 namespace tessera {
@@ -228,6 +230,61 @@ TEST(Session, GivesTheSameBitsOnAnyNumberOfThreads) {
       EXPECT_TRUE(std::ranges::equal(results[0].bytes(), alone[0].bytes())) << network << " on " << threads;
     }
   }
+}
+
+std::int64_t parts_of(const Session& session, const std::vector<Array>& inputs) {
+  std::int64_t parts = 0;
+  for (const auto& plan : session.plans(inputs))
+    parts += std::ranges::count_if(plan->buffers, [](const PlanBuffer& buffer) { return buffer.part_of >= 0; });
+  return parts;
+}
+
+// The kernels of a session's plans, for another session.
+std::map<std::string, std::string> kernels_of(const Session& session, const std::vector<Array>& inputs) {
+  std::map<std::string, std::string> kernels;
+  for (const auto& plan : session.plans(inputs))
+    for (const Step& step : plan->steps)
+      if (step.kernel != nullptr)
+        kernels[plan->graph.nodes[static_cast<std::size_t>(step.node)].name] = step.kernel->name;
+  return kernels;
+}
+
+TEST(Session, MakesPartsOfAConcatInPlaceAndGivesTheSameBits) {
+  for (const char* network : {"yolo_like", "unet", "shallow_unet", "efficientnet_like"})
+    for (const ElementType storage : {ElementType::float32, ElementType::bfloat16}) {
+      const Graph graph = make_zoo_model(network);
+      const std::vector<Array> inputs{random_array(graph.value(graph.inputs[0]).type.shape(), 5)};
+      const Session alone(graph, {.threads = 1, .storage = storage});
+      const std::map<std::string, std::string> kernels = kernels_of(alone, inputs);
+      const Session copying(graph, {.storage = storage, .passes_off = {"place_parts"}, .kernels = kernels});
+      EXPECT_EQ(parts_of(copying, inputs), 0);
+      const std::vector<Array> wanted = copying.run(inputs);
+      const Session both(graph, {.threads = 2, .storage = storage});
+      for (const Session* session : {&alone, &both}) {
+        const std::vector<Array> results = session->run(inputs);
+        for (std::size_t i = 0; i < wanted.size(); ++i)
+          EXPECT_TRUE(std::ranges::equal(results[i].bytes(), wanted[i].bytes()))
+              << network << " on " << session->threads() << " threads";
+      }
+      if (std::string_view(network) != "efficientnet_like") {
+        EXPECT_GE(parts_of(both, inputs), 4) << network;
+      }
+    }
+}
+
+TEST(Session, ShowsEveryValueWhetherItLiesInAnotherOrNot) {
+  const Graph graph = make_zoo_model("shallow_unet");
+  const std::vector<Array> inputs{random_array(graph.value(graph.inputs[0]).type.shape(), 5)};
+  const Session session(graph);
+  std::map<std::string, Array> alone;
+  Session(graph, {.passes_off = {"place_parts"}, .kernels = kernels_of(session, inputs)})
+      .observe(inputs, [&](const std::string& name, const Array& array) { alone.insert_or_assign(name, array); });
+  std::size_t seen = 0;
+  session.observe(inputs, [&](const std::string& name, const Array& array) {
+    ++seen;
+    EXPECT_TRUE(array == alone.at(name)) << name;
+  });
+  EXPECT_EQ(seen, alone.size());
 }
 
 TEST(Session, StoresValuesInHalfTheBytesOnRequest) {

@@ -34,19 +34,22 @@ std::pair<std::int64_t, std::int64_t> taps_of(const Conv2dShape& s) {
 
 std::vector<DenseJob> make_jobs(const Conv2dShape& s, const DenseKernel& kernel) {
   const std::int64_t ic = s.ic / s.groups, oc = s.oc / s.groups;
+  const auto places = [&](std::int64_t first, std::int64_t pixel) {
+    return DensePlaces{first, s.oh * s.ow * pixel, s.ow * pixel, pixel};
+  };
   const auto [taps, depth] = taps_of(s);
   std::vector<DenseJob> jobs;
   for (std::int64_t g = 0; g < s.groups; ++g) {
     DenseJob& job = jobs.emplace_back();
     job.images = s.n, job.grid_h = s.oh, job.grid_w = s.ow, job.step_h = s.stride_h, job.step_w = s.stride_w;
-    job.height = s.h, job.width = s.w, job.pixel = s.ic, job.x_first = g * ic;
+    job.height = s.h, job.width = s.w, job.pixel = widens(kernel) ? s.ic : s.x_pixel, job.x_first = g * ic;
     const bool merged = merges_taps(s);
     for (std::int64_t ky = 0; ky < s.kh; ++ky)
       for (std::int64_t kx = 0; kx < (merged ? 1 : s.kw); ++kx)
         job.taps.push_back({ky * s.dilation_h - s.top, kx * s.dilation_w - s.left});
     job.depth = depth;
     job.run = merged ? s.kw : 1;
-    job.y_first = g * oc, job.y_image = s.oh * s.ow * s.oc, job.y_row = s.ow * s.oc, job.y_pixel = s.oc;
+    job.y = places(g * oc, s.y_pixel), job.residual = places(g * oc, s.residual_pixel);
     job.columns = oc;
     job.weights_first = g * packed_elements(kernel, taps, depth, oc);
     job.bias_first = g * round_up(oc, kernel.columns);
@@ -120,6 +123,8 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   offer.inputs[0] = Order::channels_last;
   if (epilogue.residual >= 0) offer.inputs[static_cast<std::size_t>(epilogue.residual)] = Order::channels_last;
   offer.outputs = {Order::channels_last};
+  set_wide(offer, epilogue);
+  if (merges_taps(s)) offer.wide_inputs &= ~std::uint64_t{1};  // they are read across pixels
   const Layout layout = scratch_layout(s, epilogue, kernel, problem.threads);
   offer.scratch_bytes = layout.widened_bytes + layout.pool_bytes;
   Work w = work(problem.graph, problem.node);
@@ -148,7 +153,9 @@ Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, Wei
   to.shape = std::get<Conv2dShape>(read_conv2d(problem));
   const Epilogue epilogue = std::get<Epilogue>(read_epilogue(problem));
   to.work.kernel = &kernel;
-  to.work.jobs = make_jobs(to.shape, kernel);
+  Conv2dShape unpooled = to.shape;
+  if (epilogue.pool != nullptr) unpooled.y_pixel = unpooled.oc;
+  to.work.jobs = make_jobs(unpooled, kernel);
   to.work.epilogue = dense_epilogue(epilogue);
   split_work(to.work, problem.threads);
   const Conv2dShape& s = to.shape;
@@ -164,8 +171,8 @@ Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, Wei
   return [state](const StepArgs& args) {
     const State& from = *state;
     DenseOperands operands;
-    operands.x = widened(args.inputs[0], *from.work.kernel, from.shape.n * from.shape.h * from.shape.w * from.shape.ic,
-                         args.scratch);
+    operands.x = widened(args.inputs[0], *from.work.kernel, from.shape.n * from.shape.h * from.shape.w, from.shape.ic,
+                         from.shape.x_pixel, args.scratch);
     operands.weights = from.weights->data();
     operands.bias = from.bias.empty() ? nullptr : from.bias.data();
     operands.residual = from.residual >= 0 ? args.inputs[static_cast<std::size_t>(from.residual)] : nullptr;
@@ -222,8 +229,27 @@ std::optional<Refusal> refuse_inner_planes(const Problem& problem) {
 }
 
 std::variant<Conv2dShape, Refusal> read_conv2d(const Problem& problem) {
-  return read_conv2d(std::get<Conv>(problem.node.op), problem.input(0).shape(), problem.input(1).shape(),
-                     problem.op_output().shape());
+  auto read = read_conv2d(std::get<Conv>(problem.node.op), problem.input(0).shape(), problem.input(1).shape(),
+                          problem.op_output().shape());
+  if (auto* shape = std::get_if<Conv2dShape>(&read)) {
+    shape->x_pixel = problem.input_pixel(0);
+    shape->y_pixel = problem.output_pixel();
+    const auto fused = read_epilogue(problem);
+    const auto* epilogue = std::get_if<Epilogue>(&fused);
+    if (epilogue != nullptr && epilogue->residual >= 0)
+      shape->residual_pixel = problem.input_pixel(static_cast<std::size_t>(epilogue->residual));
+  }
+  return read;
+}
+
+void set_wide(Offer& offer, const Epilogue& epilogue) {
+  const auto allow = [&](int input) {
+    if (input >= 0 && input < 64 && offer.inputs[static_cast<std::size_t>(input)] == Order::channels_last)
+      offer.wide_inputs |= std::uint64_t{1} << input;
+  };
+  allow(0);
+  allow(epilogue.residual);
+  offer.wide_outputs = offer.outputs[0] == Order::channels_last;
 }
 
 std::variant<Conv2dShape, Refusal> read_conv2d(const Conv& conv, const Shape& x, const Shape& w, const Shape& y) {
@@ -241,6 +267,7 @@ std::variant<Conv2dShape, Refusal> read_conv2d(const Conv& conv, const Shape& x,
   s.stride_h = plane ? r.strides[0] : 1, s.stride_w = r.strides[last];
   s.dilation_h = plane ? r.dilations[0] : 1, s.dilation_w = r.dilations[last];
   s.top = plane ? r.begins[0] : 0, s.left = r.begins[last];
+  s.x_pixel = s.ic, s.y_pixel = s.residual_pixel = s.oc;
   return s;
 }
 

@@ -99,6 +99,7 @@ Answer consider(const KernelInfo& kernel, const Problem& problem) {
   Offer offer;
   offer.inputs.assign(problem.node.inputs.size(), Order::row_major);
   offer.outputs = {to_last(kernel) ? Order::channels_last : Order::row_major};
+  set_wide(offer, epilogue);
   offer.scratch_bytes = chunks_of(rows_of(s, epilogue), problem.threads) * slot_of(kernel, s, epilogue).bytes;
   const Work w = work(problem.graph, problem.node);
   offer.estimate = estimate(problem, kernel.isa, w.flops, w.read_bytes + w.write_bytes, efficiency(kernel, s));
@@ -153,7 +154,7 @@ void run_pooled_rows(const State& from, Conv2dPlanesJob job, std::byte* scratch,
   float* y = job.y;
   float* held = reinterpret_cast<float*>(scratch + from.slot.ring_bytes);
   Conv2dPlanesRing ring{reinterpret_cast<float*>(scratch)};
-  job.y = held, job.y_ring = from.slot.pool_rows;
+  job.y = held, job.y_pixel = conv.oc, job.y_ring = from.slot.pool_rows;
   std::int64_t image = -1, done = 0;  // rows of the image before `done` are made or not needed any more
   for (std::int64_t row = begin; row < end; ++row) {
     if (row / pool.oh != image) image = row / pool.oh, done = 0;
@@ -175,7 +176,7 @@ void run_pooled_rows(const State& from, Conv2dPlanesJob job, std::byte* scratch,
           if (cx >= 0 && cx < conv.ow) pixels[count++] = held + (cy % job.y_ring * conv.ow + cx) * conv.oc;
         }
       }
-      from.max(pixels, count, conv.oc, y + (row * pool.ow + px) * conv.oc);
+      from.max(pixels, count, conv.oc, y + (row * pool.ow + px) * conv.y_pixel);
     }
   }
 }
@@ -196,6 +197,7 @@ Runner prepare(const KernelInfo& kernel, const Problem& problem, const Offer&, W
   job.ic = s.ic, job.height = s.h, job.width = s.w, job.oc = s.oc, job.out_height = s.oh, job.out_width = s.ow;
   job.kernel_h = s.kh, job.kernel_w = s.kw, job.stride_h = s.stride_h, job.stride_w = s.stride_w;
   job.top = s.top, job.left = s.left, job.phases = to.slot.phases, job.line = to.slot.line;
+  job.y_pixel = s.y_pixel;
   job.epilogue = dense_epilogue(epilogue);
   const std::int64_t panel = panel_channels(kernel);
   const Flush flush{!problem.exact};

@@ -45,7 +45,7 @@ void pool_rows(const DenseWork& work, DenseOperands operands, const Conv2dShape&
           if (cx >= 0 && cx < conv.ow) pixels[count++] = ring + cy % ring_size * row_bytes + cx * pixel_bytes;
         }
       }
-      work.kernel->max(pixels, count, conv.oc, y + (row * pool.ow + px) * pixel_bytes);
+      work.kernel->max(pixels, count, conv.oc, y + (row * pool.ow + px) * conv.y_pixel * bytes);
     }
   }
 }

@@ -3,7 +3,7 @@
 // 1 that writes every stride-th pixel. A kernel of 2x2 with strides of 2 makes four products of matrices.
 
 #include "tessera/graph/ops/conv_transpose.h"
-#include "tessera/backends/cpu/internal/dense.h"
+#include "tessera/backends/cpu/internal/conv2d.h"
 #include "tessera/backends/cpu/internal/families.h"
 #include "tessera/backends/cpu/internal/flush.h"
 
@@ -24,6 +24,7 @@ struct Axis {
 struct TransposedShape {
   std::int64_t n = 0, ic = 0, oc = 0, groups = 1;
   Axis h, w;
+  std::int64_t x_pixel = 0, y_pixel = 0, residual_pixel = 0;  // elements from one to the next
 };
 
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
@@ -47,7 +48,7 @@ Axis read_axis(const ConvTranspose& op, std::size_t d, std::int64_t in, std::int
 TransposedShape read_shape(const Problem& problem) {
   const auto& op = std::get<ConvTranspose>(problem.node.op);
   const Shape x = problem.input(0).shape(), w = problem.input(1).shape(), y = problem.op_output().shape();
-  TransposedShape s{x[0], x[1], y[1], op.groups, {}, {}};
+  TransposedShape s{x[0], x[1], y[1], op.groups, {}, {}, problem.input_pixel(0), problem.output_pixel(), y[1]};
   const int last = x.rank() - 1;
   if (last == 3) s.h = read_axis(op, 0, x[2], y[2], w[2]);
   s.w = read_axis(op, static_cast<std::size_t>(last - 2), x[last], y[last], w[last]);
@@ -91,19 +92,20 @@ std::int64_t for_each_phase(const TransposedShape& s, const DenseKernel& kernel,
 
 std::vector<DenseJob> make_jobs(const TransposedShape& s, const DenseKernel& kernel) {
   const std::int64_t ic = s.ic / s.groups, oc = s.oc / s.groups;
+  const auto places = [&](const Phase& h, const Phase& w, std::int64_t g, std::int64_t pixel) {
+    return DensePlaces{(h.first * s.w.out + w.first) * pixel + g * oc, s.h.out * s.w.out * pixel,
+                       s.h.stride * s.w.out * pixel, s.w.stride * pixel};
+  };
   std::vector<DenseJob> jobs;
   for_each_phase(s, kernel, [&](const Phase& h, const Phase& w, std::int64_t g, std::int64_t at) {
     if (h.count == 0 || w.count == 0) return;
     DenseJob& job = jobs.emplace_back();
     job.images = s.n, job.grid_h = h.count, job.grid_w = w.count;
-    job.height = s.h.in, job.width = s.w.in, job.pixel = s.ic, job.x_first = g * ic;
+    job.height = s.h.in, job.width = s.w.in, job.pixel = widens(kernel) ? s.ic : s.x_pixel, job.x_first = g * ic;
     for (const auto& [ky, dy] : h.taps)
       for (const auto& [kx, dx] : w.taps) job.taps.push_back({dy, dx});
     job.depth = ic;
-    job.y_first = (h.first * s.w.out + w.first) * s.oc + g * oc;
-    job.y_image = s.h.out * s.w.out * s.oc;
-    job.y_row = s.h.stride * s.w.out * s.oc;
-    job.y_pixel = s.w.stride * s.oc;
+    job.y = places(h, w, g, s.y_pixel), job.residual = places(h, w, g, s.residual_pixel);
     job.columns = oc;
     job.weights_first = at;
     job.bias_first = g * round_up(oc, kernel.columns);
@@ -150,6 +152,7 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   offer.inputs[0] = Order::channels_last;
   if (epilogue.residual >= 0) offer.inputs[static_cast<std::size_t>(epilogue.residual)] = Order::channels_last;
   offer.outputs = {Order::channels_last};
+  set_wide(offer, epilogue);
   if (widens(dense_kernel(info))) offer.scratch_bytes = round_up(x.shape().volume() * 4, 64);
   const Work w = work(problem.graph, problem.node);
   const std::int64_t taps = ceil_div(s.h.kernel, s.h.stride) * ceil_div(s.w.kernel, s.w.stride);  // of a phase
@@ -161,7 +164,7 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
 
 Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, WeightCache& weights) {
   struct State {
-    std::int64_t x_count = 0;
+    TransposedShape shape;
     DenseWork work;
     std::shared_ptr<const PackedWeights> weights;
     std::vector<float> bias;
@@ -170,9 +173,9 @@ Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, Wei
   auto state = std::make_shared<State>();
   State& to = *state;
   const DenseKernel& kernel = dense_kernel(info);
-  const TransposedShape s = read_shape(problem);
+  TransposedShape& s = to.shape = read_shape(problem);
   const Epilogue epilogue = std::get<Epilogue>(read_epilogue(problem));
-  to.x_count = problem.input(0).shape().volume();
+  if (epilogue.residual >= 0) s.residual_pixel = problem.input_pixel(static_cast<std::size_t>(epilogue.residual));
   to.work.kernel = &kernel;
   to.work.jobs = make_jobs(s, kernel);
   to.work.epilogue = dense_epilogue(epilogue);
@@ -192,7 +195,9 @@ Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, Wei
   return [state](const StepArgs& args) {
     const State& from = *state;
     DenseOperands operands;
-    operands.x = widened(args.inputs[0], *from.work.kernel, from.x_count, args.scratch);
+    const TransposedShape& shape = from.shape;
+    operands.x = widened(args.inputs[0], *from.work.kernel, shape.n * shape.h.in * shape.w.in, shape.ic, shape.x_pixel,
+                         args.scratch);
     operands.weights = from.weights->data();
     operands.bias = from.bias.empty() ? nullptr : from.bias.data();
     operands.residual = from.residual >= 0 ? args.inputs[static_cast<std::size_t>(from.residual)] : nullptr;

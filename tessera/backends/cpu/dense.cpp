@@ -399,11 +399,20 @@ std::vector<float> pack_bias(const Array& bias, std::int64_t groups, const Dense
   return to;
 }
 
-const void* widened(const std::byte* x, const DenseKernel& kernel, std::int64_t count, std::byte* to) {
+const void* widened(const std::byte* x, const DenseKernel& kernel, std::int64_t rows, std::int64_t count,
+                    std::int64_t pitch, std::byte* to) {
   if (!widens(kernel)) return x;
   constexpr std::int64_t kGrain = 1 << 14;
-  parallel_for(count, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    convert(x + begin * 2, DType::bfloat16, to + begin * 4, DType::float32, end - begin, Rounding::host);
+  if (pitch == count) count *= rows, pitch = count, rows = 1;
+  if (rows == 1) {
+    parallel_for(count, kGrain, [&](std::int64_t begin, std::int64_t end) {
+      convert(x + begin * 2, DType::bfloat16, to + begin * 4, DType::float32, end - begin, Rounding::host);
+    });
+    return to;
+  }
+  parallel_for(rows, std::max<std::int64_t>(1, kGrain / count), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row)
+      convert(x + row * pitch * 2, DType::bfloat16, to + row * count * 4, DType::float32, count, Rounding::host);
   });
   return to;
 }

@@ -256,8 +256,8 @@ std::vector<DenseJob> make_jobs(const GemmShape& s, const DenseKernel& kernel) {
     job.pixel = job.depth = s.k;
     job.taps = {{0, 0}};
     job.x_first = s.batches[i].first * s.m * s.k;
-    job.y_first = static_cast<std::int64_t>(i) * s.m * s.n;
-    job.y_pixel = job.columns = s.n;
+    job.y = job.residual = {static_cast<std::int64_t>(i) * s.m * s.n, 0, 0, s.n};
+    job.columns = s.n;
     job.weights_first = s.batches[i].second * packed_elements(kernel, 1, s.k, s.n);
   }
   return jobs;
@@ -305,7 +305,7 @@ Runner prepare(const KernelInfo& info, const Problem& problem, const Offer&, Wei
     if (shape.transpose_a) {
       operands.x = transposed_a(args, shape, tile, args.scratch + from.layout.a);
     } else {
-      operands.x = widened(args.inputs[0], tile, shape.a_count * shape.m * shape.k,
+      operands.x = widened(args.inputs[0], tile, 1, shape.a_count * shape.m * shape.k, 0,
                            from.layout.a < 0 ? nullptr : args.scratch + from.layout.a);
     }
     if (from.weights) {

@@ -18,7 +18,8 @@
 namespace tessera::cpu {
 
 // Where a step finds its operands. Constants that a kernel packed through the WeightCache are null here. Inputs are
-// aligned to their element only; outputs to 16 bytes, scratch to 64.
+// aligned to their element only; outputs to 16 bytes (to their element too, where they lie in a wider value:
+// Problem::output_pixels), scratch to 64.
 struct StepArgs {
   std::span<const std::byte* const> inputs;  // as in Node::inputs
   std::span<std::byte* const> outputs;

@@ -17,6 +17,12 @@ struct Sixteen {
   std::uint64_t a, b;
 };
 
+// As many registers: copied without a loop.
+template <int N>
+struct Sixteens {
+  Sixteen each[N];
+};
+
 // A call for each block costs more than copying a small one: those of some sixteens are copied here.
 constexpr std::int64_t kInlineBytes = 1024;
 inline void copy_block(const std::byte* from, std::byte* to, std::int64_t bytes) {
@@ -60,30 +66,37 @@ void copy_run(const std::byte* from, std::int64_t from_step, std::byte* to, std:
     case 4: return copy_run<std::uint32_t>(from, from_step, to, to_step, count);
     case 8: return copy_run<std::uint64_t>(from, from_step, to, to_step, count);
     case 16: return copy_run<Sixteen>(from, from_step, to, to_step, count);
+    case 32: return copy_run<Sixteens<2>>(from, from_step, to, to_step, count);
+    case 64: return copy_run<Sixteens<4>>(from, from_step, to, to_step, count);
+    case 128: return copy_run<Sixteens<8>>(from, from_step, to, to_step, count);
     default:
       for (std::int64_t i = 0; i < count; ++i) copy_block(from + i * from_step, to + i * to_step, block);
   }
 }
 
 template <class T>
-void gather_run(const std::byte* from, const std::int64_t* offsets, std::byte* to, std::int64_t count) {
+void gather_run(const std::byte* from, const std::int64_t* offsets, std::byte* to, std::int64_t to_step,
+                std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
     T value;
     std::memcpy(&value, from + offsets[i], sizeof(T));
-    std::memcpy(to + i * static_cast<std::int64_t>(sizeof(T)), &value, sizeof(T));
+    std::memcpy(to + i * to_step, &value, sizeof(T));
   }
 }
 
-void gather_run(const std::byte* from, const std::int64_t* offsets, std::byte* to, std::int64_t count,
-                std::int64_t block) {
+void gather_run(const std::byte* from, const std::int64_t* offsets, std::byte* to, std::int64_t to_step,
+                std::int64_t count, std::int64_t block) {
   switch (block) {
-    case 1: return gather_run<std::uint8_t>(from, offsets, to, count);
-    case 2: return gather_run<std::uint16_t>(from, offsets, to, count);
-    case 4: return gather_run<std::uint32_t>(from, offsets, to, count);
-    case 8: return gather_run<std::uint64_t>(from, offsets, to, count);
-    case 16: return gather_run<Sixteen>(from, offsets, to, count);
+    case 1: return gather_run<std::uint8_t>(from, offsets, to, to_step, count);
+    case 2: return gather_run<std::uint16_t>(from, offsets, to, to_step, count);
+    case 4: return gather_run<std::uint32_t>(from, offsets, to, to_step, count);
+    case 8: return gather_run<std::uint64_t>(from, offsets, to, to_step, count);
+    case 16: return gather_run<Sixteen>(from, offsets, to, to_step, count);
+    case 32: return gather_run<Sixteens<2>>(from, offsets, to, to_step, count);
+    case 64: return gather_run<Sixteens<4>>(from, offsets, to, to_step, count);
+    case 128: return gather_run<Sixteens<8>>(from, offsets, to, to_step, count);
     default:
-      for (std::int64_t i = 0; i < count; ++i) copy_block(from + offsets[i], to + i * block, block);
+      for (std::int64_t i = 0; i < count; ++i) copy_block(from + offsets[i], to + i * to_step, block);
   }
 }
 
@@ -101,6 +114,7 @@ StridedCopy::StridedCopy(std::vector<CopyDim> dims, std::int64_t from_offset, st
   for (const CopyDim& dim : dims) empty_ = empty_ || dim.extent == 0;
   std::erase_if(dims, [](const CopyDim& dim) { return dim.extent == 1; });
   if (empty_) return;
+  for (const CopyDim& dim : dims) same_strides_ = same_strides_ && dim.from == dim.to;
   std::stable_sort(dims.begin(), dims.end(), [](const CopyDim& a, const CopyDim& b) { return a.to > b.to; });
   for (const CopyDim& dim : dims) {
     if (!dims_.empty() && dims_.back().from == dim.from * dim.extent && dims_.back().to == dim.to * dim.extent)
@@ -131,6 +145,7 @@ void StridedCopy::run(const std::byte* from, std::byte* to) const {
   if (empty_) return;
   from += from_offset_;
   to += to_offset_;
+  if (same_strides_ && from == to) return;
   if (transposes_)
     run_transposes(from, to);
   else if (dims_.empty())
@@ -204,7 +219,7 @@ void StridedCopy::run_transposes(const std::byte* from, std::byte* to) const {
   });
 }
 
-IndexedCopy::IndexedCopy(std::vector<std::vector<std::int64_t>> tables, std::int64_t element_bytes)
+IndexedCopy::IndexedCopy(std::vector<std::vector<std::int64_t>> tables, std::int64_t element_bytes, std::int64_t pixel)
     : tables_(std::move(tables)) {
   std::int64_t block = 1;
   while (!tables_.empty()) {
@@ -215,12 +230,14 @@ IndexedCopy::IndexedCopy(std::vector<std::vector<std::int64_t>> tables, std::int
     if (!contiguous) break;
     block *= static_cast<std::int64_t>(table.size());
     tables_.pop_back();
+    if (pixel > 0) break;
   }
   for (std::vector<std::int64_t>& table : tables_) {
     blocks_ *= static_cast<std::int64_t>(table.size());
     for (std::int64_t& offset : table) offset *= element_bytes;
   }
   block_bytes_ = block * element_bytes;
+  to_step_ = pixel > 0 ? pixel * element_bytes : block_bytes_;
 }
 
 void IndexedCopy::run(const std::byte* from, std::byte* to) const {
@@ -239,18 +256,20 @@ void IndexedCopy::run(const std::byte* from, std::byte* to) const {
                      rest /= extent;
                    }
                    const std::int64_t first = i % width, count = std::min(width - first, end - i);
-                   gather_run(f, inner.data() + first, to + i * block_bytes_, count, block_bytes_);
+                   gather_run(f, inner.data() + first, to + i * to_step_, to_step_, count, block_bytes_);
                    i += count;
                  }
                });
 }
 
-std::vector<std::int64_t> strides_of(const Shape& shape, Order order) {
+std::vector<std::int64_t> strides_of(const Shape& shape, Order order, std::int64_t pixel) {
   const Shape stored = stored_shape(shape, order);
   const int rank = shape.rank();
   std::vector<std::int64_t> of_stored(static_cast<std::size_t>(rank), 1), out(static_cast<std::size_t>(rank));
   for (int d = rank - 2; d >= 0; --d)
-    of_stored[static_cast<std::size_t>(d)] = of_stored[static_cast<std::size_t>(d) + 1] * stored[d + 1];
+    of_stored[static_cast<std::size_t>(d)] = order == Order::channels_last && pixel > 0 && d == rank - 2
+                                                 ? pixel
+                                                 : of_stored[static_cast<std::size_t>(d) + 1] * stored[d + 1];
   for (int axis = 0; axis < rank; ++axis)
     out[static_cast<std::size_t>(axis)] = of_stored[static_cast<std::size_t>(stored_axis(axis, rank, order))];
   return out;

@@ -38,6 +38,7 @@ Answer consider(const KernelInfo& kernel, const Problem& problem) {
   Offer offer;
   offer.inputs = {Order::channels_last};
   offer.outputs = {Order::channels_last};
+  offer.wide_inputs = offer.wide_outputs = element_bytes(kernel.type) > 1;
   const Work w = work(problem.graph, problem.node);
   offer.estimate = estimate(problem, kernel.isa, w.flops, w.read_bytes + w.write_bytes, kEfficiency);
   return offer;
@@ -88,6 +89,8 @@ Runner prepare(const KernelInfo& kernel, const Problem& problem, const Offer&, W
   job.bf16 = kernel.type == ElementType::bfloat16;
   job.has_sign = kernel.type == ElementType::int8;
   job.channels = x[1];
+  job.x_pixel = problem.input_pixel(0);
+  job.y_pixel = problem.output_pixel();
   job.height = flat ? 1 : x[2];
   job.width = x[-1];
   job.out_height = flat ? 1 : window.output[0];

@@ -3,6 +3,7 @@
 #include "tessera/backends/cpu/convert_order.h"
 #include "tessera/core/error.h"
 #include "tessera/plan/arena.h"
+#include "tessera/plan/parts.h"
 
 #include <algorithm>
 #include <chrono>
@@ -24,8 +25,12 @@ const CpuKernel& kernel_of(const KernelInfo& info) {
 // The orders in which a step finds its inputs are those that its kernel asked for.
 Problem problem_of(const Plan& plan, const Step& step) {
   const Node& node = plan.graph.nodes[static_cast<std::size_t>(step.node)];
-  return {plan.graph, node,        infer_node(plan.graph, node), step.offer.inputs, plan.machine, plan.threads,
-          plan.exact, plan.weights};
+  Problem problem{plan.graph, node,        infer_node(plan.graph, node), step.offer.inputs, plan.machine, plan.threads,
+                  plan.exact, plan.weights};
+  const auto pixel = [&](int buffer) { return buffer < 0 ? 0 : plan.buffers[static_cast<std::size_t>(buffer)].pixel; };
+  for (const int buffer : step.inputs) problem.input_pixels.push_back(pixel(buffer));
+  for (const int buffer : step.outputs) problem.output_pixels.push_back(pixel(buffer));
+  return problem;
 }
 
 Runner conversion(const Plan& plan, const Step& step) {
@@ -71,7 +76,7 @@ Program::Program(Plan plan, WeightCache& weights) : plan_(std::move(plan)) {
       runners_.push_back(conversion(plan_, step));
       continue;
     }
-    if (step.offer.view_of >= 0) {
+    if (step.offer.view_of >= 0 || step.in_place) {
       runners_.emplace_back([](const StepArgs&) {});
       continue;
     }
@@ -114,18 +119,17 @@ Memory::Memory(const Program& program) : arena_(make_arena(program.plan())) {
     from_caller.push_back({slot, static_cast<std::size_t>(input - plan.input_buffers.begin())});
     return nullptr;
   };
-  const auto root_of = [&](int buffer) {
-    while (buffer >= 0 && plan.buffers[static_cast<std::size_t>(buffer)].view_of >= 0)
-      buffer = plan.buffers[static_cast<std::size_t>(buffer)].view_of;
-    return buffer;
-  };
+  const auto root_of = [&](int buffer) { return buffer < 0 ? buffer : tessera::root_of(plan, buffer); };
   std::vector<int> place_of(plan.buffers.size(), -1);  // in in_place_, of a root
   for (std::size_t i = 0; i < plan.output_buffers.size(); ++i) {
     const int root = root_of(plan.output_buffers[i]);
     const PlanBuffer& owner = plan.buffers[static_cast<std::size_t>(root)];
+    const bool has_parts = std::any_of(plan.buffers.begin(), plan.buffers.end(), [&](const PlanBuffer& buffer) {
+      return buffer.part_of >= 0 && tessera::root_of(plan, buffer.part_of) == root;
+    });
     const bool shared = std::count_if(plan.output_buffers.begin(), plan.output_buffers.end(),
                                       [&](int other) { return root_of(other) == root; }) > 1;
-    if (owner.place != PlanBuffer::Place::arena || shared ||
+    if (owner.place != PlanBuffer::Place::arena || shared || has_parts ||
         owner.bytes != plan.buffers[static_cast<std::size_t>(plan.output_buffers[i])].bytes)
       continue;
     place_of[static_cast<std::size_t>(root)] = static_cast<int>(in_place_.size());

@@ -44,22 +44,34 @@ std::optional<Refusal> refusal(const Problem& problem) {
   return std::nullopt;
 }
 
+// Every element is its own nearest. (By some rules even an axis that keeps its extent is shifted.)
+bool stays(const ResizeAxis& axis) {
+  for (std::size_t i = 0; i < axis.taps.size(); ++i)
+    if (axis.taps[i].at != static_cast<std::int64_t>(i)) return false;
+  return axis.in == axis.out;
+}
+
 Answer consider_nearest(const KernelInfo&, const Problem& problem) {
   if (auto no = refusal(problem)) return *no;
   if (std::get<Resize>(problem.node.op).mode != Resize::Mode::nearest) return Refusal{"it interpolates"};
-  return moving_offer(problem, problem.orders[0], problem.orders[0]);
+  Offer offer = moving_offer(problem, problem.orders[0], problem.orders[0]);
+  offer.wide_inputs = offer.wide_outputs = offer.inputs[0] == Order::channels_last && stays(axes_of(problem)[1]);
+  return offer;
 }
 
 Runner prepare_nearest(const KernelInfo&, const Problem& problem, const Offer& offer, WeightCache&) {
   const std::vector<ResizeAxis> axes = axes_of(problem);
   const Shape shape = problem.input(0).shape();
-  const std::vector<std::int64_t> strides = strides_of(shape, offer.inputs[0]);
+  const bool last = offer.inputs[0] == Order::channels_last;
+  const std::vector<std::int64_t> strides = strides_of(shape, offer.inputs[0], last ? problem.input_pixel(0) : 0);
   std::vector<std::vector<std::int64_t>> tables(axes.size());
   for (std::size_t d = 0; d < axes.size(); ++d) {
     auto& table = tables[static_cast<std::size_t>(stored_axis(static_cast<int>(d), shape.rank(), offer.inputs[0]))];
     for (const ResizeTap& tap : axes[d].taps) table.push_back(tap.at * strides[d]);
   }
-  auto copy = std::make_shared<const IndexedCopy>(std::move(tables), element_bytes(problem.input(0).type));
+  const bool wide = last && problem.output_pixel() > problem.output().shape()[1];
+  auto copy = std::make_shared<const IndexedCopy>(std::move(tables), element_bytes(problem.input(0).type),
+                                                  wide ? problem.output_pixel() : 0);
   return [copy](const StepArgs& args) { copy->run(args.inputs[0], args.outputs[0]); };
 }
 
@@ -76,6 +88,7 @@ Answer consider(const KernelInfo& kernel, const Problem& problem) {
   const Order order = axes[1].in < kFewChannels ? problem.orders[0] : Order::channels_last;
   Offer offer = moving_offer(problem, order, order);
   const Work w = work(problem.graph, problem.node);
+  offer.wide_inputs = offer.wide_outputs = order == Order::channels_last;
   const double efficiency = order == Order::channels_last ? kEfficiency : kEfficiency / 16;
   offer.estimate = estimate(problem, kernel.isa, w.flops, w.read_bytes + w.write_bytes, efficiency);
   return offer;
@@ -135,6 +148,8 @@ Runner prepare(const KernelInfo& kernel, const Problem& problem, const Offer& of
   job.bf16 = kernel.type == ElementType::bfloat16;
   job.channels_last = offer.inputs[0] == Order::channels_last;
   job.channels = axes[1].in;
+  job.x_pixel = problem.input_pixel(0);
+  job.y_pixel = problem.output_pixel();
   job.height = rows.in;
   job.width = columns.in;
   job.out_height = rows.out;

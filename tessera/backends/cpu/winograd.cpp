@@ -187,6 +187,7 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   offer.inputs[0] = problem.orders[0];
   if (epilogue.residual >= 0) offer.inputs[static_cast<std::size_t>(epilogue.residual)] = result_order(info);
   offer.outputs = {result_order(info)};
+  set_wide(offer, epilogue);
   offer.scratch_bytes = choose_cut(s, info.m, info.isa, problem.machine, problem.threads).cut.scratch_bytes();
 
   const Work w = work(problem.graph, problem.node);
@@ -226,7 +227,7 @@ WinogradInput input_of(const State& from, const float* x, float* slot, std::int6
   const Cut& cut = from.cut;
   WinogradInput job;
   job.x = x;
-  job.height = s.h, job.width = s.w, job.channels = s.ic, job.top = s.top, job.left = s.left;
+  job.height = s.h, job.width = s.w, job.channels = s.ic, job.pixel = s.x_pixel, job.top = s.top, job.left = s.left;
   job.tiles_h = cut.tiles_h, job.tiles_w = cut.tiles_w;
   job.zeros = from.zeros.data();
   job.first = first;
@@ -246,6 +247,7 @@ WinogradOutput output_of(const State& from, const StepArgs& args, const float* s
   job.first = first;
   job.tiles_h = cut.tiles_h, job.tiles_w = cut.tiles_w;
   job.height = s.oh, job.width = s.ow, job.channels = s.oc;
+  job.pixel = s.y_pixel, job.residual_pixel = s.residual_pixel;
   job.column_begin = panel_begin * cut.gemm->columns;
   job.column_end = std::min(panel_end * cut.gemm->columns, s.oc);
   job.bias = from.bias.empty() ? nullptr : from.bias.data();

@@ -138,7 +138,8 @@ double tolerance(ElementType type, const KernelCase& test, double wanted) {
   return sums + 2 * test.ulps * f32 * std::abs(wanted) + (storage > f32 ? 2 * storage * std::abs(wanted) : 0) + tiny;
 }
 
-std::variant<std::vector<Array>, Refusal> run_kernel(const CpuKernel& kernel, const KernelCase& test, int threads) {
+std::variant<std::vector<Array>, Refusal> run_kernel(const CpuKernel& kernel, const KernelCase& test, int threads,
+                                                     bool wide) {
   const Node& node = test.graph.nodes.at(0);
   const CpuSpec spec = machine();
   Problem problem{test.graph, node, infer_node(test.graph, node), test.orders, spec, threads, test.exact, test.weights};
@@ -147,6 +148,21 @@ std::variant<std::vector<Array>, Refusal> run_kernel(const CpuKernel& kernel, co
   if (const auto* refusal = std::get_if<Refusal>(&answer)) return *refusal;
   const Offer& offer = std::get<Offer>(answer);
   problem.orders = offer.inputs;
+  // Channels of the wider operand before and behind the kernel's own: any numbers, no multiple of a vector.
+  constexpr std::int64_t kBefore = 3, kBehind = 6;
+  if (wide) {
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const bool takes = offer.takes_wide(i) && problem.has(i) && offer.inputs[i] == Order::channels_last;
+      problem.input_pixels.push_back(takes ? kBefore + problem.input(i).shape()[1] + kBehind : 0);
+    }
+    for (std::size_t i = 0; i < problem.types.outputs.size(); ++i) {
+      const bool takes = offer.wide_outputs && offer.outputs[i] == Order::channels_last;
+      problem.output_pixels.push_back(takes ? kBefore + problem.output(i).shape()[1] + kBehind : 0);
+    }
+  }
+  const auto pixel_of = [](const std::vector<std::int64_t>& pixels, std::size_t i) {
+    return i < pixels.size() ? pixels[i] : 0;
+  };
   WeightCache weights;
   const Runner run = kernel.prepare(kernel.info, problem, offer, weights);
 
@@ -165,15 +181,33 @@ std::variant<std::vector<Array>, Refusal> run_kernel(const CpuKernel& kernel, co
     }
     // Inputs come from callers too: aligned to their element alone, and what is behind them is not ours to read.
     const std::int64_t element = element_bytes(array->type());
+    if (const std::int64_t pixel = pixel_of(problem.input_pixels, i); pixel > 0 && !array->bytes().empty()) {
+      std::vector<std::byte> last(array->bytes().size());
+      convert_order(array->bytes().data(), Order::row_major, last.data(), offer.inputs[i], array->shape(), element);
+      const std::int64_t channels = array->shape()[1], pixels = array->shape().volume() / channels;
+      const std::int64_t bytes = (pixels * pixel - kBehind) * element;
+      std::byte* whole = guarded.emplace_back(static_cast<std::size_t>(bytes)).begin();
+      std::memset(whole, 0xff, static_cast<std::size_t>(bytes));  // NaN
+      for (std::int64_t p = 0; p < pixels; ++p)
+        std::memcpy(whole + (p * pixel + kBefore) * element, last.data() + p * channels * element,
+                    static_cast<std::size_t>(channels * element));
+      inputs.push_back(whole + kBefore * element);
+      continue;
+    }
     std::byte* copy = guarded.emplace_back(array->bytes().size()).begin();
     convert_order(array->bytes().data(), Order::row_major, copy, offer.inputs[i], array->shape(), element);
     inputs.push_back(copy);
   }
+  constexpr std::byte kUntouched{0xcd};
   std::vector<std::byte*> outputs;
-  for (const TensorType& type : problem.types.outputs) {
-    const std::int64_t bytes = type.shape().volume() * element_bytes(type.type);
+  for (std::size_t i = 0; i < problem.types.outputs.size(); ++i) {
+    const TensorType& type = problem.types.outputs[i];
+    const std::int64_t pixel = pixel_of(problem.output_pixels, i), element = element_bytes(type.type);
+    const std::int64_t count = type.shape().volume();
+    const std::int64_t bytes = (pixel > 0 && count > 0 ? count / type.shape()[1] * pixel : count) * element;
     outputs.push_back(allocate(bytes));
-    std::memset(outputs.back(), 0xcd, static_cast<std::size_t>(bytes));
+    std::memset(outputs.back(), std::to_integer<int>(kUntouched), static_cast<std::size_t>(bytes));
+    if (pixel > 0) outputs.back() += kBefore * element;
   }
   std::byte* scratch = offer.scratch_bytes > 0 ? allocate(offer.scratch_bytes) : nullptr;
   if (scratch != nullptr) std::memset(scratch, 0xff, static_cast<std::size_t>(offer.scratch_bytes));  // NaN
@@ -190,6 +224,25 @@ std::variant<std::vector<Array>, Refusal> run_kernel(const CpuKernel& kernel, co
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const TensorType& type = problem.types.outputs[i];
     Array& result = results.emplace_back(type.type, type.shape());
+    if (const std::int64_t pixel = pixel_of(problem.output_pixels, i); pixel > 0 && !result.bytes().empty()) {
+      const std::int64_t channels = type.shape()[1], pixels = type.shape().volume() / channels,
+                         element = element_bytes(type.type);
+      const std::byte* whole = outputs[i] - kBefore * element;
+      std::vector<std::byte> last(result.bytes().size());
+      bool untouched = true;
+      for (std::int64_t p = 0; p < pixels; ++p)
+        for (std::int64_t b = 0; b < pixel * element; ++b) {
+          const std::byte byte = whole[p * pixel * element + b];
+          const std::int64_t at = b - kBefore * element;
+          if (at >= 0 && at < channels * element)
+            last[static_cast<std::size_t>(p * channels * element + at)] = byte;
+          else
+            untouched = untouched && byte == kUntouched;
+        }
+      EXPECT_TRUE(untouched) << kernel.info.name << " writes beside its output";
+      convert_order(last.data(), offer.outputs[i], result.bytes().data(), Order::row_major, type.shape(), element);
+      continue;
+    }
     if (!result.bytes().empty())
       convert_order(outputs[i], offer.outputs[i], result.bytes().data(), Order::row_major, type.shape(),
                     element_bytes(type.type));
@@ -222,6 +275,11 @@ std::vector<std::string> expect_kernels_agree(const KernelCase& test) {
       for (std::size_t i = 0; i < outputs.size(); ++i)
         EXPECT_TRUE(same(outputs[i], alone[i]))
             << kernel.info.name << ": output " << i << " depends on the number of threads (1 and " << threads << ")";
+      const auto in_wider = run_kernel(kernel, test, threads, true);
+      for (std::size_t i = 0; i < outputs.size(); ++i)
+        EXPECT_TRUE(same(std::get<std::vector<Array>>(in_wider)[i], alone[i]))
+            << kernel.info.name << ": output " << i << " is another inside of a wider one, on " << threads
+            << " threads";
       if (threads > 1) continue;
       for (std::size_t i = 0; i < outputs.size() && i < wanted.size(); ++i)
         expect_close(outputs[i], wanted[i], rounded, kernel.info,

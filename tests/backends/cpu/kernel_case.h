@@ -36,13 +36,17 @@ struct KernelCase {
 double tolerance(ElementType type, const KernelCase& test, double wanted);
 
 // Runs the node by this kernel: the outputs, row_major, or why it refused.
-std::variant<std::vector<Array>, Refusal> run_kernel(const CpuKernel& kernel, const KernelCase& test, int threads = 2);
+// `wide`: with every operand that the kernel would take so inside of wider ones (Offer::wide_inputs, wide_outputs), of
+// which it may neither use nor change the rest.
+std::variant<std::vector<Array>, Refusal> run_kernel(const CpuKernel& kernel, const KernelCase& test, int threads = 2,
+                                                     bool wide = false);
 
 // kernels(), and those on AMX once more on emulated tiles: they need no AMX, and no plan takes them.
 std::span<const CpuKernel> tested_kernels();
 
 // Runs every kernel for the node's operator (but "reference" and "view") that this CPU can run, on one, two and three
-// threads, and expects what evaluate() gives. The names of those that accepted.
+// threads, and expects what evaluate() gives; and the same bits with operands inside of wider ones, from those that
+// take them so. The names of those that accepted.
 std::vector<std::string> expect_kernels_agree(const KernelCase& test);
 
 // Normal numbers (small whole ones for integer types), and numbers that are hard on kernels: zeros of both signs,

@@ -17,16 +17,24 @@ namespace tessera::cpu {
 struct Conv2dShape {
   std::int64_t n = 0, ic = 0, h = 0, w = 0, oc = 0, oh = 0, ow = 0, kh = 0, kw = 0;
   std::int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1, top = 0, left = 0, groups = 1;
+  // Channels last, elements from one pixel to the next of the input, of what is stored in the end (a pool's result, if
+  // one is fused) and of a residual.
+  std::int64_t x_pixel = 0, y_pixel = 0, residual_pixel = 0;
 };
+// With pixels as far apart as the problem says; see set_wide().
 std::variant<Conv2dShape, Refusal> read_conv2d(const Problem& problem);
+// The offer of a convolution that reads its input and a residual, and writes its result, in wider values too where
+// those have their channels last.
+void set_wide(Offer& offer, const Epilogue& epilogue);
 // Why a kernel with this storage cannot take the node's operands: another type, weights or a bias that come with a run.
 std::optional<Refusal> refuse_operands(const KernelInfo& info, const Problem& problem);
 // Results in row_major are for the caller alone: why a node inside a network should not make one, or nothing.
 std::optional<Refusal> refuse_inner_planes(const Problem& problem);
-// By the shapes of the input, the weights and the result.
+// By the shapes of the input, the weights and the result, whose pixels lie side by side.
 std::variant<Conv2dShape, Refusal> read_conv2d(const Conv& conv, const Shape& x, const Shape& w, const Shape& y);
 
-// The parts of a convolution on the dense engine: one job for each group, and packed weights.
+// The parts of a convolution on the dense engine: one job for each group, and packed weights. Results are those of the
+// convolution, pooled or not.
 std::vector<DenseJob> conv2d_jobs(const Conv2dShape& shape, const DenseKernel& kernel);
 std::shared_ptr<const PackedWeights> conv2d_weights(const std::shared_ptr<const Array>& constant,
                                                     const Conv2dShape& shape, const DenseKernel& kernel, Flush flush,

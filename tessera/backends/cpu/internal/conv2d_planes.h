@@ -25,7 +25,8 @@ struct Conv2dPlanesJob {
 
   const float* x = nullptr;
   float* y = nullptr;
-  std::int64_t y_ring = 0;  // > 0: y has so many rows of a single image, used in turns
+  std::int64_t y_pixel = 0;  // channels last: elements from one to the next
+  std::int64_t y_ring = 0;   // > 0: y has so many rows of a single image, used in turns
 };
 
 // The rows of one image that are in the ring: those before `end` that the last output row saw.

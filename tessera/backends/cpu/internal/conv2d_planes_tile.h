@@ -88,7 +88,7 @@ void tile_to_last(const Conv2dPlanesJob& job, const Row& row, std::int64_t panel
   const bool whole = channel + kVectors * kWidth <= job.oc;
   const Vec::Mask last = Vec::first(job.oc - channel - (kVectors - 1) * kWidth);
   unroll<kPixels>([&](auto m) TSR_INLINE_LAMBDA {
-    float* y = row.y + (ox + m.value) * job.oc + channel;
+    float* y = row.y + (ox + m.value) * job.y_pixel + channel;
     unroll<kVectors>([&](auto v) TSR_INLINE_LAMBDA {
       const Vec result = clip(sums[m.value][v.value], row.bounds.low, row.bounds.high);
       if (v.value + 1 < kVectors || whole)
@@ -195,10 +195,15 @@ void conv2d_planes_to_last(const Conv2dPlanesJob& job, Conv2dPlanesRing& ring, s
   for (std::int64_t oy = begin; oy < end; ++oy) {
     fill_ring(job, ring, image, oy);
     const std::int64_t to = job.y_ring > 0 ? oy % job.y_ring : image * job.out_height + oy;
-    const Row row{ring.lines, oy * job.stride_h - job.top, job.y + to * job.out_width * job.oc,
+    const Row row{ring.lines, oy * job.stride_h - job.top, job.y + to * job.out_width * job.y_pixel,
                   bounds_of(job.epilogue, job.epilogue.clips)};
     job.stride_w == 1 ? row_to_last<1>(job, row) : row_to_last<2>(job, row);
-    if (!job.epilogue.clips) finish_span(job.epilogue, nullptr, row.y, job.out_width * job.oc);
+    if (job.epilogue.clips) continue;
+    if (job.y_pixel == job.oc)
+      finish_span(job.epilogue, nullptr, row.y, job.out_width * job.oc);
+    else
+      for (std::int64_t ox = 0; ox < job.out_width; ++ox)
+        finish_span(job.epilogue, nullptr, row.y + ox * job.y_pixel, job.oc);
   }
 }
 

@@ -101,6 +101,11 @@ struct DenseTap {
   std::int64_t dy = 0, dx = 0;  // from a pixel's place, in pixels of the input
 };
 
+// The rows of a grid in a result or residual, in elements.
+struct DensePlaces {
+  std::int64_t first = 0, image = 0, row = 0, pixel = 0;
+};
+
 struct DenseJob {
   // Rows: a grid over images. Pixel (i, gy, gx) lies over (gy * step_h, gx * step_w) of image i.
   std::int64_t images = 1, grid_h = 1, grid_w = 1, step_h = 1, step_w = 1;
@@ -110,8 +115,8 @@ struct DenseJob {
   std::int64_t depth = 0;
   std::int64_t run = 1;  // pixels side by side that a tap reads
 
-  // Where pixel (i, gy, gx) of the result begins; likewise in a residual.
-  std::int64_t y_first = 0, y_image = 0, y_row = 0, y_pixel = 0;
+  // Where pixel (i, gy, gx) of the result begins, and of a residual.
+  DensePlaces y, residual;
 
   std::int64_t columns = 0;
   std::int64_t weights_first = 0, bias_first = 0;  // elements
@@ -180,8 +185,10 @@ std::vector<float> pack_bias(const Array& bias, std::int64_t groups, const Dense
 
 // Whether x has to be converted to float32 first.
 inline bool widens(const DenseKernel& kernel) { return kernel.type != kernel.x_type(); }
-// x as the tile reads it: itself, or converted into `to`.
-const void* widened(const std::byte* x, const DenseKernel& kernel, std::int64_t count, std::byte* to);
+// x as the tile reads it: itself, or `rows` rows of `count` elements, `pitch` elements apart, converted into `to` one
+// after the other.
+const void* widened(const std::byte* x, const DenseKernel& kernel, std::int64_t rows, std::int64_t count,
+                    std::int64_t pitch, std::byte* to);
 
 // Panels that are worth a thread when weights are packed.
 inline std::int64_t packing_grain(const DenseKernel& kernel, std::int64_t reduction) {

@@ -45,14 +45,19 @@ class DenseRows {
       const bool inside_y = iy + top_ >= 0 && iy + bottom_ < job.height;
       const auto* origin = static_cast<const std::byte*>(operands_.x) +
                            (job.x_first + ((image * job.height + iy) * job.width + ix) * job.pixel) * x_bytes_;
-      const std::int64_t in_row = job.y_first + gx * job.y_pixel + column, at = image * job.y_image + gy * job.y_row;
-      const std::int64_t y_at = operands_.y_ring > 0 ? gy % operands_.y_ring * job.y_row : at;
-      auto* y = static_cast<std::byte*>(operands_.y) + (in_row + y_at) * element_bytes_;
+      const std::int64_t y_row =
+          operands_.y_ring > 0 ? gy % operands_.y_ring * job.y.row : image * job.y.image + gy * job.y.row;
+      auto* y =
+          static_cast<std::byte*>(operands_.y) + (job.y.first + y_row + gx * job.y.pixel + column) * element_bytes_;
       const std::byte* residual = y;  // not read where there is none
       if (operands_.residual)
-        residual = static_cast<const std::byte*>(operands_.residual) + (in_row + at) * element_bytes_;
-      const std::int64_t y_step = job.y_pixel * element_bytes_, x_step = job.step_w * job.pixel * x_bytes_;
-      for (; m < end; ++m, ix += job.step_w, origin += x_step, y += y_step, residual += y_step) {
+        residual = static_cast<const std::byte*>(operands_.residual) +
+                   (job.residual.first + image * job.residual.image + gy * job.residual.row + gx * job.residual.pixel +
+                    column) *
+                       element_bytes_;
+      const std::int64_t y_step = job.y.pixel * element_bytes_, residual_step = job.residual.pixel * element_bytes_,
+                         x_step = job.step_w * job.pixel * x_bytes_;
+      for (; m < end; ++m, ix += job.step_w, origin += x_step, y += y_step, residual += residual_step) {
         y_[m] = y;
         residual_[m] = residual;
         if (inside_y && ix + left_ >= 0 && ix + right_ < job.width) {

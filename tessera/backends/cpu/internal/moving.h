@@ -23,6 +23,7 @@ class StridedCopy {
  public:
   StridedCopy(std::vector<CopyDim> dims, std::int64_t from_offset, std::int64_t to_offset, std::int64_t element_bytes);
 
+  // Both sides are apart, or element for element the same: then there is nothing to do.
   void run(const std::byte* from, std::byte* to) const;
 
   // All of it is one piece.
@@ -33,7 +34,7 @@ class StridedCopy {
   void run_blocks(const std::byte* from, std::byte* to) const;
   void run_transposes(const std::byte* from, std::byte* to) const;
 
-  bool empty_ = false;
+  bool empty_ = false, same_strides_ = true;
   std::vector<CopyDim> dims_;  // outermost first; strides in bytes
   std::int64_t block_bytes_ = 0;
   std::int64_t from_offset_ = 0, to_offset_ = 0;  // bytes
@@ -43,20 +44,23 @@ class StridedCopy {
   CopyDim rows_, columns_;  // strides in elements
 };
 
-// to[i][j]...[block] = from[tables[0][i] + tables[1][j] + ...][block]: offsets in elements, the result contiguous.
+// to[i][j]...[block] = from[tables[0][i] + tables[1][j] + ...][block]: offsets in elements, the result contiguous; or,
+// if `pixel` is not 0, with as many elements from one run of the last table to the next, which must be one piece of
+// `from`.
 class IndexedCopy {
  public:
-  IndexedCopy(std::vector<std::vector<std::int64_t>> tables, std::int64_t element_bytes);
+  IndexedCopy(std::vector<std::vector<std::int64_t>> tables, std::int64_t element_bytes, std::int64_t pixel = 0);
 
   void run(const std::byte* from, std::byte* to) const;
 
  private:
   std::vector<std::vector<std::int64_t>> tables_;  // offsets in bytes
-  std::int64_t blocks_ = 1, block_bytes_ = 0;
+  std::int64_t blocks_ = 1, block_bytes_ = 0, to_step_ = 0;
 };
 
-// Elements between neighbours along each axis of the graph's shape when it lies in this order.
-std::vector<std::int64_t> strides_of(const Shape& shape, Order order);
+// Elements between neighbours along each axis of the graph's shape when it lies in this order. Channels last, `pixel`
+// of them from one pixel to the next, if it is not 0.
+std::vector<std::int64_t> strides_of(const Shape& shape, Order order, std::int64_t pixel = 0);
 
 // An offer that costs reading and writing once; inputs in row_major but for the first `moved`, which are in `in`.
 Offer moving_offer(const Problem& problem, Order in, Order out, std::size_t moved = 1);

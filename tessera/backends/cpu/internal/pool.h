@@ -18,6 +18,7 @@ struct PoolJob {
   bool has_sign = false;  // of bytes
   bool count_padding = false;
   std::int64_t channels = 0, height = 0, width = 0, out_height = 0, out_width = 0;
+  std::int64_t x_pixel = 0, y_pixel = 0;  // elements from one pixel to the next; as many as channels for bytes
   std::int64_t dilation_h = 1, dilation_w = 1;
   const PoolSpan* rows = nullptr;     // [out_height]
   const PoolSpan* columns = nullptr;  // [out_width]

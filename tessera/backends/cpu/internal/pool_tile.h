@@ -16,9 +16,9 @@ TSR_INLINE void pool_pixel(const PoolJob& job, const PoolSpan& row, const PoolSp
   constexpr int kWidth = Vec::kWidth;
   Vec best[kVectors];
   unroll<kVectors>([&](auto v) TSR_INLINE_LAMBDA { best[v.value] = Vec::all(kMax ? -__builtin_inff() : 0.0f); });
-  const std::int64_t step = job.dilation_w * job.channels;
+  const std::int64_t step = job.dilation_w * job.x_pixel;
   for (std::int64_t i = 0; i < row.count; ++i) {
-    const T* x = image + ((row.first + i * job.dilation_h) * job.width + column.first) * job.channels + c;
+    const T* x = image + ((row.first + i * job.dilation_h) * job.width + column.first) * job.x_pixel + c;
     for (std::int64_t j = 0; j < column.count; ++j, x += step)
       unroll<kVectors>([&](auto v) TSR_INLINE_LAMBDA {
         const T* at = x + v.value * kWidth;
@@ -45,9 +45,9 @@ void pool_rows(const PoolJob& job, std::int64_t begin, std::int64_t end) {
   constexpr int kWidth = Vec::kWidth;
   for (std::int64_t r = begin; r < end; ++r) {
     const PoolSpan& row = job.rows[r % job.out_height];
-    const T* image = static_cast<const T*>(job.x) + r / job.out_height * job.height * job.width * job.channels;
-    T* y = static_cast<T*>(job.y) + r * job.out_width * job.channels;
-    for (std::int64_t o = 0; o < job.out_width; ++o, y += job.channels) {
+    const T* image = static_cast<const T*>(job.x) + r / job.out_height * job.height * job.width * job.x_pixel;
+    T* y = static_cast<T*>(job.y) + r * job.out_width * job.y_pixel;
+    for (std::int64_t o = 0; o < job.out_width; ++o, y += job.y_pixel) {
       const PoolSpan& column = job.columns[o];
       const std::int64_t taps = job.count_padding ? row.padded * column.padded : row.count * column.count;
       const Vec count = Vec::all(taps > 0 ? static_cast<float>(taps) : 1.0f);  // nothing has the average 0

@@ -19,6 +19,7 @@ struct ResizeJob {
   bool bf16 = false;
   bool channels_last = true;
   std::int64_t channels = 0, height = 0, width = 0, out_height = 0, out_width = 0;
+  std::int64_t x_pixel = 0, y_pixel = 0;  // channels_last: elements from one pixel to the next
   ResizeTable rows, columns;
   const void* x = nullptr;
   void* y = nullptr;

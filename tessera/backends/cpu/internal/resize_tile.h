@@ -41,13 +41,13 @@ void resize_rows_last(const ResizeJob& job, std::int64_t begin, std::int64_t end
   constexpr int kWidth = Vec::kWidth;
   for (std::int64_t r = begin; r < end; ++r) {
     const std::int64_t oy = r % job.out_height;
-    const T* image = static_cast<const T*>(job.x) + r / job.out_height * job.height * job.width * job.channels;
-    T* y = static_cast<T*>(job.y) + r * job.out_width * job.channels;
-    for (std::int64_t ox = 0; ox < job.out_width; ++ox, y += job.channels) {
+    const T* image = static_cast<const T*>(job.x) + r / job.out_height * job.height * job.width * job.x_pixel;
+    T* y = static_cast<T*>(job.y) + r * job.out_width * job.y_pixel;
+    for (std::int64_t ox = 0; ox < job.out_width; ++ox, y += job.y_pixel) {
       ResizePixel pixel;
       for (std::int64_t i = job.rows.first[oy]; i < job.rows.first[oy + 1]; ++i)
         for (std::int64_t j = job.columns.first[ox]; j < job.columns.first[ox + 1]; ++j) {
-          pixel.at[pixel.count] = (job.rows.at[i] * job.width + job.columns.at[j]) * job.channels;
+          pixel.at[pixel.count] = (job.rows.at[i] * job.width + job.columns.at[j]) * job.x_pixel;
           pixel.weight[pixel.count++] = job.rows.weight[i] * job.columns.weight[j];
         }
       std::int64_t c = 0;

@@ -17,6 +17,7 @@ namespace tessera::cpu {
 struct WinogradInput {
   const float* x = nullptr;
   std::ptrdiff_t height = 0, width = 0, channels = 0, top = 0, left = 0;
+  std::ptrdiff_t pixel = 0;                 // channels last: elements from one to the next
   std::ptrdiff_t tiles_h = 0, tiles_w = 0;  // of an image
   const float* zeros = nullptr;             // `channels` of them
   std::ptrdiff_t first = 0;
@@ -31,7 +32,8 @@ struct WinogradOutput {
   std::ptrdiff_t first = 0;
   std::ptrdiff_t tiles_h = 0, tiles_w = 0;
   std::ptrdiff_t height = 0, width = 0;             // of the convolution's result
-  std::ptrdiff_t channels = 0;                      // of the whole result: from one pixel to the next
+  std::ptrdiff_t channels = 0;                      // of the whole result
+  std::ptrdiff_t pixel = 0, residual_pixel = 0;     // channels last: elements from one to the next
   std::ptrdiff_t column_begin = 0, column_end = 0;  // channels that m holds
   const float* bias = nullptr;                      // of channel 0; may be null
   const float* residual = nullptr;                  // as the convolution's result; may be null

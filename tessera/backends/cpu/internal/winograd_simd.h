@@ -136,16 +136,17 @@ void input_tiles(const WinogradInput& job, std::ptrdiff_t tile_begin, std::ptrdi
     const TilePlace at = place_of(tile, job.tiles_h, job.tiles_w);
     const std::ptrdiff_t iy = at.row * M - job.top, ix = at.column * M - job.left;
     const float* pixels[T][T];
-    const float* image = job.x + at.image * job.height * job.width * channels;
+    const std::ptrdiff_t pixel = job.pixel;
+    const float* image = job.x + at.image * job.height * job.width * pixel;
     if (iy >= 0 && iy + T <= job.height && ix >= 0 && ix + T <= job.width) {
       for (int i = 0; i < T; ++i)
-        for (int j = 0; j < T; ++j) pixels[i][j] = image + ((iy + i) * job.width + ix + j) * channels;
+        for (int j = 0; j < T; ++j) pixels[i][j] = image + ((iy + i) * job.width + ix + j) * pixel;
     } else {
       for (int i = 0; i < T; ++i)
         for (int j = 0; j < T; ++j) {
           const std::ptrdiff_t y = iy + i, x = ix + j;
           const bool inside = y >= 0 && y < job.height && x >= 0 && x < job.width;
-          pixels[i][j] = inside ? image + (y * job.width + x) * channels : job.zeros;
+          pixels[i][j] = inside ? image + (y * job.width + x) * pixel : job.zeros;
         }
     }
     float* v = job.v + (tile - job.first) * job.tile_stride;
@@ -315,12 +316,13 @@ TSR_INLINE void finish_tile(const WinogradOutput& job, const TilePlace& at, std:
   const Vec::Mask some = Vec::first(job.column_end - channel);
   activate<M>(epilogue, part, y);
   if (job.residual != nullptr) {
-    const float* residual = job.residual + ((at.image * job.height + oy) * job.width + ox) * job.channels + channel;
+    const float* residual =
+        job.residual + ((at.image * job.height + oy) * job.width + ox) * job.residual_pixel + channel;
 #pragma GCC unroll 1
     for (int i = 0; i < rows; ++i)
 #pragma GCC unroll 1
       for (int j = 0; j < columns; ++j) {
-        const float* from = residual + (i * job.width + j) * job.channels;
+        const float* from = residual + (i * job.width + j) * job.residual_pixel;
         y[i][j] = apply(epilogue.after, y[i][j] + (whole ? Vec::load(from) : Vec::load(from, some)));
       }
   }
@@ -330,7 +332,7 @@ TSR_INLINE void finish_tile(const WinogradOutput& job, const TilePlace& at, std:
     for (int i = 0; i < P && py + i < job.pool_height; ++i)
       for (int j = 0; j < P && px + j < job.pool_width; ++j) {
         const Vec best = pooled<M>(y, i, j);
-        float* to = job.y + ((at.image * job.pool_height + py + i) * job.pool_width + px + j) * job.channels + channel;
+        float* to = job.y + ((at.image * job.pool_height + py + i) * job.pool_width + px + j) * job.pixel + channel;
         if (whole)
           best.store(to);
         else
@@ -338,12 +340,12 @@ TSR_INLINE void finish_tile(const WinogradOutput& job, const TilePlace& at, std:
       }
     return;
   }
-  float* to = job.y + ((at.image * job.height + oy) * job.width + ox) * job.channels + channel;
+  float* to = job.y + ((at.image * job.height + oy) * job.width + ox) * job.pixel + channel;
   if (whole && rows == M && columns == M) {
 #pragma GCC unroll 1
     for (int i = 0; i < M; ++i)
 #pragma GCC unroll 8
-      for (int j = 0; j < M; ++j) y[i][j].store(to + (i * job.width + j) * job.channels);
+      for (int j = 0; j < M; ++j) y[i][j].store(to + (i * job.width + j) * job.pixel);
     return;
   }
 #pragma GCC unroll 1
@@ -351,9 +353,9 @@ TSR_INLINE void finish_tile(const WinogradOutput& job, const TilePlace& at, std:
 #pragma GCC unroll 1
     for (int j = 0; j < columns; ++j) {
       if (whole)
-        y[i][j].store(to + (i * job.width + j) * job.channels);
+        y[i][j].store(to + (i * job.width + j) * job.pixel);
       else
-        y[i][j].store(to + (i * job.width + j) * job.channels, some);
+        y[i][j].store(to + (i * job.width + j) * job.pixel, some);
     }
 }
 

@@ -122,7 +122,8 @@ void Rewriter::become_constant(Node& node, Array array) {
 
 bool Rewriter::replace(ValueId old, ValueId now) {
   Node* old_maker = maker(old);
-  if (is_output(old)) {
+  const bool renames = is_output(old);
+  if (renames) {
     Node* now_maker = maker(now);
     if (now_maker == nullptr || old_maker == nullptr || is_output(now)) return false;
     std::replace(old_maker->outputs.begin(), old_maker->outputs.end(), old, kNoValue);
@@ -131,7 +132,7 @@ bool Rewriter::replace(ValueId old, ValueId now) {
     makers_[at(now)] = nullptr;
     std::swap(old, now);
   }
-  changed_ = true;
+  changed_ = changed_ || renames || !readers_[at(old)].empty();
   for (Node* reader : readers_[at(old)]) std::replace(reader->inputs.begin(), reader->inputs.end(), old, now);
   readers_[at(now)].insert(readers_[at(now)].end(), readers_[at(old)].begin(), readers_[at(old)].end());
   readers_[at(old)].clear();
