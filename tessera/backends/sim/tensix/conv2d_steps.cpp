@@ -167,14 +167,40 @@ class ConvolutionSteps {
     const MemorySteps::Slot before = work_;
     const bool ours = before != slots_.input && folded_ != before;
     work_ = allocate_shards(target, "input shards");
-    const std::string op = in_.slice_of ? "padded_slice" : memory_.is_sharded() ? "reshard" : "interleaved_to_sharded";
-    run(op, op + " " + key, target.to_string(),
-        {transfer(kind(), MemoryKind::l1, in_bytes(), in_rows(), in_bytes() / plan_.input.cores.num_cores())});
+    // Row by row, shards of another width are reached through a copy in DRAM.
+    if (!in_.slice_of && memory_.is_sharded() && layout_ == Layout::row_major &&
+        memory_.shard_spec()->shape.width != plan_.input_shard.width) {
+      const MemorySteps::Slot copy =
+          steps_.allocate(TensorSpec({1, 1, in_rows(), p_.in_channels}, p_.input_dtype, layout_, kDramMemoryConfig),
+                          "copy of the input");
+      run("sharded_to_interleaved", "sharded_to_interleaved " + key, "on the way to other shards",
+          {transfer(kind(), MemoryKind::dram, in_bytes(), in_rows(), 0)});
+      memory_ = kDramMemoryConfig;
+      bring_input(key, target);
+      steps_.free(copy);
+    } else {
+      bring_input(key, target);
+    }
     if (frees_input())
       replace(before, key);
     else if (ours)
       free(before);
     memory_ = target;
+  }
+
+  void bring_input(const std::string& key, const MemoryConfig& target) {
+    const std::string op = in_.slice_of ? "padded_slice" : memory_.is_sharded() ? "reshard" : "interleaved_to_sharded";
+    std::vector<CircularBuffer> buffers;
+    if (in_.slice_of && in_.input->spec().layout() == Layout::tile) {
+      // A slice is cut out of untilized rows of tiles, which its program holds twice.
+      const std::int64_t tiles = 4 * ceil_div(p_.in_channels, kTile) * tile_bytes(Tile{}, p_.input_dtype);
+      const std::int64_t stick = plan_.input_shard.width * element_bytes(p_.input_dtype);
+      buffers = {
+          {"tiles", plan_.input.cores, tiles}, {"rows", plan_.input.cores, tiles}, {"stick", plan_.input.cores, stick}};
+    }
+    run(op, op + " " + key, target.to_string(),
+        {transfer(kind(), MemoryKind::l1, in_bytes(), in_rows(), in_bytes() / plan_.input.cores.num_cores())}, {},
+        std::move(buffers));
   }
 
   // What has been read goes, and what was made of it moves up into its place.
