@@ -11,8 +11,7 @@ L1Recorder::L1Recorder(std::shared_ptr<Device> device) : device_(std::move(devic
   timeline_.l1_bytes = device_->card().l1_bytes;
   timeline_.l1_small_address = timeline_.l1_bytes - device_->options().l1_small_bytes;
   timeline_.steps.push_back({"", ""});
-  for (const Buffer* buffer : device_->live_buffers())
-    take({.kind = MemoryEvent::Kind::allocated, .buffer = buffer});
+  for (const Buffer* buffer : device_->live_buffers()) take({.kind = MemoryEvent::Kind::allocated, .buffer = buffer});
   device_->watch([this](const MemoryEvent& event) { take(event); });
 }
 
@@ -30,9 +29,8 @@ void L1Recorder::name_buffer(std::int64_t address, const std::string& name) {
 }
 
 std::int64_t L1Recorder::l1_small_bytes() const {
-  return device_->options().l1_small_bytes == 0
-             ? 0
-             : device_->memory_view(BufferType::l1_small).allocated_bytes_per_bank;
+  return device_->options().l1_small_bytes == 0 ? 0
+                                                : device_->memory_view(BufferType::l1_small).allocated_bytes_per_bank;
 }
 
 void L1Recorder::take(const MemoryEvent& event) {
@@ -44,8 +42,7 @@ void L1Recorder::take(const MemoryEvent& event) {
       if (buffer.type() != BufferType::l1 && buffer.type() != BufferType::l1_small) return;
       live_[&buffer] = timeline_.buffers.size();
       timeline_.buffers.push_back({buffer.holds().label, "", buffer.type(), buffer.address(), buffer.bytes_per_bank(),
-                                   timeline_.programs.size(), L1Timeline::kStillThere, step,
-                                   L1Timeline::kStillThere});
+                                   timeline_.programs.size(), L1Timeline::kStillThere, step, L1Timeline::kStillThere});
       peak_ = std::max(peak_, l1);
       return;
     }

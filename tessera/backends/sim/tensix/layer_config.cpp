@@ -43,8 +43,8 @@ void read(const Json& value, Layout& to) {
   to = *layout;
 }
 void read(const Json& value, TensorMemoryLayout& to) {
-  for (const TensorMemoryLayout layout : {TensorMemoryLayout::height_sharded, TensorMemoryLayout::width_sharded,
-                                          TensorMemoryLayout::block_sharded})
+  for (const TensorMemoryLayout layout :
+       {TensorMemoryLayout::height_sharded, TensorMemoryLayout::width_sharded, TensorMemoryLayout::block_sharded})
     if (name(layout) == text_of(value)) {
       to = layout;
       return;
@@ -55,8 +55,8 @@ void read(const Json& value, TensorMemoryLayout& to) {
 void read(const Json& value, std::string& to) { to = text_of(value); }
 void read(const Json& value, PaddingMode& to) {
   const std::string text = text_of(value);
-  check(text == "zeros" || text == "replicate", Code::parse, Hint{"zeros or replicate"}, "there is no padding mode '{}'",
-        text);
+  check(text == "zeros" || text == "replicate", Code::parse, Hint{"zeros or replicate"},
+        "there is no padding mode '{}'", text);
   to = text == "zeros" ? PaddingMode::zeros : PaddingMode::replicate;
 }
 // [columns, rows] from the first core on, or [[x, y, x, y], ...]: first and last core of each range.
@@ -166,8 +166,8 @@ void read_field(const std::string& key, const Json& value, LayerConfig& config) 
     config.memory = text == "L1" ? BufferType::l1 : BufferType::dram;
     return;
   }
-  std::vector<std::string> names{"dtype",  "weights_dtype", "math_fidelity", "fp32_dest_acc_en",
-                                 "packer_l1_acc", "slice",  "memory"};
+  std::vector<std::string> names{"dtype",         "weights_dtype", "math_fidelity", "fp32_dest_acc_en",
+                                 "packer_l1_acc", "slice",         "memory"};
   for (const Field& field : kFields) names.emplace_back(field.name);
   fail(Code::parse, Hint{fmt::format("one of {}", fmt::join(names, ", "))}, "there is no field '{}'{}", key,
        did_you_mean(key, names));

@@ -21,7 +21,7 @@ struct TSR_API LayerConfig {
   std::optional<DType> dtype, weights_dtype;
   std::optional<MathFidelity> fidelity;
   std::optional<bool> fp32_dest_acc_en, packer_l1_acc;
-  std::optional<BufferType> memory;  // of the result: dram, or l1 as it comes
+  std::optional<BufferType> memory;   // of the result: dram, or l1 as it comes
   std::optional<bool> height_slices;  // slices of a convolution's image in DRAM: along its height, or its width
   std::int64_t slices = 0;            // how many; 0: as many as it takes
 

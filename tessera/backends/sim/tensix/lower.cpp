@@ -89,8 +89,8 @@ class Lowering {
       if (Refusal* refusal = std::get_if<Refusal>(&result)) {
         if (!options_.host_fallback)
           fail(Code::unsupported,
-               Hint{refusal->hint.empty() ? "--fallback host computes it on the host" : refusal->hint +
-                                                "; or --fallback host, which computes it on the host"},
+               Hint{refusal->hint.empty() ? "--fallback host computes it on the host"
+                                          : refusal->hint + "; or --fallback host, which computes it on the host"},
                "node '{}' ({}) has no operator on the card: {}", node.name, name(node.op), refusal->reason);
         result = CardLayer(HostLayer{i});
       }
@@ -214,8 +214,7 @@ class Lowering {
     }
     if constexpr (std::is_same_v<Other, Unary>)
       return Refusal{"the vector unit has no such function, or not with these parameters", ""};
-    return Refusal{"TTNN's vision operators do not include it",
-                   "cut the model before this node, or replace it"};
+    return Refusal{"TTNN's vision operators do not include it", "cut the model before this node, or replace it"};
   }
 
   Lowered lower_op(const Node& node, const Conv& op) {
@@ -339,13 +338,11 @@ class Lowering {
       const Shape& c = layer.constant->shape();
       // One for each channel: N C H W with C alone.
       bool channels = layer.constant->count() == out[1] && c.rank() <= out.rank();
-      for (int d = 1; channels && d <= c.rank(); ++d)
-        channels = c[c.rank() - d] == (out.rank() - d == 1 ? out[1] : 1);
+      for (int d = 1; channels && d <= c.rank(); ++d) channels = c[c.rank() - d] == (out.rank() - d == 1 ? out[1] : 1);
       if (shape(operand) != out || layer.constant->type() != ElementType::float32 ||
           (layer.constant->count() != 1 && !channels))
-        return Refusal{fmt::format("its constant of shape {} is neither a number nor one for each channel",
-                                   c.to_string()),
-                       ""};
+        return Refusal{
+            fmt::format("its constant of shape {} is neither a number nor one for each channel", c.to_string()), ""};
       return CardLayer(std::move(layer));
     }
     const Shape x = shape(node.inputs[0]), y = shape(node.inputs[1]);
@@ -409,8 +406,8 @@ class Lowering {
     begin = 0;
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       const std::int64_t end = begin + shape(node.outputs[i])[1];
-      out_.nodes.push_back({fmt::format("{}:{}", node.name, i), "slice", SliceLayer{begin, end}, {node.inputs[0]},
-                            {node.outputs[i]}});
+      out_.nodes.push_back(
+          {fmt::format("{}:{}", node.name, i), "slice", SliceLayer{begin, end}, {node.inputs[0]}, {node.outputs[i]}});
       begin = end;
     }
     return true;

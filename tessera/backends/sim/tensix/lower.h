@@ -42,7 +42,7 @@ struct PoolLayer {
   PoolValues pool;
 };
 struct LinearLayer {
-  Constant weights, bias;  // weights are inputs x outputs
+  Constant weights, bias;   // weights are inputs x outputs
   bool transposed = false;  // outputs x inputs
   // The input was an image of so many pixels and channels: on the card its columns go pixel by pixel, in the weights
   // channel by channel.

@@ -1,0 +1,162 @@
+// A convolution of a network: the configuration a TTNN user would begin with, and what to try when it does not fit.
+
+#include "tessera/backends/sim/tensix/conv2d.h"
+#include "tessera/backends/sim/tensix/internal/simulation_run.h"
+#include "tessera/core/tensor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace tessera::tensix {
+namespace {
+
+constexpr int kBlockHeights[] = {1024, 512, 256, 128, 64, 32};
+constexpr TensorMemoryLayout kLayouts[] = {TensorMemoryLayout::height_sharded, TensorMemoryLayout::block_sharded,
+                                           TensorMemoryLayout::width_sharded};
+
+Tensor host_tensor(const Array& x, const Shape& shape) {
+  return Tensor::from_float32(x.as<float>(), shape, DType::float32, Layout::row_major);
+}
+
+// Which shards TTNN would choose for this image if it were in DRAM.
+std::optional<TensorMemoryLayout> natural_layout(Conv2dProblem p, const TensixSpec& card) {
+  p.input_memory = kDramMemoryConfig;
+  p.config.shard_layout.reset();
+  p.config.reshard_if_not_optimal = p.config.override_sharding_config = false;
+  return plan_conv2d(p, card).problem.config.shard_layout;
+}
+
+bool wants_small_memory(const Error& error) {
+  return error.code() == Code::out_of_memory && error.message().find("L1_SMALL") != std::string::npos;
+}
+
+std::string config_text(const Conv2dPlan& plan, const Conv2dConfig& config) {
+  if (plan.interleaved) return "interleaved";
+  std::string text =
+      fmt::format("{} {}x{}", name(plan.output.layout), plan.output_shard.height, plan.output_shard.width);
+  if (!plan.as_matmul) text += fmt::format(", act_block_h {}", plan.act_block_h * 32);
+  if (plan.moves_input) text += plan.problem.input_memory.is_sharded() ? ", reshard" : ", shard";
+  if (config.enable_act_double_buffer) text += ", act x2";
+  if (config.enable_weights_double_buffer) text += ", weights x2";
+  if (config.config_tensors_in_dram) text += ", lists in DRAM";
+  return text;
+}
+
+class ConvRun {
+ public:
+  ConvRun(SimulationRun& run, const LoweredNode& node, const ConvLayer& layer)
+      : run_(run),
+        input_(node.inputs[0]),
+        own_(config_of(run.options.layers, node.name)),
+        weights_(host_tensor(*layer.weights, layer.weights->shape())),
+        problem_(layer.problem) {
+    if (layer.bias) bias_ = host_tensor(*layer.bias, Shape{1, 1, 1, problem_.out_channels});
+    problem_.output_dtype = own_.dtype.value_or(run.options.dtype);
+    problem_.compute = run.options.compute;
+    own_.apply_to(problem_.compute);
+    config_.weights_dtype = own_.weights_dtype.value_or(run.options.weights_dtype);
+    config_.activation = layer.activation;
+    config_.reshard_if_not_optimal = true;
+    own_.apply_to(config_);
+    if (own_.memory == BufferType::dram) options_.memory_config = kDramMemoryConfig;
+    options_.values = run.options.values;
+  }
+
+  DeviceTensor run() {
+    try {
+      return run_.fit(kept(), [&] { return once(config_); });
+    } catch (const Error& error) {
+      if (error.code() != Code::out_of_memory) throw;
+      const std::optional<Conv2dConfig> other = find_other(error);
+      if (!other) throw;
+      run_.note(reason_of(error));
+      return once(*other);
+    }
+  }
+
+ private:
+  // An input that goes with this call makes room by itself.
+  std::vector<ValueId> kept() const {
+    return run_.values.may_consume(input_) ? std::vector<ValueId>{input_} : std::vector<ValueId>{};
+  }
+
+  Conv2dProblem complete(Conv2dConfig config) const {
+    const DeviceTensor& x = run_.values.at(input_);
+    Conv2dProblem p = problem_;
+    p.input_dtype = x.spec().dtype();
+    p.input_layout = x.spec().layout();
+    p.input_memory = x.spec().memory_config();
+    p.weights_dtype = *config.weights_dtype;
+    p.config = config;
+    if (!own_.gives("deallocate_activation"))
+      p.config.deallocate_activation = run_.values.may_consume(input_) && p.input_memory.is_l1();
+    if (!p.config.shard_layout) p.config.shard_layout = natural_layout(p, run_.device->card());
+    return p;
+  }
+
+  DeviceTensor once(const Conv2dConfig& config) {
+    const Conv2dProblem p = complete(config);
+    const Conv2dResult result = conv2d(run_.values.at(input_), weights_, bias_, p, options_);
+    run_.weights.push_back(result.weights);
+    if (result.bias) run_.weights.push_back(*result.bias);
+    run_.step.config = config_text(result.plan, p.config);
+    run_.step.cores = result.plan.output.cores.num_cores();
+    return result.output;
+  }
+
+  bool fits(const Conv2dConfig& config) const {
+    try {
+      rehearse_conv2d(run_.values.at(input_), weights_, bias_, complete(config), options_);
+      return true;
+    } catch (const Error&) {
+      return false;  // too large, or a combination that does not exist
+    }
+  }
+
+  // Fields that the user has set stay.
+  std::optional<Conv2dConfig> find_other(const Error& error) const {
+    Conv2dConfig base = config_;
+    if (wants_small_memory(error)) {
+      if (own_.gives("config_tensors_in_dram")) return std::nullopt;
+      base.config_tensors_in_dram = true;
+      if (fits(base)) return base;
+    }
+    const bool may_block = !own_.gives("act_block_h_override");
+    const auto blocks = [&](Conv2dConfig config) -> std::optional<Conv2dConfig> {
+      if (fits(config)) return config;
+      for (const int height : kBlockHeights) {
+        if (!may_block) break;
+        config.act_block_h_override = height;
+        if (fits(config)) return config;
+      }
+      return std::nullopt;
+    };
+    if (auto found = blocks(base)) return found;
+    if (own_.gives("shard_layout") || own_.gives("override_sharding_config")) return std::nullopt;
+    for (const TensorMemoryLayout layout : kLayouts) {
+      base.shard_layout = layout;
+      if (auto found = blocks(base)) return found;
+    }
+    return std::nullopt;
+  }
+
+  SimulationRun& run_;
+  ValueId input_;
+  LayerConfig own_;
+  Tensor weights_;
+  std::optional<Conv2dOperand> bias_;
+  Conv2dProblem problem_;
+  Conv2dConfig config_;
+  Conv2dOptions options_;
+};
+
+}  // namespace
+
+DeviceTensor run_conv(SimulationRun& run, const LoweredNode& node, const ConvLayer& layer) {
+  check(!layer.transposed, Code::unsupported, "conv_transpose2d is not on this card yet");
+  return ConvRun(run, node, layer).run();
+}
+
+}  // namespace tessera::tensix
