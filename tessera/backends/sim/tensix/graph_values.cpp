@@ -355,7 +355,6 @@ std::vector<Array> graph_values(const Graph& graph, const std::vector<Array>& in
 
   std::vector<std::optional<Array>> kept(graph.values.size());
   std::vector<const Array*> at(graph.values.size(), nullptr);
-  for (std::size_t i = 0; i < graph.values.size(); ++i) at[i] = graph.values[i].constant.get();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto id = static_cast<std::size_t>(graph.inputs[i]);
     kept[id] = inputs[i].type() == ElementType::float32
@@ -365,8 +364,10 @@ std::vector<Array> graph_values(const Graph& graph, const std::vector<Array>& in
   }
   for (const Node& node : graph.nodes) {
     std::vector<const Array*> operands;
-    for (const ValueId id : node.inputs)
-      operands.push_back(id == kNoValue ? nullptr : at[static_cast<std::size_t>(id)]);
+    for (const ValueId id : node.inputs) {
+      const Array* value = id == kNoValue ? nullptr : at[static_cast<std::size_t>(id)];
+      operands.push_back(id != kNoValue && value == nullptr ? graph.value(id).constant.get() : value);
+    }
     std::vector<Array> results = with_context(fmt::format("while running node '{}' ({})", node.name, name(node.op)),
                                               [&] { return run_node(node, operands, precision); });
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
@@ -380,7 +381,10 @@ std::vector<Array> graph_values(const Graph& graph, const std::vector<Array>& in
       if (id != kNoValue && --uses[static_cast<std::size_t>(id)] == 0) kept[static_cast<std::size_t>(id)].reset();
   }
   std::vector<Array> outputs;
-  for (const ValueId id : graph.outputs) outputs.push_back(*at[static_cast<std::size_t>(id)]);
+  for (const ValueId id : graph.outputs) {
+    const Array* value = at[static_cast<std::size_t>(id)];
+    outputs.push_back(value != nullptr ? *value : *graph.value(id).constant);
+  }
   return outputs;
 }
 

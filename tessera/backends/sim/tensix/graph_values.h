@@ -28,7 +28,8 @@ struct GraphPrecision {
 
 // Float values become values of the card's types on their way in. The graph should have been through run_passes() (no
 // batch norms; activations, sums and pools fused where they can be): a node with what is fused into it is computed in
-// several steps, as on the card, and `observer` sees its last one.
+// several steps, as on the card, and `observer` sees the result of the last. (It may change constants that later nodes
+// read.)
 TSR_API std::vector<Array> graph_values(const Graph& graph, const std::vector<Array>& inputs,
                                         const GraphPrecision& precision,
                                         const std::function<void(const Node&, const Array&)>& observer = {});

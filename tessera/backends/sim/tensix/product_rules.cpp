@@ -54,9 +54,11 @@ void end_block(const Product& product, std::int64_t block, std::span<const float
     pack(product, partials);
     return;
   }
+  // Packed first, added then, and rounded once more, by the packer each time.
   const bool float32 = product.partials_dtype == DType::float32;
+  const auto to_bfloat16 = [](float x) { return float_from_bfloat16(bfloat16_from_float_packer(x)); };
   for (std::size_t i = 0; i < dst.size(); ++i)
-    partials[i] = into_dst(partials[i] + (float32 ? dst[i] : into_dst(dst[i], false)), float32);
+    partials[i] = float32 ? into_dst(partials[i] + dst[i], true) : to_bfloat16(partials[i] + to_bfloat16(dst[i]));
 }
 
 void finish(const Product& product, std::int64_t column, std::span<const float> partials, std::span<float> dst) {

@@ -14,7 +14,8 @@ inline __m256 into_dst(__m256 x) {
   const __m256i u = _mm256_castps_si256(x), exponent = _mm256_and_si256(u, _mm256_set1_epi32(0x7F80'0000));
   const __m256i none = _mm256_cmpeq_epi32(exponent, _mm256_setzero_si256());
   if constexpr (float32) return _mm256_castsi256_ps(_mm256_andnot_si256(none, u));
-  const __m256i up = _mm256_add_epi32(u, _mm256_set1_epi32(0x8000));
+  const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(u, 16), _mm256_set1_epi32(1));
+  const __m256i up = _mm256_add_epi32(_mm256_add_epi32(u, _mm256_set1_epi32(0x7FFF)), odd);
   const __m256i kept = _mm256_and_si256(up, _mm256_set1_epi32(static_cast<int>(0xFFFF'0000u)));
   return _mm256_castsi256_ps(_mm256_andnot_si256(none, kept));
 }

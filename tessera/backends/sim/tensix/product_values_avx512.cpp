@@ -14,7 +14,8 @@ inline __m512 into_dst(__m512 x) {
   const __m512i u = _mm512_castps_si512(x);
   const __mmask16 some = _mm512_test_epi32_mask(u, _mm512_set1_epi32(0x7F80'0000));
   if constexpr (float32) return _mm512_maskz_mov_ps(some, x);
-  const __m512i up = _mm512_add_epi32(u, _mm512_set1_epi32(0x8000));
+  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(u, 16), _mm512_set1_epi32(1));
+  const __m512i up = _mm512_add_epi32(_mm512_add_epi32(u, _mm512_set1_epi32(0x7FFF)), odd);
   return _mm512_castsi512_ps(_mm512_maskz_and_epi32(some, up, _mm512_set1_epi32(static_cast<int>(0xFFFF'0000u))));
 }
 

@@ -9,7 +9,7 @@ namespace {
 inline float into_dst(float x, bool float32) {
   std::uint32_t u = 0;
   std::memcpy(&u, &x, sizeof u);
-  u = (u & 0x7F80'0000u) == 0 ? 0 : float32 ? u : (u + 0x8000u) & 0xFFFF'0000u;
+  u = (u & 0x7F80'0000u) == 0 ? 0 : float32 ? u : (u + 0x7FFFu + ((u >> 16) & 1u)) & 0xFFFF'0000u;
   std::memcpy(&x, &u, sizeof x);
   return x;
 }

@@ -59,9 +59,10 @@ TEST(Numerics, BlockFloatsNeedTwoPhasesOrOneAsWeights) {
   }
 }
 
-TEST(Numerics, DstRoundsToBfloat16TiesAwayOrKeepsFloat32) {
-  EXPECT_EQ(into_dst(bits(0x3F80'8000u), false), bits(0x3F81'0000u));
-  EXPECT_EQ(into_dst(bits(0xBF80'8000u), false), bits(0xBF81'0000u));
+TEST(Numerics, DstRoundsToBfloat16TiesToEvenOrKeepsFloat32) {
+  EXPECT_EQ(into_dst(bits(0x3F80'8000u), false), bits(0x3F80'0000u));
+  EXPECT_EQ(into_dst(bits(0xBF81'8000u), false), bits(0xBF82'0000u));
+  EXPECT_EQ(into_dst(bits(0x3F80'8001u), false), bits(0x3F81'0000u));
   EXPECT_EQ(into_dst(bits(0x3F80'7FFFu), false), 1.0f);
   EXPECT_EQ(into_dst(bits(0x3F80'7FFFu), true), bits(0x3F80'7FFFu));
   EXPECT_EQ(into_dst(bits(0x7F7F'FFFFu), false), INFINITY);
