@@ -119,7 +119,7 @@ tensix::SimulateOptions options_of(const SimulateArguments& arguments) {
   options.values = !arguments.null;
   if (!arguments.config.empty())
     options.layers = with_context(fmt::format("while reading {}", arguments.config),
-                                  [&] { return tensix::parse_layer_configs(read_file(arguments.config)); });
+                                  [&] { return tensix::parse_layer_configs(read_text_file(arguments.config)); });
   return options;
 }
 

@@ -1,8 +1,10 @@
 // A convolution of a network: the configuration a TTNN user would begin with, and what to try when it does not fit.
 
 #include "tessera/backends/sim/tensix/conv2d.h"
+#include "tessera/backends/sim/tensix/conv_transpose2d.h"
 #include "tessera/backends/sim/tensix/internal/simulation_run.h"
 #include "tessera/core/tensor.h"
+#include "tessera/machine/ops/to_memory_config.h"
 
 #include <fmt/format.h>
 
@@ -48,6 +50,7 @@ class ConvRun {
  public:
   ConvRun(SimulationRun& run, const LoweredNode& node, const ConvLayer& layer)
       : run_(run),
+        layer_(layer),
         input_(node.inputs[0]),
         own_(config_of(run.options.layers, node.name)),
         weights_(host_tensor(*layer.weights, layer.weights->shape())),
@@ -65,24 +68,28 @@ class ConvRun {
   }
 
   DeviceTensor run() {
+    if (own_.height_slices) return run_.fit({}, [&] { return sliced(slice_type(*own_.height_slices)); });
     try {
       return run_.fit(kept(), [&] { return once(config_); });
     } catch (const Error& error) {
       if (error.code() != Code::out_of_memory) throw;
-      const std::optional<Conv2dConfig> other = find_other(error);
-      if (!other) throw;
       run_.note(reason_of(error));
-      return once(*other);
+      if (std::optional<DeviceTensor> y = otherwise(error)) return *y;
+      throw;
     }
   }
 
  private:
+  static Conv2dSliceType slice_type(bool height) {
+    return height ? Conv2dSliceType::dram_height : Conv2dSliceType::dram_width;
+  }
+
   // An input that goes with this call makes room by itself.
   std::vector<ValueId> kept() const {
     return run_.values.may_consume(input_) ? std::vector<ValueId>{input_} : std::vector<ValueId>{};
   }
 
-  Conv2dProblem complete(Conv2dConfig config) const {
+  Conv2dProblem complete(const Conv2dConfig& config, bool whole = true) const {
     const DeviceTensor& x = run_.values.at(input_);
     Conv2dProblem p = problem_;
     p.input_dtype = x.spec().dtype();
@@ -92,13 +99,20 @@ class ConvRun {
     p.config = config;
     if (!own_.gives("deallocate_activation"))
       p.config.deallocate_activation = run_.values.may_consume(input_) && p.input_memory.is_l1();
-    if (!p.config.shard_layout) p.config.shard_layout = natural_layout(p, run_.device->card());
+    if (whole && !p.config.shard_layout)
+      p.config.shard_layout =
+          natural_layout(layer_.transposed ? transposed(p).as_convolution() : p, run_.device->card());
     return p;
   }
 
-  DeviceTensor once(const Conv2dConfig& config) {
-    const Conv2dProblem p = complete(config);
-    const Conv2dResult result = conv2d(run_.values.at(input_), weights_, bias_, p, options_);
+  ConvTranspose2dProblem transposed(const Conv2dProblem& p) const {
+    return {p, layer_.output_pad_h, layer_.output_pad_w};
+  }
+
+  DeviceTensor call(const Conv2dProblem& p, const Conv2dOptions& options) {
+    const DeviceTensor& x = run_.values.at(input_);
+    const Conv2dResult result = layer_.transposed ? conv_transpose2d(x, weights_, bias_, transposed(p), options)
+                                                  : conv2d(x, weights_, bias_, p, options);
     run_.weights.push_back(result.weights);
     if (result.bias) run_.weights.push_back(*result.bias);
     run_.step.config = config_text(result.plan, p.config);
@@ -106,43 +120,68 @@ class ConvRun {
     return result.output;
   }
 
-  bool fits(const Conv2dConfig& config) const {
+  DeviceTensor once(const Conv2dConfig& config) { return call(complete(config), options_); }
+
+  // None: too large, or a combination that does not exist.
+  std::optional<DeviceTensor> attempt(const Conv2dConfig& config) {
     try {
-      rehearse_conv2d(run_.values.at(input_), weights_, bias_, complete(config), options_);
-      return true;
-    } catch (const Error&) {
-      return false;  // too large, or a combination that does not exist
+      if (!layer_.transposed)  // cheaper than to prepare weights and find out
+        rehearse_conv2d(run_.values.at(input_), weights_, bias_, complete(config), options_);
+      return once(config);
+    } catch (const Error& error) {
+      if (error.code() == Code::internal) throw;
+      return std::nullopt;
     }
   }
 
+  // From DRAM to DRAM, piece by piece.
+  DeviceTensor sliced(Conv2dSliceType type) {
+    const DeviceTensor& x = run_.values.at(input_);
+    if (x.spec().memory_config() != kDramMemoryConfig) run_.values.put(input_, to_memory_config(x, kDramMemoryConfig));
+    Conv2dOptions options = options_;
+    options.slice = Conv2dSliceConfig{type, own_.slices};
+    const DeviceTensor y = call(complete(config_, false), options);
+    run_.step.config += type == Conv2dSliceType::dram_height ? ", DRAM_HEIGHT slices" : ", DRAM_WIDTH slices";
+    return y;
+  }
+
   // Fields that the user has set stay.
-  std::optional<Conv2dConfig> find_other(const Error& error) const {
+  std::optional<DeviceTensor> otherwise(const Error& error) {
     Conv2dConfig base = config_;
     if (wants_small_memory(error)) {
       if (own_.gives("config_tensors_in_dram")) return std::nullopt;
       base.config_tensors_in_dram = true;
-      if (fits(base)) return base;
+      if (auto y = attempt(base)) return y;
     }
-    const bool may_block = !own_.gives("act_block_h_override");
-    const auto blocks = [&](Conv2dConfig config) -> std::optional<Conv2dConfig> {
-      if (fits(config)) return config;
-      for (const int height : kBlockHeights) {
-        if (!may_block) break;
-        config.act_block_h_override = height;
-        if (fits(config)) return config;
+    if (auto y = with_blocks(base)) return y;
+    if (!own_.gives("shard_layout") && !own_.gives("override_sharding_config"))
+      for (const TensorMemoryLayout layout : kLayouts) {
+        base.shard_layout = layout;
+        if (auto y = with_blocks(base)) return y;
       }
-      return std::nullopt;
-    };
-    if (auto found = blocks(base)) return found;
-    if (own_.gives("shard_layout") || own_.gives("override_sharding_config")) return std::nullopt;
-    for (const TensorMemoryLayout layout : kLayouts) {
-      base.shard_layout = layout;
-      if (auto found = blocks(base)) return found;
+    const bool height = natural_slice_type(problem_) == Conv2dSliceType::dram_height;
+    for (const bool along_height : {height, !height}) {
+      try {
+        return sliced(slice_type(along_height));
+      } catch (const Error& again) {
+        if (again.code() == Code::internal) throw;
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::optional<DeviceTensor> with_blocks(Conv2dConfig config) {
+    if (auto y = attempt(config)) return y;
+    if (own_.gives("act_block_h_override")) return std::nullopt;
+    for (const int height : kBlockHeights) {
+      config.act_block_h_override = height;
+      if (auto y = attempt(config)) return y;
     }
     return std::nullopt;
   }
 
   SimulationRun& run_;
+  const ConvLayer& layer_;
   ValueId input_;
   LayerConfig own_;
   Tensor weights_;
@@ -155,7 +194,6 @@ class ConvRun {
 }  // namespace
 
 DeviceTensor run_conv(SimulationRun& run, const LoweredNode& node, const ConvLayer& layer) {
-  check(!layer.transposed, Code::unsupported, "conv_transpose2d is not on this card yet");
   return ConvRun(run, node, layer).run();
 }
 
