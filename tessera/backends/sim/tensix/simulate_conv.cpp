@@ -72,7 +72,9 @@ class ConvRun {
     try {
       return run_.fit(kept(), [&] { return once(config_); });
     } catch (const Error& error) {
-      if (error.code() != Code::out_of_memory) throw;
+      // A configuration that cannot be is the user's to mend; what we chose ourselves may be tried otherwise.
+      const bool ours = error.code() != Code::internal && own_.conv_fields.empty();
+      if (error.code() != Code::out_of_memory && !ours) throw;
       run_.note(reason_of(error));
       if (std::optional<DeviceTensor> y = otherwise(error)) return *y;
       throw;
