@@ -54,9 +54,9 @@ def excuse(script, real, ours):
 def questions():
     boards = [*MACHINES, "p150_12x10"]
     for path in sorted(ANSWERS.glob("*.json")):
-        board = max((b for b in boards if path.stem.endswith("_" + b)), key=len)
+        board = max((b for b in boards if path.stem.endswith("_" + b)), key=len, default="")
         script = path.stem.removesuffix("_" + board)
-        if script != "program_reports":
+        if board and script != "program_reports" and not script.endswith("_buffers"):  # others are read by the C++ tests
             yield pytest.param(script, board, id=f"{script}-{board}")
 
 
