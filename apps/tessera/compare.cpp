@@ -1,7 +1,9 @@
-// tessera compare: the outputs of a network here and elsewhere, and the first node that differs.
+// tessera compare: the outputs of a network here and elsewhere, and the first node that differs; or, with --device,
+// what the arithmetic of a card costs.
 
 #include "bisect.h"
 #include "command.h"
+#include "compare_device.h"
 #include "difference.h"
 #include "model_argument.h"
 #include "peer.h"
@@ -29,6 +31,7 @@ namespace fs = std::filesystem;
 struct CompareOptions {
   ModelArgument model;
   SessionArgument session;
+  DeviceArgument device;
   std::string against = "onnxruntime", python;
   double tolerance = 1e-4;
   bool bisect = false;
@@ -211,6 +214,7 @@ void add_compare(CLI::App& app, const Context& context) {
   auto options = std::make_shared<CompareOptions>();
   add_model_argument(*command, options->model);
   add_session_argument(*command, options->session);
+  add_device_argument(*command, options->device);
   command
       ->add_option("--against", options->against,
                    "onnxruntime, through a Python interpreter that has it; or reference, our own plain loops (slow)")
@@ -227,7 +231,12 @@ void add_compare(CLI::App& app, const Context& context) {
                     "Compare every value inside, unfused, and show the first over the tolerance");
   command->add_option("--python", options->python, "The interpreter; otherwise the variable TESSERA_PYTHON, or python3")
       ->type_name("PATH");
-  command->callback([options, &context] { compare_model(*options, context); });
+  command->callback([options, &context] {
+    if (options->device.device.empty())
+      compare_model(*options, context);
+    else
+      compare_device(options->model, options->device, options->session.threads, context);
+  });
 }
 
 }  // namespace tessera::cli

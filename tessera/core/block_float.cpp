@@ -30,12 +30,6 @@ std::uint32_t round_to_even(std::uint32_t mantissa, int keep) {
   return kept + (cut > half || (cut == half && (kept & 1u)) ? 1u : 0u);
 }
 
-// Ties away from zero. That bits were lost before changes nothing here: only the bit below the kept ones decides.
-std::uint32_t round_away(std::uint32_t mantissa, int keep) {
-  const int drop = 24 - keep;
-  return (mantissa + (1u << (drop - 1))) >> drop;
-}
-
 std::uint8_t code_of(std::uint32_t bits, std::uint32_t magnitude, int magnitude_width) {
   if (magnitude == 0) return 0;
   return static_cast<std::uint8_t>(((bits >> 31) << magnitude_width) | magnitude);
@@ -64,7 +58,7 @@ Block encode_block(std::span<const float, Block::kSize> x, DType dtype, Rounding
     if (rounding == Rounding::host)
       magnitude = std::min(round_to_even(mantissa, width), (1u << width) - 1u);
     else
-      magnitude = std::min(round_away(mantissa, 7), 127u) >> (7 - width);
+      magnitude = std::min(round_to_even(mantissa, 7), 127u) >> (7 - width);
     block.codes[i] = code_of(bits[i], magnitude, width);
   }
   return block;

@@ -33,7 +33,9 @@ struct Block {
 //
 // Packer: first to bfloat16 (nearest, ties away from zero, denormals flushed), whose largest exponent is shared; then
 // to bfloat8_b, nearest. bfloat4_b truncates the bfloat8_b magnitude. The documentation does not say how the second
-// step treats ties and overflow; we assume ties away from zero as in the first step, and saturation as on the host.
+// step treats ties and overflow; we assume both as on the host. (A bfloat16 has one bit more than a bfloat8_b, so that
+// ties are frequent: if they all went away from zero, activations would grow from layer to layer, and fewer phases of
+// the multiplier would make networks more accurate, against all that is published.)
 TSR_API Block encode_block(std::span<const float, Block::kSize> x, DType dtype, Rounding rounding);
 
 // Exact wherever the value is a normal float32. Below, as TTNN does it: an exponent field that would be 0 drops the

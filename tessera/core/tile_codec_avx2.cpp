@@ -63,7 +63,8 @@ inline __m256i codes_exact(__m256 x, int shared) {
   const __m256i aligned = _mm256_srlv_epi32(mantissa, _mm256_sub_epi32(_mm256_set1_epi32(shared), exponent));
   __m256i magnitude;
   if constexpr (packer) {
-    magnitude = _mm256_srli_epi32(_mm256_add_epi32(aligned, words(1u << 16)), 17);
+    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(aligned, 17), words(1));
+    magnitude = _mm256_srli_epi32(_mm256_add_epi32(_mm256_add_epi32(aligned, words((1u << 16) - 1)), odd), 17);
     magnitude = _mm256_srli_epi32(_mm256_min_epu32(magnitude, words(127)), 7 - width);
   } else {
     constexpr int kDrop = 24 - width;
@@ -80,8 +81,7 @@ template <int width, bool packer>
 inline __m256i round_half(__m256 x, __m256 scale) {
   const __m256 y = _mm256_mul_ps(x, scale);
   if constexpr (packer) {
-    const __m256 sign = _mm256_and_ps(y, _mm256_castsi256_ps(words(0x80000000u)));
-    return _mm256_cvttps_epi32(_mm256_add_ps(y, _mm256_or_ps(sign, _mm256_set1_ps(0.5f))));
+    return _mm256_cvtps_epi32(y);
   } else {
     const __m256 kept = _mm256_round_ps(y, kTruncate);
     return _mm256_cvtps_epi32(_mm256_mul_ps(kept, _mm256_set1_ps(1.0f / static_cast<float>(1 << (24 - width)))));

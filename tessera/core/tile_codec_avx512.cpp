@@ -73,7 +73,8 @@ inline __m128i codes_exact(__m512 x, int shared) {
       _mm512_maskz_srlv_epi32(normal, mantissa, _mm512_sub_epi32(_mm512_set1_epi32(shared), exponent));
   __m512i magnitude;
   if constexpr (packer) {
-    magnitude = _mm512_srli_epi32(_mm512_add_epi32(aligned, words(1u << 16)), 17);
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(aligned, 17), words(1));
+    magnitude = _mm512_srli_epi32(_mm512_add_epi32(_mm512_add_epi32(aligned, words((1u << 16) - 1)), odd), 17);
     magnitude = _mm512_srli_epi32(_mm512_min_epu32(magnitude, words(127)), 7 - width);
   } else {
     constexpr int kDrop = 24 - width;
@@ -90,10 +91,7 @@ inline __m128i codes_exact(__m512 x, int shared) {
 template <int width, bool packer>
 inline __m512i round_block(__m512 x, __m512 scale) {
   if constexpr (packer) {
-    const __m512 y = _mm512_mul_ps(x, scale);
-    const __m512 half = _mm512_castsi512_ps(_mm512_ternarylogic_epi32(_mm512_castps_si512(y), words(0x80000000u),
-                                                                      words(0x3F000000u), 0xEA));  // sign(y) | 0.5
-    return _mm512_cvttps_epi32(_mm512_add_ps(y, half));
+    return _mm512_cvt_roundps_epi32(_mm512_mul_ps(x, scale), kNearest);
   } else {
     const __m512 kept = _mm512_roundscale_ps(_mm512_mul_ps(x, scale), kTruncate);
     return _mm512_cvt_roundps_epi32(_mm512_mul_ps(kept, _mm512_set1_ps(1.0f / static_cast<float>(1 << (24 - width)))),

@@ -119,6 +119,37 @@ TEST_F(Compare, NothingAgreesToZeroAndBisectNamesTheFirstProduct) {
   EXPECT_EQ(first[2]["role"], "constant");
 }
 
+TEST_F(Compare, ACardsArithmeticIsComparedForEveryChoiceOfTypes) {
+  const CommandResult result =
+      run_tessera({"compare", model_, "--device", "wormhole_n150", "--types", "bfloat16/bfloat16,bfloat4_b/bfloat8_b",
+                   "--fidelity", "LoFi,HiFi4", "--format", "json"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  const auto json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json["device"], "wormhole_n150");
+  EXPECT_EQ(json["kind"], "simulated");
+  EXPECT_EQ(json["statistics"], "as they are");  // the model brought its weights
+  ASSERT_EQ(json["rows"].size(), 8u);
+  for (const auto& row : json["rows"]) {
+    EXPECT_GT(row["relative_error"].get<double>(), 0);
+    EXPECT_LT(row["pcc"].get<double>(), 1);
+    EXPECT_LE(row["worst_pcc"].get<double>(), row["pcc"].get<double>());
+    EXPECT_THAT(row["worst_layer"].get<std::string>(), Not(""));
+  }
+  const auto error = [&](std::size_t i) { return json["rows"][i]["relative_error"].get<double>(); };
+  EXPECT_EQ(json["rows"][3]["accumulation"], "float32");
+  EXPECT_LT(error(3), error(1));  // HiFi4 after LoFi
+  EXPECT_LT(error(3), error(7));  // bfloat16 before bfloat4_b
+}
+
+TEST_F(Compare, CardsWithoutAMatrixEngineOfTilesAreRefused) {
+  const CommandResult result = run_tessera({"compare", model_, "--device", "cpu_avx2"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("cpu_avx2"));
+  const CommandResult types = run_tessera({"compare", model_, "--device", "wormhole_n150", "--types", "int8/int8"});
+  EXPECT_EQ(types.status, 1);
+  EXPECT_THAT(types.err, HasSubstr("not 'int8'"));
+}
+
 TEST_F(Compare, AnInterpreterThatIsNotThereIsAnError) {
   const CommandResult flag = run_tessera({"compare", model_, "--python", "/nowhere/python3"});
   EXPECT_EQ(flag.status, 1);

@@ -57,10 +57,10 @@ TEST(BlockFloat, InfinityStaysAndPushesOthersToZero) {
   }
 }
 
-TEST(BlockFloat, ThePackerRoundsTiesAwayFromZero) {
+TEST(BlockFloat, ThePackerRoundsTiesToEven) {
   const float unit = 1.0f / 64;
-  EXPECT_EQ(through({2.5f * unit, 1.0f}, DType::bfloat8_b, Rounding::packer), 3 * unit);
-  EXPECT_EQ(through({-2.5f * unit, 1.0f}, DType::bfloat8_b, Rounding::packer), -3 * unit);
+  EXPECT_EQ(through({2.5f * unit, 1.0f}, DType::bfloat8_b, Rounding::packer), 2 * unit);
+  EXPECT_EQ(through({-3.5f * unit, 1.0f}, DType::bfloat8_b, Rounding::packer), -4 * unit);
   EXPECT_EQ(through({2.5f * unit, 1.0f}, DType::bfloat8_b, Rounding::host), 2 * unit);
 }
 
@@ -70,10 +70,10 @@ TEST(BlockFloat, ThePackerGoesThroughBfloat16AndItsExponent) {
   EXPECT_EQ(through({1.9999999f}, DType::bfloat8_b, Rounding::packer), 2.0f);
   // 255/128 is a bfloat16; as bfloat8_b it would need 128 of 127 codes.
   EXPECT_EQ(through({255.0f / 128}, DType::bfloat8_b, Rounding::packer), 127.0f / 64);
-  // Rounded twice: to bfloat16 up to a tie, then away from zero.
-  const float unit = 1.0f / 64, x = 2.5f * unit - std::ldexp(1.0f, -16);
-  EXPECT_EQ(through({x, 1.0f}, DType::bfloat8_b, Rounding::packer), 3 * unit);
-  EXPECT_EQ(through({x, 1.0f}, DType::bfloat8_b, Rounding::host), 2 * unit);
+  // Rounded twice: to bfloat16 up to a tie, then to the even one above.
+  const float unit = 1.0f / 64, x = 3.5f * unit - std::ldexp(1.0f, -16);
+  EXPECT_EQ(through({x, 1.0f}, DType::bfloat8_b, Rounding::packer), 4 * unit);
+  EXPECT_EQ(through({x, 1.0f}, DType::bfloat8_b, Rounding::host), 3 * unit);
 }
 
 TEST(BlockFloat, ThePackerTruncatesBfloat4) {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 
 namespace tessera::tensix {
 namespace {
@@ -42,32 +43,6 @@ void spread_weights(Value& value, double spread) {
   Array weights = *value.constant;
   Random random(value.name + ".spread");
   for (float& w : weights.as<float>()) w = static_cast<float>(w * factor(random, spread));
-  value.constant = std::make_shared<const Array>(std::move(weights));
-}
-
-// Divides the weights of every input channel by its root mean square, and keeps their own.
-void balance_weights(Value& value, const Array& x, double balance) {
-  if (!value.constant || value.constant->type() != ElementType::float32) return;
-  const Shape& shape = value.constant->shape();
-  const auto channels = static_cast<std::size_t>(x.shape()[1]);
-  const std::size_t plane = static_cast<std::size_t>(x.count()) / (static_cast<std::size_t>(x.shape()[0]) * channels);
-  if (shape.rank() < 3 || static_cast<std::size_t>(shape[1]) != channels) return;
-  std::vector<double> squares(channels);
-  const auto values = x.as<float>();
-  for (std::size_t i = 0; i < values.size(); ++i)
-    squares[i / plane % channels] += static_cast<double>(values[i]) * values[i];
-  double mean = 0;
-  for (const double square : squares) mean += square / static_cast<double>(channels);
-  if (!(mean > 0)) return;
-  // Channels that are nearly always 0 would get weights without bound.
-  constexpr double kLeast = 0.05;
-  Array weights = *value.constant;
-  const std::size_t taps = static_cast<std::size_t>(weights.count() / shape[0]) / channels;
-  const auto w = weights.as<float>();
-  for (std::size_t i = 0; i < w.size(); ++i) {
-    const double relative = std::max(squares[i / taps % channels] / mean, kLeast);
-    w[i] = static_cast<float>(w[i] * std::pow(relative, -0.5 * balance));
-  }
   value.constant = std::make_shared<const Array>(std::move(weights));
 }
 
@@ -110,30 +85,23 @@ void fit_batch_norm(Graph& graph, const Node& node, const Array& x, bool rectifi
 }  // namespace
 
 Graph with_trained_statistics(Graph graph, const std::vector<Array>& inputs, const TrainedStatistics& statistics) {
-  std::map<ValueId, int> rectified;  // values that a rectifier reads
+  std::set<ValueId> rectified;  // values that a rectifier reads
   for (const Node& node : graph.nodes) {
     const bool product = std::holds_alternative<Conv>(node.op) || std::holds_alternative<ConvTranspose>(node.op) ||
                          std::holds_alternative<Gemm>(node.op);
     if (product) spread_weights(graph.value(node.inputs[1]), statistics.weight_spread);
-    if (std::holds_alternative<Unary>(node.op) || std::holds_alternative<Clip>(node.op)) rectified[node.inputs[0]] = 1;
+    if (std::holds_alternative<Unary>(node.op) || std::holds_alternative<Clip>(node.op))
+      rectified.insert(node.inputs[0]);
   }
   // As exact as the card's arithmetic gets, and fast.
   GraphPrecision precise{DType::float32, DType::float32, {}};
   precise.compute.fp32_dest_acc_en = true;
-  std::multimap<ValueId, const Node*> readers;
-  for (const Node& node : graph.nodes) {
-    const auto* conv = std::get_if<Conv>(&node.op);
-    if (std::holds_alternative<BatchNorm>(node.op) || (conv != nullptr && conv->groups == 1))
-      readers.emplace(node.inputs[0], &node);
-  }
+  std::multimap<ValueId, const Node*> readers;  // batch norms by what they read
+  for (const Node& node : graph.nodes)
+    if (std::holds_alternative<BatchNorm>(node.op)) readers.emplace(node.inputs[0], &node);
   graph_values(graph, inputs, precise, [&](const Node& node, const Array& y) {
-    for (auto [at, end] = readers.equal_range(node.outputs[0]); at != end; ++at) {
-      const Node& reader = *at->second;
-      if (std::holds_alternative<Conv>(reader.op))
-        balance_weights(graph.value(reader.inputs[1]), y, statistics.balance);
-      else
-        fit_batch_norm(graph, reader, y, rectified.contains(reader.outputs[0]), statistics);
-    }
+    for (auto [at, end] = readers.equal_range(node.outputs[0]); at != end; ++at)
+      fit_batch_norm(graph, *at->second, y, rectified.contains(at->second->outputs[0]), statistics);
   });
   return graph;
 }

@@ -16,17 +16,13 @@ struct TrainedStatistics {
   // Spreads are standard deviations of natural logarithms.
   double weight_spread = 0.5;  // within a filter: a kurtosis of 3 exp(4 * 0.5^2) = 8
   double scale_spread = 0.6;   // between the channels of a batch norm: 95 % within a factor of 3.2 around the middle
-  // How far the weights that read a channel make up for its scale: 1 for channels that all matter alike, however large
-  // they are. (Training does not care: what a batch norm multiplies by, the next convolution can divide by.)
-  double balance = 1;
   // A batch norm's shift, as a part of its scale: negative before rectifiers, so that most of what they pass on is 0.
   double shift_mean = -0.4, shift_deviation = 0.6;
 };
 
-// Every weight is multiplied by a random factor of its own, weights of dense convolutions are balanced by the root mean
-// square of the channels that they read, and every batch norm gets random scales and shifts and the mean and variance
-// that its input really has: all for these inputs. The rest of the network stays as it is. Seeded by the names
-// of values: the same every time. Weights and statistics must be constants, as in the zoo.
+// Every weight is multiplied by a random factor of its own, and every batch norm gets random scales and shifts and the
+// mean and variance that its input really has for these inputs. The rest of the network stays as it is. Seeded by the
+// names of values: the same every time. Statistics must be constants, as in the zoo.
 TSR_API Graph with_trained_statistics(Graph graph, const std::vector<Array>& inputs,
                                       const TrainedStatistics& statistics = {});
 

@@ -22,8 +22,7 @@ float one(Binary::Kind kind, float a, float b, const ComputeConfig& compute, DTy
 TEST(ElementwiseValues, SumsOfBfloat16AreRoundedOnce) {
   const std::vector<float> a = random_values(500, 1, Kind::bfloat16), b = random_values(500, 2, Kind::bfloat16);
   const std::vector<float> y = binary_values(Binary::Kind::add, a, kBf16, b, kBf16, {});
-  for (std::size_t i = 0; i < y.size(); ++i)
-    EXPECT_EQ(y[i], into_dst(a[i] + b[i], false)) << a[i] << " + " << b[i];
+  for (std::size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], into_dst(a[i] + b[i], false)) << a[i] << " + " << b[i];
 }
 
 TEST(ElementwiseValues, ProductsLoseWhatTheirPhasesLeaveOut) {
