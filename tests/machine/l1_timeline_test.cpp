@@ -57,10 +57,12 @@ TEST(L1Timeline, CircularBuffersBelongToTheProgramThatFollows) {
   device->finish_program({"y", "", {}}, "y");
   device->finish_program({"z", "", {}}, "z");
   ASSERT_EQ(recorder.timeline().programs.size(), 2u);
-  EXPECT_EQ(recorder.timeline().programs[0].circular_buffer_bytes, 1008 + 64) << "the fuller core, aligned";
+  const std::int64_t most = recorder.timeline().programs[0].circular_buffer_bytes;
+  EXPECT_GE(most, 1000 + 64) << "the fuller core";
+  EXPECT_LE(most, 1000 + 64 + device->allocator().allocation_alignment_bytes());
   EXPECT_EQ(recorder.timeline().programs[1].circular_buffer_bytes, 0);
-  EXPECT_EQ(recorder.step_circular_buffer_bytes(), 1072);
-  EXPECT_EQ(recorder.step_peak_bytes(), 1072);
+  EXPECT_EQ(recorder.step_circular_buffer_bytes(), most);
+  EXPECT_EQ(recorder.step_peak_bytes(), most);
 }
 
 TEST(L1Timeline, WhatIsRefusedLeavesNothing) {
