@@ -36,7 +36,12 @@ void raise_end(std::vector<CircularBufferRegion>& regions, const CoreRange& rang
 CircularBufferPlacement place_circular_buffers(const Device& device, const std::vector<CircularBuffer>& buffers,
                                                std::int64_t program_id) {
   device.check_open();
-  return place_circular_buffers(device.card(), device.allocator(), buffers, program_id);
+  CircularBufferPlacement placed = place_circular_buffers(device.card(), device.allocator(), buffers, program_id);
+  const std::int64_t base = device.allocator().circular_buffer_base();
+  std::int64_t end = base;
+  for (const CircularBufferRegion& region : placed.regions) end = std::max(end, region.end_address);
+  device.note({.kind = MemoryEvent::Kind::circular_buffers, .circular_buffer_bytes = end - base});
+  return placed;
 }
 
 CircularBufferPlacement place_circular_buffers(const TensixSpec& card, const Allocator& allocator,

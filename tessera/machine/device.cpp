@@ -79,6 +79,7 @@ void Device::deallocate_buffers() {
 }
 
 void Device::finish_program(TraceRecord record, const std::string& key) {
+  note({.kind = MemoryEvent::Kind::program, .record = &record});
   trace_.push_back(std::move(record));
   if (!program_cache_.insert(key).second) return;
   note_program(*this, next_program_id_);
@@ -93,6 +94,7 @@ Buffer::Buffer(std::shared_ptr<Device> device, BufferType type, std::int64_t add
       bytes_per_bank_(bytes_per_bank),
       holds_(std::move(holds)) {
   device_->live_.push_back(this);
+  device_->note({.kind = MemoryEvent::Kind::allocated, .buffer = this});
 }
 
 Buffer::~Buffer() { deallocate(); }
@@ -101,6 +103,7 @@ void Buffer::deallocate() {
   if (is_allocated()) {
     device_->allocator_.deallocate(type_, address_);
     std::erase(device_->live_, this);
+    device_->note({.kind = MemoryEvent::Kind::freed, .buffer = this});
   }
   allocated_ = false;
 }

@@ -10,6 +10,7 @@
 #include "tessera/machine/machine.h"
 #include "tessera/machine/page_map.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_set>
@@ -23,6 +24,20 @@ class Buffer;
 struct BufferContents {
   std::string label;                        // "[1, 1, 64, 64] bfloat16 TILE HEIGHT_SHARDED"
   std::vector<std::int64_t> bytes_by_bank;  // useful bytes in each bank; empty if unknown
+};
+
+// What happens to a device's memory, told while it happens.
+struct MemoryEvent {
+  enum class Kind : std::uint8_t {
+    allocated,
+    freed,
+    circular_buffers,  // placed for the program that runs next
+    program,           // has run; its circular buffers are gone
+  };
+  Kind kind = Kind::allocated;
+  const Buffer* buffer = nullptr;          // of the first two
+  std::int64_t circular_buffer_bytes = 0;  // on the core that has most, alignment included
+  const TraceRecord* record = nullptr;     // of a program
 };
 
 class TSR_API Device : public std::enable_shared_from_this<Device> {
@@ -68,6 +83,12 @@ class TSR_API Device : public std::enable_shared_from_this<Device> {
                             BufferContents holds = {});
   void clear_program_cache();
 
+  // One listener at a time hears of every event; none: an empty function. It must not use the device.
+  void watch(std::function<void(const MemoryEvent&)> watcher) { watcher_ = std::move(watcher); }
+  void note(const MemoryEvent& event) const {
+    if (watcher_) watcher_(event);
+  }
+
   const Trace& trace() const { return trace_; }
   void clear_trace() { trace_.clear(); }
   void note_transfer(TraceRecord record) { trace_.push_back(std::move(record)); }  // to or from the host: no program
@@ -86,6 +107,7 @@ class TSR_API Device : public std::enable_shared_from_this<Device> {
   std::unordered_set<std::string> program_cache_;
   Trace trace_;
   std::vector<const Buffer*> live_;
+  std::function<void(const MemoryEvent&)> watcher_;
   std::vector<std::unique_ptr<Buffer>> program_buffers_;  // they do not own the device; last, to go first
 };
 

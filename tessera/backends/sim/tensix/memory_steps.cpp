@@ -185,6 +185,7 @@ class MemorySteps::Performance {
     if (!device_->has_program(program.key))
       for (const KeptList& list : program.lists)
         device_->allocate_for_program(program.key, list.type, list.request, {list.label, {}});
+    place_circular_buffers(*device_, program.circular_buffers, device_->next_program_id());  // as rehearsed
     device_->finish_program(program.record, program.key);
   }
 

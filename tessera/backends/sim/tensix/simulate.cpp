@@ -1,0 +1,431 @@
+#include "tessera/backends/sim/tensix/simulate.h"
+
+#include "tessera/backends/sim/tensix/elementwise.h"
+#include "tessera/backends/sim/tensix/internal/simulation_run.h"
+#include "tessera/backends/sim/tensix/matmul.h"
+#include "tessera/backends/sim/tensix/pool.h"
+#include "tessera/backends/sim/tensix/softmax.h"
+#include "tessera/backends/sim/tensix/upsample.h"
+#include "tessera/core/error.h"
+#include "tessera/graph/evaluate.h"
+#include "tessera/machine/ops/concat.h"
+#include "tessera/machine/ops/reshape.h"
+#include "tessera/machine/ops/slice.h"
+#include "tessera/machine/ops/to_layout.h"
+#include "tessera/machine/ops/to_memory_config.h"
+#include "tessera/machine/ops/typecast.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tessera::tensix {
+namespace {
+
+bool is_tiled(const DeviceTensor& x) { return x.spec().layout() == Layout::tile; }
+DeviceTensor in_dram(const DeviceTensor& x) { return to_memory_config(x, kDramMemoryConfig); }
+DeviceTensor in_rows(const DeviceTensor& x) { return is_tiled(x) ? to_layout(x, Layout::row_major) : x; }
+DeviceTensor in_tiles(const DeviceTensor& x) { return is_tiled(x) ? x : to_layout(x, Layout::tile); }
+
+std::string place_text(const DeviceTensor& x) {
+  const MemoryConfig& memory = x.spec().memory_config();
+  if (memory.shard_spec())
+    return fmt::format("{} {}x{}", name(memory.layout()), memory.shard_spec()->shape.height,
+                       memory.shard_spec()->shape.width);
+  return fmt::format("{} {}", name(memory.buffer_type()), name(memory.layout()));
+}
+
+class Runner {
+ public:
+  Runner(const std::shared_ptr<Device>& device, const LoweredGraph& network, const SimulateOptions& options)
+      : recorder_(device),
+        values_(network, recorder_),
+        run_{device, network, options, recorder_, values_, out_.steps} {}
+
+  Simulation run(const std::vector<Array>& inputs) {
+    send_inputs(inputs);
+    const auto& nodes = network().nodes;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      values_.begin(i);
+      with_context(fmt::format("while running '{}' ({}), operator {} of {} on the card", nodes[i].name, nodes[i].op,
+                               i + 1, nodes.size()),
+                   [&] { run_node(nodes[i]); });
+      values_.end();
+    }
+    if (run_.options.values)
+      for (const ValueId id : network().graph.outputs) out_.outputs.push_back(read(id));
+    out_.timeline = recorder_.timeline();
+    return std::move(out_);
+  }
+
+ private:
+  const LoweredGraph& network() const { return run_.network; }
+  const SimulateOptions& options() const { return run_.options; }
+
+  DType input_dtype() const { return is_block_float(options().dtype) ? DType::bfloat16 : options().dtype; }
+
+  DeviceTensor send(const Array& array, DType dtype) {
+    const Shape& shape = array.shape();
+    return to_device(Tensor::from_float32(rows_from_array(array), Shape{1, 1, array.count() / shape[1], shape[1]},
+                                          dtype, Layout::row_major),
+                     run_.device);
+  }
+
+  void send_inputs(const std::vector<Array>& inputs) {
+    const Graph& graph = network().graph;
+    check(inputs.size() == graph.inputs.size(), Code::invalid_argument, "the network takes {} inputs, {} were given",
+          graph.inputs.size(), inputs.size());
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      check_input(graph, i, inputs[i]);
+      if (inputs[i].type() == ElementType::float32 && inputs[i].shape().rank() >= 2)
+        values_.put(graph.inputs[i], send(inputs[i], input_dtype()));
+      values_.put_on_host(graph.inputs[i], inputs[i]);
+    }
+  }
+
+  Array read(ValueId id) const {
+    const Value& value = network().graph.value(id);
+    if (value.constant) return *value.constant;
+    if (const Array* array = values_.on_host(id)) return *array;
+    const auto found = network().pixels.find(id);
+    return array_from_rows(from_device(values_.at(id)).to_float32(), value.type.shape(),
+                           found == network().pixels.end() ? 1 : found->second);
+  }
+
+  void run_node(const LoweredNode& node) {
+    run_.begin(node.name, node.op);
+    if (const auto* host = std::get_if<HostLayer>(&node.layer))
+      return run_on_host(node, network().graph.nodes[host->node]);
+    DeviceTensor y = std::visit([&](const auto& layer) { return run_layer(node, layer); }, node.layer);
+    const LayerConfig own = config_of(options().layers, node.name);
+    if (own.memory == BufferType::dram) y = in_dram(y);
+    values_.put(node.outputs[0], y);
+    run_.finish(&y);
+    if (options().on_result && options().values) options().on_result(node, read(node.outputs[0]));
+  }
+
+  void run_on_host(const LoweredNode& node, const Node& original) {
+    std::vector<Array> kept;
+    kept.reserve(original.inputs.size());
+    std::vector<const Array*> operands;
+    for (const ValueId id : original.inputs) {
+      if (id != kNoValue) kept.push_back(read(id));
+      operands.push_back(id == kNoValue ? nullptr : &kept.back());
+    }
+    std::vector<Array> results = evaluate(original, operands);
+    const DeviceTensor* last = nullptr;
+    for (std::size_t i = 0; i < original.outputs.size(); ++i) {
+      const ValueId id = original.outputs[i];
+      if (id == kNoValue) continue;
+      if (results[i].type() == ElementType::float32 && results[i].shape().rank() >= 2 && results[i].count() > 0) {
+        values_.put(id, send(results[i], input_dtype()));
+        last = &values_.at(id);
+      }
+      if (options().on_result && options().values) options().on_result(node, results[i]);
+      values_.put_on_host(id, std::move(results[i]));
+    }
+    run_.note("computed on the host in float32: the card has no such operator");
+    run_.finish(last);
+  }
+
+  DType result_dtype(const LoweredNode& node) const {
+    return config_of(options().layers, node.name).dtype.value_or(options().dtype);
+  }
+  ComputeConfig compute(const LoweredNode& node) const {
+    ComputeConfig config = options().compute;
+    config_of(options().layers, node.name).apply_to(config);
+    return config;
+  }
+  const DeviceTensor& input(const LoweredNode& node, std::size_t i = 0) const { return values_.at(node.inputs[i]); }
+
+  // Operators that keep their operands in place cannot do without them.
+  template <class Body>
+  DeviceTensor fit(const LoweredNode& node, Body&& body) {
+    return run_.fit(node.inputs, std::forward<Body>(body));
+  }
+  // As the tensors lie; if shards like these are not taken, from DRAM.
+  template <class Near, class Far>
+  DeviceTensor near_or_far(const LoweredNode& node, Near&& near, Far&& far) {
+    try {
+      return fit(node, near);
+    } catch (const Error& error) {
+      if (error.code() == Code::internal) throw;
+      run_.note(reason_of(error) + ": through DRAM");
+      return run_.fit({}, far);
+    }
+  }
+
+  DeviceTensor run_layer(const LoweredNode& node, const ConvLayer& layer) { return run_conv(run_, node, layer); }
+
+  DeviceTensor run_layer(const LoweredNode& node, const PoolLayer& layer) {
+    const PoolValues& p = layer.pool;
+    PoolOptions o;
+    o.batch = p.batch;
+    o.height = p.height;
+    o.width = p.width;
+    o.channels = p.channels;
+    o.window = p.window;
+    o.ceil_mode = p.ceil_mode;
+    o.count_include_pad = p.count_include_pad;
+    o.dtype = input_dtype();
+    o.compute = compute(node);
+    const PoolKind kind = layer.maximum ? PoolKind::max : PoolKind::average;
+    return near_or_far(
+        node,
+        [&] {
+          DeviceTensor x = input(node);
+          o.deallocate_input = values_.may_consume(node.inputs[0]) && x.spec().memory_config().is_l1();
+          return pool2d(kind, x, o);
+        },
+        [&] {
+          o.deallocate_input = false;
+          DeviceTensor x = in_dram(input(node));
+          return pool2d(kind, x, o);
+        });
+  }
+
+  DeviceTensor run_layer(const LoweredNode& node, const LinearLayer& layer) {
+    const Extent2d out = network().matrix(node.outputs[0]);
+    const DType weights_dtype = config_of(options().layers, node.name).weights_dtype.value_or(options().weights_dtype);
+    const DeviceTensor weights = send_weights(layer, out.width, weights_dtype);
+    MatmulOptions o;
+    if (layer.bias)
+      o.bias = run_.weights.emplace_back(to_device(
+          Tensor::from_float32(layer.bias->as<float>(), Shape{1, 1, 1, out.width}, weights_dtype, Layout::tile),
+          run_.device));
+    o.dtype = result_dtype(node);
+    o.compute = compute(node);
+    return near_or_far(
+        node, [&] { return matmul(in_tiles(to_memory_config(input(node), kL1MemoryConfig)), weights, o); },
+        [&] { return matmul(in_tiles(in_dram(input(node))), weights, o); });
+  }
+
+  DeviceTensor send_weights(const LinearLayer& layer, std::int64_t n, DType dtype) {
+    const auto given = layer.weights->as<float>();
+    const std::int64_t k = layer.weights->count() / n, channels = k / layer.pixels;
+    std::vector<float> matrix(given.size());
+    for (std::int64_t c = 0; c < channels; ++c)
+      for (std::int64_t p = 0; p < layer.pixels; ++p) {
+        const std::int64_t from = c * layer.pixels + p, to = p * channels + c;
+        for (std::int64_t j = 0; j < n; ++j)
+          matrix[static_cast<std::size_t>(to * n + j)] =
+              given[static_cast<std::size_t>(layer.transposed ? j * k + from : from * n + j)];
+      }
+    return run_.weights.emplace_back(
+        to_device(Tensor::from_float32(matrix, Shape{1, 1, k, n}, dtype, Layout::tile), run_.device));
+  }
+
+  DeviceTensor run_layer(const LoweredNode& node, const BinaryLayer& layer) {
+    BinaryOptions o;
+    o.dtype = result_dtype(node);
+    if (layer.activation) o.activations.push_back(*layer.activation);
+    if (layer.constant) return with_constant(node, layer, o);
+    const auto add = [&](DeviceTensor a, DeviceTensor b) {
+      if (!is_tiled(a) || !is_tiled(b)) {
+        a = in_tiles(a);
+        b = in_tiles(b);
+      }
+      BinaryOptions inner = o;
+      // In place of the first operand, where it is not needed any more.
+      if (a.spec().logical_shape() == b.spec().logical_shape() && a.spec().dtype() == *o.dtype &&
+          a.spec().memory_config() == b.spec().memory_config() && a.address() == input(node).address() &&
+          values_.may_consume(node.inputs[0]) && a.spec().memory_config().is_l1())
+        inner.output = a;
+      return binary(layer.kind, a, b, inner);
+    };
+    return near_or_far(
+        node, [&] { return add(input(node), input(node, 1)); },
+        [&] { return add(in_dram(input(node)), in_dram(input(node, 1))); });
+  }
+
+  DeviceTensor with_constant(const LoweredNode& node, const BinaryLayer& layer, const BinaryOptions& o) {
+    const auto values = layer.constant->as<float>();
+    if (values.size() == 1) {
+      return fit(node, [&] {
+        const DeviceTensor x = in_tiles(input(node));
+        return layer.constant_first ? binary(layer.kind, double{values[0]}, x, o)
+                                    : binary(layer.kind, x, double{values[0]}, o);
+      });
+    }
+    const DeviceTensor row = run_.weights.emplace_back(
+        to_device(Tensor::from_float32(values, Shape{1, 1, 1, static_cast<std::int64_t>(values.size())},
+                                       DType::bfloat16, Layout::tile),
+                  run_.device));
+    const auto add = [&](const DeviceTensor& x) {
+      BinaryOptions inner = o;
+      inner.memory_config = x.spec().memory_config();
+      return layer.constant_first ? binary(layer.kind, row, x, inner) : binary(layer.kind, x, row, inner);
+    };
+    return near_or_far(
+        node, [&] { return add(in_tiles(input(node))); }, [&] { return add(in_tiles(in_dram(input(node)))); });
+  }
+
+  DeviceTensor run_layer(const LoweredNode& node, const UnaryLayer& layer) {
+    return fit(node, [&] {
+      const DeviceTensor& x = input(node);
+      UnaryOptions o;
+      if (values_.may_consume(node.inputs[0])) o.output = x;
+      return unary(layer.function.name, std::span(&layer.function, 1), x, o);
+    });
+  }
+
+  DeviceTensor run_layer(const LoweredNode& node, const ConcatLayer& layer) {
+    std::vector<DeviceTensor> parts;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) parts.push_back(input(node, i));
+    const int dim = layer.channels ? 3 : 2;
+    const auto far = [&] {
+      std::vector<DeviceTensor> copies;
+      const bool rows = std::any_of(parts.begin(), parts.end(), [](const DeviceTensor& x) { return !is_tiled(x); });
+      for (const DeviceTensor& x : parts) {
+        DeviceTensor copy = in_dram(x);
+        if (rows) copy = in_rows(copy);
+        if (!rows && copy.spec().dtype() != result_dtype(node)) copy = typecast(copy, result_dtype(node));
+        copies.push_back(copy);
+      }
+      const DeviceTensor y = concat(copies, dim);
+      return rows && is_block_float(result_dtype(node)) ? to_layout(y, Layout::tile, result_dtype(node)) : y;
+    };
+    const std::optional<MemoryConfig> joined = layer.channels ? joined_shards(parts) : std::nullopt;
+    if (!joined) {
+      run_.note("tensors in different shards are joined in DRAM");
+      return run_.fit({}, far);
+    }
+    return near_or_far(node, [&] { return concat(parts, dim, joined); }, far);
+  }
+
+  // Height shards on the same cores can be joined where they are.
+  static std::optional<MemoryConfig> joined_shards(const std::vector<DeviceTensor>& parts) {
+    ShardSpec shards;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const MemoryConfig& memory = parts[i].spec().memory_config();
+      if (memory.layout() != TensorMemoryLayout::height_sharded || !memory.shard_spec()) return std::nullopt;
+      const ShardSpec& own = *memory.shard_spec();
+      if (i == 0) {
+        shards = own;
+        continue;
+      }
+      if (own.grid != shards.grid || own.orientation != shards.orientation || own.shape.height != shards.shape.height ||
+          parts[i].spec().dtype() != parts[0].spec().dtype() || parts[i].spec().layout() != parts[0].spec().layout())
+        return std::nullopt;
+      shards.shape.width += own.shape.width;
+    }
+    std::int64_t channels = 0;
+    for (const DeviceTensor& x : parts) channels += x.spec().logical_shape()[3];
+    if (is_tiled(parts[0]) && channels != shards.shape.width) return std::nullopt;  // padding between the parts
+    return MemoryConfig(TensorMemoryLayout::height_sharded, BufferType::l1, shards);
+  }
+
+  DeviceTensor run_layer(const LoweredNode& node, const SliceLayer& layer) {
+    const Extent2d in = network().matrix(node.inputs[0]);
+    const std::int64_t begins[] = {0, 0, 0, layer.begin}, ends[] = {1, 1, in.height, layer.end}, steps[] = {1, 1, 1, 1};
+    return near_or_far(
+        node, [&] { return slice(input(node), begins, ends, steps); },
+        [&] { return slice(in_dram(input(node)), begins, ends, steps); });
+  }
+
+  DeviceTensor run_layer(const LoweredNode& node, const UpsampleLayer& layer) {
+    UpsampleOptions o;
+    o.scale = {static_cast<double>(layer.scale_h), static_cast<double>(layer.scale_w)};
+    o.mode = layer.mode;
+    o.compute = compute(node);
+    const auto grow = [&](const DeviceTensor& rows) {
+      const DeviceTensor image = reshape(rows, Shape{layer.batch, layer.height, layer.width, layer.channels});
+      const Extent2d out = network().matrix(node.outputs[0]);
+      return reshape(upsample(image, o), Shape{1, 1, out.height, out.width});
+    };
+    return near_or_far(
+        node, [&] { return grow(in_rows(input(node))); }, [&] { return grow(in_rows(in_dram(input(node)))); });
+  }
+
+  DeviceTensor run_layer(const LoweredNode& node, const SoftmaxLayer&) {
+    return near_or_far(
+        node,
+        [&] {
+          return softmax(in_tiles(to_memory_config(input(node), kL1MemoryConfig)), -1, std::nullopt, compute(node));
+        },
+        [&] { return softmax(in_tiles(in_dram(input(node))), -1, std::nullopt, compute(node)); });
+  }
+
+  DeviceTensor run_layer(const LoweredNode& node, const ViewLayer&) { return input(node); }
+
+  DeviceTensor run_layer(const LoweredNode& node, const FlattenLayer&) {
+    const Extent2d out = network().matrix(node.outputs[0]);
+    return run_.fit({}, [&] { return reshape(in_rows(in_dram(input(node))), Shape{1, 1, out.height, out.width}); });
+  }
+
+  DeviceTensor run_layer(const LoweredNode&, const HostLayer&) { fail(Code::internal, "a host layer on the card"); }
+
+  Simulation out_;
+  L1Recorder recorder_;
+  SimulatedValues values_;
+  SimulationRun run_;
+};
+
+}  // namespace
+
+std::string reason_of(const Error& error) {
+  const std::string& message = error.message();
+  return message.substr(0, message.find('\n'));
+}
+
+void SimulationRun::begin(const std::string& node, const std::string& op) {
+  recorder.begin_step(node, op);
+  step = {};
+  step.node = node;
+  step.op = op;
+}
+
+void SimulationRun::note(const std::string& text) { step.note += (step.note.empty() ? "" : "; ") + text; }
+
+void SimulationRun::finish(const DeviceTensor* result) {
+  step.circular_buffer_bytes = recorder.step_circular_buffer_bytes();
+  step.l1_peak_bytes = recorder.step_peak_bytes();
+  step.l1_small_bytes = recorder.l1_small_bytes();
+  const L1Timeline& timeline = recorder.timeline();
+  for (auto buffer = timeline.buffers.rbegin(); buffer != timeline.buffers.rend(); ++buffer) {
+    if (buffer->step + 1 != timeline.steps.size()) break;
+    if (buffer->label == "halo") step.halo_bytes = std::max(step.halo_bytes, buffer->bytes);
+  }
+  if (result != nullptr) {
+    const TensorSpec& spec = result->spec();
+    const MemoryConfig& memory = spec.memory_config();
+    step.result = fmt::format("{} {} {}", spec.logical_shape().to_string(), name(spec.dtype()), name(spec.layout()));
+    if (memory.is_l1()) step.output_bytes = DeviceTensor::request(*device, spec).bytes_per_bank;
+    if (step.config.empty()) step.config = place_text(*result);
+    if (step.cores == 0)
+      step.cores = memory.shard_spec() ? memory.shard_spec()->num_cores() : device->grid().x * device->grid().y;
+  }
+  steps.push_back(step);
+  if (options.on_step) options.on_step(step);
+}
+
+bool SimulationRun::room_would_help(const Error& error) {
+  return error.code() == Code::out_of_memory && error.message().find("beyond max L1 size") == std::string::npos &&
+         error.message().find("L1_SMALL") == std::string::npos;
+}
+
+bool SimulationRun::make_room(std::span<const ValueId> keep, const Error& because) {
+  const SimulatedStep waiting = step;
+  recorder.begin_step("", "spill");
+  const std::optional<SimulatedValues::Spilled> spilled = values.spill(keep);
+  if (spilled) {
+    step = {};
+    step.node = spilled->name;
+    step.op = "spill";
+    step.config = "L1 to DRAM";
+    step.note = fmt::format("{} B of each core, next read by '{}', to make room for '{}': {}", spilled->bytes_per_core,
+                            spilled->next, waiting.node, reason_of(because));
+    finish(nullptr);
+  }
+  recorder.begin_step(waiting.node, waiting.op);
+  step = waiting;
+  return spilled.has_value();
+}
+
+Simulation simulate(const std::shared_ptr<Device>& device, const LoweredGraph& network,
+                    const std::vector<Array>& inputs, const SimulateOptions& options) {
+  device->check_open();
+  return Runner(device, network, options).run(inputs);
+}
+
+}  // namespace tessera::tensix

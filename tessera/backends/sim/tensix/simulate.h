@@ -1,0 +1,56 @@
+#pragma once
+
+// A whole network on a simulated card: every operator in its turn, results handed on in L1 while they fit.
+
+#include "tessera/backends/sim/tensix/layer_config.h"
+#include "tessera/backends/sim/tensix/lower.h"
+#include "tessera/core/array.h"
+#include "tessera/core/export.h"
+#include "tessera/machine/device.h"
+#include "tessera/machine/l1_timeline.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tessera::tensix {
+
+// One operator, or a move that made room for one.
+struct SimulatedStep {
+  std::string node;    // of the graph, or the value that was moved
+  std::string op;      // "conv2d", "spill"
+  std::string config;  // "HEIGHT_SHARDED 3136x64, act_block_h 64"
+  std::string result;  // "[1, 1, 3136, 64] bfloat16 TILE"
+  std::int64_t cores = 0;
+  // Bytes of a core: circular buffers of its largest program, what its halo took, its result (0: in DRAM), and the most
+  // that was in use at once while it ran, all that lay in L1 before included.
+  std::int64_t circular_buffer_bytes = 0, halo_bytes = 0, output_bytes = 0, l1_peak_bytes = 0;
+  std::int64_t l1_small_bytes = 0;  // afterwards: lists that programs keep
+  std::string note;                 // what did not fit and what was done about it
+};
+
+struct SimulateOptions {
+  DType dtype = DType::bfloat16;           // of results
+  DType weights_dtype = DType::bfloat8_b;  // and biases
+  ComputeConfig compute = {};
+  bool values = true;  // false: memory only, outputs mean nothing
+  LayerConfigs layers = {};
+  std::function<void(const SimulatedStep&)> on_step = {};
+  // Each result as the graph has it. Reading them takes time.
+  std::function<void(const LoweredNode&, const Array&)> on_result = {};
+};
+
+struct Simulation {
+  std::vector<SimulatedStep> steps;
+  std::vector<Array> outputs;  // in the graph's order
+  L1Timeline timeline;
+};
+
+// Inputs come from the host through DRAM. Where an operator does not fit into L1, what is needed last goes to DRAM
+// first; then a convolution is tried with smaller blocks, other shards, and slice by slice; each such step is told. If
+// nothing helps, the Error is that of the first attempt.
+TSR_API Simulation simulate(const std::shared_ptr<Device>& device, const LoweredGraph& network,
+                            const std::vector<Array>& inputs, const SimulateOptions& options = {});
+
+}  // namespace tessera::tensix

@@ -1,0 +1,100 @@
+#include "run_command.h"
+
+#include "tessera/core/file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <string>
+
+namespace tessera {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+
+class Simulate : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    layer_ = folder_ / "layers.txt";
+    write_file_atomically(layer_, "net:conv n1 h28 w28 ic32 oc64 k3x3 s1 p1 bias relu\n");
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  fs::path folder_, layer_;
+};
+
+TEST_F(Simulate, ALayerIsComparedWithFloat32) {
+  const CommandResult result =
+      run_tessera({"simulate", layer_.string() + ":net:conv", "--device", "wormhole_n150", "--pcc", "--format", "json",
+                   "--memory-reports", (folder_ / "reports").string(), "--html", (folder_ / "l1.html").string()});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const json out = json::parse(result.out);
+  EXPECT_EQ(out["device"], "wormhole_n150");
+  ASSERT_EQ(out["steps"].size(), 1u);
+  EXPECT_EQ(out["steps"][0]["op"], "conv2d");
+  EXPECT_GT(out["steps"][0]["circular_buffer_bytes"], 0);
+  EXPECT_GT(out["steps"][0]["halo_bytes"], 0);
+  EXPECT_GT(out["steps"][0]["l1_peak_bytes"], out["steps"][0]["halo_bytes"].get<int>());
+  EXPECT_GT(out["outputs"][0]["pcc"], 0.999);
+  EXPECT_EQ(out["outputs"][0]["pcc"], out["steps"][0]["pcc"]);
+  EXPECT_TRUE(fs::exists(folder_ / "reports" / "steps.csv"));
+  EXPECT_TRUE(fs::exists(folder_ / "reports" / "l1_timeline.svg"));
+  EXPECT_THAT(read_text_file(folder_ / "l1.html"), AllOf(HasSubstr("<svg"), HasSubstr("conv2d"), HasSubstr("limit")));
+  std::size_t summaries = 0;
+  for (const auto& entry : fs::directory_iterator(folder_ / "reports"))
+    summaries += entry.path().string().ends_with("l1_usage_summary.csv");
+  EXPECT_EQ(summaries, 1u);
+}
+
+TEST_F(Simulate, FewerPhasesCostAccuracy) {
+  const auto error_at = [&](const std::string& fidelity) {
+    const CommandResult result =
+        run_tessera({"simulate", layer_.string() + ":net:conv", "--device", "wormhole_n150", "--weights-dtype",
+                     "bfloat16", "--fidelity", fidelity, "--format", "json"});
+    EXPECT_EQ(result.status, 0) << result.err;
+    return json::parse(result.out)["outputs"][0]["max_relative_error"].get<double>();
+  };
+  EXPECT_GT(error_at("LoFi"), 1.5 * error_at("HiFi4"));
+}
+
+TEST_F(Simulate, ANetworkRunsWithoutValues) {
+  const CommandResult result = run_tessera({"simulate", "resnet18", "--device", "blackhole_p150", "--null"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("max_pool2d"), HasSubstr("linear"), HasSubstr("most L1 in"), HasSubstr("simulated")));
+  EXPECT_THAT(result.out, testing::Not(HasSubstr("PCC")));
+}
+
+TEST_F(Simulate, MistakesAreNamed) {
+  const std::string layer = layer_.string() + ":net:conv";
+  const CommandResult cpu = run_tessera({"simulate", layer, "--device", "cpu_avx2"});
+  EXPECT_EQ(cpu.status, 1);
+  EXPECT_THAT(cpu.err, HasSubstr("no memory banks"));
+  const fs::path config = folder_ / "config.json";
+  write_file_atomically(config, R"({"layer_that_is_not": {"act_block_h_override": 32}})");
+  const CommandResult unknown =
+      run_tessera({"simulate", layer, "--device", "wormhole_n150", "--null", "--config", config.string()});
+  EXPECT_EQ(unknown.status, 1);
+  EXPECT_THAT(unknown.err, HasSubstr("'layer_that_is_not'"));
+  EXPECT_EQ(run_tessera({"simulate", layer, "--device", "wormhole_n150", "--null", "--pcc"}).status, 1);
+}
+
+TEST_F(Simulate, WhatDoesNotFitIsTheCardsOwnError) {
+  const fs::path config = folder_ / "config.json";
+  write_file_atomically(config, R"({"*": {"act_block_h_override": 48}})");
+  const CommandResult result = run_tessera(
+      {"simulate", layer_.string() + ":net:conv", "--device", "wormhole_n150", "--null", "--config", config.string()});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("must be a multiple of 32"), HasSubstr("while running")));
+}
+
+}  // namespace
+}  // namespace tessera
