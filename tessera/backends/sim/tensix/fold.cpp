@@ -1,0 +1,83 @@
+#include "tessera/backends/sim/tensix/fold.h"
+
+#include "tessera/backends/sim/tensix/placement.h"
+#include "tessera/core/elements.h"
+#include "tessera/core/error.h"
+#include "tessera/machine/ops/program.h"
+#include "tessera/machine/page_copy.h"
+
+#include <cstring>
+
+namespace tessera::tensix {
+namespace {
+
+// A height-sharded image keeps its cores, as many as there are whole rows of blocks for each.
+MemoryConfig folded_place(const TensorSpec& from, const Shape& shape, const FoldOptions& options) {
+  const MemoryConfig& config = from.memory_config();
+  if (!config.is_sharded()) return config;
+  check(config.layout() == TensorMemoryLayout::height_sharded && config.shard_spec(), Code::unsupported,
+        Hint{"use HEIGHT_SHARDED or interleaved"}, "fold: {} tensors are not supported", name(config.layout()));
+  const ShardSpec& shard = *config.shard_spec();
+  const std::int64_t width = from.logical_shape()[2] + options.padding[2] + options.padding[3];
+  const std::int64_t out_width = width / options.stride_w, rows = shape[0] * shape[1] * out_width;
+  const std::int64_t pixels = round_up(shard.shape.height, width * options.stride_h);
+  const std::int64_t height = pixels / (options.stride_h * options.stride_w);
+  const std::int64_t cores = ceil_div(rows, height);
+  const CoreRange box = shard.grid.bounding_box();
+  const CoreRangeSet used = cores >= shard.num_cores()
+                                ? shard.grid
+                                : num_cores_to_corerangeset(box.start, cores, CoreGrid{box.rows(), box.columns()}, true);
+  return MemoryConfig(config.layout(), config.buffer_type(), ShardSpec{used, {height, shape[3]}, shard.orientation});
+}
+
+}  // namespace
+
+DeviceTensor fold(const DeviceTensor& x, const FoldOptions& options) {
+  x.check_allocated();
+  const TensorSpec& from = x.spec();
+  const Shape& in = from.logical_shape();
+  check(in.rank() == 4, Code::invalid_argument, "fold: an image of rank 4 [n, h, w, c] is expected, not {}",
+        in.to_string());
+  check(options.stride_h > 0 && options.stride_w > 0, Code::invalid_argument, "fold: strides {} and {} must be positive",
+        options.stride_h, options.stride_w);
+  for (const std::int64_t pad : options.padding)
+    check(pad >= 0, Code::invalid_argument, "fold: padding {} is negative", pad);
+  check(is_floating(from.dtype()) && !is_block_float(from.dtype()), Code::unsupported, Hint{"use typecast"},
+        "fold: {} is not supported, only FLOAT32 and BFLOAT16", name(from.dtype()));
+  const std::int64_t h = in[1] + options.padding[0] + options.padding[1],
+                     w = in[2] + options.padding[2] + options.padding[3], c = in[3];
+  check(h % options.stride_h == 0, Code::invalid_argument, "fold: logical H ({}) must be divisible by stride_h ({})", h,
+        options.stride_h);
+  check(w % options.stride_w == 0, Code::invalid_argument, "fold: logical W ({}) must be divisible by stride_w ({})", w,
+        options.stride_w);
+  const std::int64_t oh = h / options.stride_h, ow = w / options.stride_w;
+  const Shape image{in[0], oh, ow, c * options.stride_h * options.stride_w};
+  const Shape shape = options.collapse ? Shape{1, 1, in[0] * oh * ow, image[3]} : image;
+  const TensorSpec target(shape, from.dtype(), Layout::row_major, folded_place(from, image, options));
+  DeviceTensor y = DeviceTensor::allocate(x.device(), target);
+
+  const auto size = static_cast<std::size_t>(element_bytes(from.dtype()) * c);
+  const Bytes pixels = read_pages(x).to_elements(from.dtype());
+  std::vector<std::byte> out(static_cast<std::size_t>(shape.volume() * element_bytes(from.dtype())));
+  std::size_t at = 0;
+  for (std::int64_t n = 0; n < in[0]; ++n)
+    for (std::int64_t r = 0; r < oh; ++r)
+      for (std::int64_t q = 0; q < ow; ++q)
+        for (std::int64_t i = 0; i < options.stride_h; ++i)
+          for (std::int64_t j = 0; j < options.stride_w; ++j, at += size) {
+            const std::int64_t row = r * options.stride_h + i - options.padding[0],
+                               column = q * options.stride_w + j - options.padding[2];
+            if (row < 0 || row >= in[1] || column < 0 || column >= in[2]) continue;
+            if (size > 0)
+              std::memcpy(out.data() + at,
+                          pixels.data() + static_cast<std::size_t>((n * in[1] + row) * in[2] + column) * size, size);
+          }
+  std::vector<Transfer> moved = stream_transfers(x, y);
+  write_pages(Tensor::from_elements(out, from.dtype(), shape, from.dtype(), Layout::row_major), y);
+  finish_program({"fold", fmt::format("{} by {} x {}", in.to_string(), options.stride_h, options.stride_w),
+                  std::move(moved)},
+                 {&x}, y);
+  return y;
+}
+
+}  // namespace tessera::tensix

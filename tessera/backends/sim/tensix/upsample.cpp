@@ -1,0 +1,165 @@
+#include "tessera/backends/sim/tensix/upsample.h"
+
+#include "tessera/backends/sim/tensix/halo.h"
+#include "tessera/backends/sim/tensix/numerics.h"
+#include "tessera/backends/sim/tensix/placement.h"
+#include "tessera/backends/sim/tensix/pool_values.h"
+#include "tessera/core/error.h"
+#include "tessera/machine/ops/program.h"
+#include "tessera/machine/ops/to_memory_config.h"
+#include "tessera/machine/page_copy.h"
+
+#include <cmath>
+
+namespace tessera::tensix {
+namespace {
+
+struct Scaling {
+  std::int64_t out_h = 0, out_w = 0;
+  bool whole = false;
+};
+
+Scaling scaling(const Shape& in, const UpsampleOptions& options) {
+  for (const double s : options.scale)
+    check(std::isfinite(s) && s > 0, Code::invalid_argument, "upsample: scale factors {} and {} must be positive",
+          options.scale[0], options.scale[1]);
+  Scaling out;
+  out.out_h = static_cast<std::int64_t>(std::floor(static_cast<double>(in[1]) * options.scale[0]));
+  out.out_w = static_cast<std::int64_t>(std::floor(static_cast<double>(in[2]) * options.scale[1]));
+  out.whole = options.scale[0] == std::floor(options.scale[0]) && options.scale[1] == std::floor(options.scale[1]);
+  check(out.out_h > 0 && out.out_w > 0, Code::invalid_argument,
+        "upsample: {} by {} and {} leaves {} x {} pixels", in.to_string(), options.scale[0], options.scale[1],
+        out.out_h, out.out_w);
+  return out;
+}
+
+// Shards grow with the image when they are repeated whole; otherwise rows are dealt anew.
+MemoryConfig nearest_place(const TensorSpec& x, const Scaling& to, const UpsampleOptions& options) {
+  const MemoryConfig& from = x.memory_config();
+  if (!from.is_sharded() || (options.memory_config && options.memory_config->shard_spec()))
+    return options.memory_config.value_or(from);
+  if (options.memory_config && !options.memory_config->is_sharded() && !to.whole) return *options.memory_config;
+  check(!options.memory_config || options.memory_config->is_sharded(), Code::unsupported,
+        Hint{"leave memory_config out and use to_memory_config afterwards"},
+        "upsample: a {} image scaled by whole numbers stays sharded, {} was asked for", name(from.layout()),
+        name(options.memory_config ? options.memory_config->layout() : from.layout()));
+  check(from.shard_spec().has_value(), Code::unsupported, "upsample: {} tensors are not supported",
+        name(from.layout()));
+  ShardSpec shard = *from.shard_spec();
+  const std::int64_t rows = x.logical_shape()[0] * to.out_h * to.out_w;
+  if (to.whole)
+    shard.shape.height *= static_cast<std::int64_t>(options.scale[0]) * static_cast<std::int64_t>(options.scale[1]);
+  else if (from.layout() == TensorMemoryLayout::width_sharded)
+    shard.shape.height = rows;
+  else if (from.layout() == TensorMemoryLayout::height_sharded)
+    shard.shape.height = ceil_div(rows, shard.num_cores());
+  else
+    shard.shape.height = ceil_div(rows, shard.orientation == ShardOrientation::row_major
+                                            ? shard.grid.bounding_box().rows()
+                                            : shard.grid.bounding_box().columns());
+  return MemoryConfig(from.layout(), from.buffer_type(), shard);
+}
+
+void finish(const DeviceTensor& x, DeviceTensor& y, const Tensor& values, const UpsampleOptions& options) {
+  std::vector<Transfer> moved = stream_transfers(x, y);
+  write_pages(values, y);
+  finish_program({"upsample", fmt::format("{} by {} x {}, {}", x.spec().logical_shape().to_string(), options.scale[0],
+                                          options.scale[1], options.mode == UpsampleMode::nearest ? "nearest" : "bilinear"),
+                  std::move(moved)},
+                 {&x}, y);
+}
+
+DeviceTensor nearest(const DeviceTensor& x, const Scaling& to, const UpsampleOptions& options) {
+  const TensorSpec& from = x.spec();
+  const Shape& in = from.logical_shape();
+  const bool tiled = from.layout() == Layout::tile;
+  check(!tiled || (to.whole && !from.memory_config().is_sharded()), Code::unsupported,
+        Hint{"use to_layout(ROW_MAJOR_LAYOUT)"},
+        "upsample: TILE layout is supported for interleaved images and whole scale factors only, this one is {}, by {} "
+        "and {}",
+        name(from.memory_config().layout()), options.scale[0], options.scale[1]);
+  check(!tiled || from.padded_shape() == in, Code::unsupported, Hint{"use to_layout(ROW_MAJOR_LAYOUT)"},
+        "upsample: a tiled image must fill its tiles, {} is padded to {}", in.to_string(),
+        from.padded_shape().to_string());
+  const Shape shape{in[0], to.out_h, to.out_w, in[3]};
+  DeviceTensor y = DeviceTensor::allocate(
+      x.device(), TensorSpec(shape, from.dtype(), from.layout(), nearest_place(from, to, options), from.tile()));
+  const DType element = element_dtype_of(from.dtype());
+  const auto pixel = static_cast<std::size_t>(in[3] * element_bytes(element));
+  const Bytes image = read_pages(x).to_elements(element);
+  std::vector<std::byte> out;
+  out.reserve(static_cast<std::size_t>(shape.volume() * element_bytes(element)));
+  const auto source = [](std::int64_t at, double scale, std::int64_t extent) {
+    return std::min(static_cast<std::int64_t>(std::floor(static_cast<double>(at) / scale)), extent - 1);
+  };
+  for (std::int64_t n = 0; n < in[0]; ++n)
+    for (std::int64_t r = 0; r < to.out_h; ++r)
+      for (std::int64_t c = 0; c < to.out_w; ++c) {
+        const std::int64_t row = source(r, options.scale[0], in[1]), column = source(c, options.scale[1], in[2]);
+        const std::byte* at = image.data() + static_cast<std::size_t>((n * in[1] + row) * in[2] + column) * pixel;
+        out.insert(out.end(), at, at + pixel);
+      }
+  finish(x, y, Tensor::from_elements(out, element, shape, from.dtype(), from.layout(), from.tile(), Rounding::packer),
+         options);
+  return y;
+}
+
+DeviceTensor bilinear(const DeviceTensor& x, const Scaling& to, const UpsampleOptions& options) {
+  const TensorSpec& from = x.spec();
+  const Shape& in = from.logical_shape();
+  check(to.whole, Code::unsupported, "upsample: bilinear mode requires whole scale factors, got ({}, {})",
+        options.scale[0], options.scale[1]);
+  check(from.dtype() == DType::bfloat16, Code::unsupported, Hint{"use typecast"},
+        "upsample: bilinear mode requires BFLOAT16, not {}", name(from.dtype()));
+  check(from.layout() == Layout::row_major, Code::unsupported, Hint{"use to_layout"},
+        "upsample: bilinear mode requires ROW_MAJOR layout");
+  check(in[3] % kTile == 0, Code::unsupported, "upsample: bilinear mode requires channels in multiples of {}, not {}",
+        kTile, in[3]);
+  if (!from.memory_config().is_sharded()) {
+    const DeviceTensor sharded = to_memory_config(
+        x, shards_for(TensorMemoryLayout::height_sharded, BufferType::l1, from, x.device()->grid()));
+    return bilinear(sharded, to, options);
+  }
+  check(from.memory_config().layout() == TensorMemoryLayout::height_sharded && from.memory_config().shard_spec(),
+        Code::unsupported, Hint{"use HEIGHT_SHARDED or interleaved"},
+        "upsample: bilinear mode requires HEIGHT_SHARDED or interleaved images, this one is {}",
+        name(from.memory_config().layout()));
+  const ShardSpec& shard = *from.memory_config().shard_spec();
+  // A window of 2 x 2 over the image with a border of 1, as TTNN gathers it.
+  const HaloProblem window{in[0], in[1], in[2],
+                           Window{.kernel_h = 2, .kernel_w = 2, .top = 1, .bottom = 1, .left = 1, .right = 1}};
+  const Parallel cores{TensorMemoryLayout::height_sharded, shard.grid, shard.orientation, shard.num_cores(), 1};
+  const HaloPlan halo = plan_halo(window, cores, shard.shape, shard.shape.height, from.dtype(), from.layout());
+  const Shape gathered{1, 1, halo.out_sticks * shard.num_cores(), in[3]};
+  const DeviceTensor rows = DeviceTensor::allocate(
+      x.device(), TensorSpec(gathered, from.dtype(), Layout::row_major,
+                             MemoryConfig(TensorMemoryLayout::height_sharded, BufferType::l1,
+                                          ShardSpec{shard.grid, {halo.out_sticks, in[3]}, shard.orientation})));
+  const Shape shape{in[0], to.out_h, to.out_w, in[3]};
+  const std::int64_t out_rows = ceil_div(shape[0] * shape[1] * shape[2], shard.num_cores());
+  DeviceTensor y = DeviceTensor::allocate(
+      x.device(), TensorSpec(shape, from.dtype(), Layout::row_major,
+                             MemoryConfig(TensorMemoryLayout::height_sharded, BufferType::l1,
+                                          ShardSpec{shard.grid, {out_rows, in[3]}, shard.orientation})));
+  const PoolValues image{.batch = in[0], .height = in[1], .width = in[2], .channels = in[3],
+                         .compute = options.compute.value_or(ComputeConfig{})};
+  const std::vector<float> values =
+      upsample_bilinear_values(image, static_cast<std::int64_t>(options.scale[0]),
+                               static_cast<std::int64_t>(options.scale[1]), read_pages(x).to_float32());
+  finish(x, y, Tensor::from_float32(values, shape, from.dtype(), Layout::row_major, {}, Rounding::packer), options);
+  return y;
+}
+
+}  // namespace
+
+DeviceTensor upsample(const DeviceTensor& x, const UpsampleOptions& options) {
+  x.check_allocated();
+  const Shape& in = x.spec().logical_shape();
+  check(in.rank() == 4, Code::invalid_argument, "upsample: an image of rank 4 [n, h, w, c] is expected, not {}",
+        in.to_string());
+  check(in.volume() > 0, Code::invalid_argument, "upsample: the image {} is empty", in.to_string());
+  const Scaling to = scaling(in, options);
+  return options.mode == UpsampleMode::nearest ? nearest(x, to, options) : bilinear(x, to, options);
+}
+
+}  // namespace tessera::tensix
