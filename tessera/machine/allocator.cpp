@@ -54,7 +54,8 @@ std::int64_t Allocator::allocate(BufferType type, const AllocationRequest& reque
     hint = "shard over more cores, use a smaller dtype, or keep the tensor in DRAM";
   fail(Code::out_of_memory, Hint{hint},
        // The words of ttnn, which people search their logs for.
-       "Out of Memory: Not enough space to allocate {} B {} buffer across {} banks, where each bank needs to store {} B, "
+       "Out of Memory: Not enough space to allocate {} B {} buffer across {} banks, where each bank needs to store {} "
+       "B, "
        "but bank size is {} B (allocated: {} B, free: {} B, largest free block: {} B).",
        request.total_bytes, name(type), request.banks, request.bytes_per_bank, m.list.size_bytes(),
        m.list.allocated_bytes(), m.list.free_bytes(), m.list.largest_free_block_bytes());

@@ -40,10 +40,11 @@ CircularBufferPlacement place_circular_buffers(const Device& device, const std::
 }
 
 CircularBufferPlacement place_circular_buffers(const TensixSpec& card, const Allocator& allocator,
-                                               const std::vector<CircularBuffer>& buffers, std::int64_t program_id) {
+                                               const std::vector<CircularBuffer>& buffers, std::int64_t program_id,
+                                               std::string_view kind) {
   const BankGrid grid{card.grid_x, card.grid_y};
   const std::int64_t base = allocator.circular_buffer_base();
-  const std::int64_t alignment = card.l1_alignment_bytes;
+  const std::int64_t alignment = allocator.allocation_alignment_bytes();
   CircularBufferPlacement out;
   for (const CircularBuffer& buffer : buffers) {
     check(buffer.bytes > 0, Code::invalid_argument, "circular buffer '{}' has {} B", buffer.name, buffer.bytes);
@@ -63,13 +64,13 @@ CircularBufferPlacement place_circular_buffers(const TensixSpec& card, const All
       fail(Code::out_of_memory,
            Hint{"use smaller blocks (act_block_h_override), a smaller dtype, or no double buffering"},
            // The words of ttnn, here and below, which people search their logs for.
-           "Statically allocated circular buffers on core range {} grow to {} B which is beyond max L1 size of {} B",
+           "Statically allocated {} buffers on core range {} grow to {} B which is beyond max L1 size of {} B", kind,
            region.cores.to_string(), region.end_address, l1_bytes);
     if (lowest && region.end_address > *lowest)
       fail(Code::out_of_memory, Hint{"deallocate or move tensors out of L1, or use smaller blocks"},
-           "Statically allocated circular buffers in program {} clash with L1 buffers on core range {}. L1 buffer "
-           "allocated at {} and static circular buffer region ends at {}",
-           program_id, region.cores.to_string(), *lowest, region.end_address);
+           "Statically allocated {} buffers in program {} clash with L1 buffers on core range {}. L1 buffer "
+           "allocated at {} and static {} buffer region ends at {}",
+           kind, program_id, region.cores.to_string(), *lowest, kind, region.end_address);
   }
   return out;
 }

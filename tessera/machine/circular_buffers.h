@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tessera {
@@ -40,9 +41,10 @@ struct CircularBufferPlacement {
 // buffers").
 TSR_API CircularBufferPlacement place_circular_buffers(const Device& device, const std::vector<CircularBuffer>& buffers,
                                                        std::int64_t program_id);
-// The same where an allocator stands for the device: to see whether a program would fit.
+// The same where an allocator stands for the device: to see whether a program would fit. Newer programs call their
+// buffers "dataflow" buffers; that is all that differs.
 TSR_API CircularBufferPlacement place_circular_buffers(const TensixSpec& card, const Allocator& allocator,
                                                        const std::vector<CircularBuffer>& buffers,
-                                                       std::int64_t program_id);
+                                                       std::int64_t program_id, std::string_view kind = "circular");
 
 }  // namespace tessera

@@ -13,7 +13,15 @@ DeviceTensor::DeviceTensor(std::shared_ptr<Device> device, const TensorSpec& spe
 
 DeviceTensor DeviceTensor::allocate(const std::shared_ptr<Device>& device, const TensorSpec& spec) {
   device->check_open();
+  return allocate(device, spec, DeviceTensor(device, spec).request());
+}
+
+DeviceTensor DeviceTensor::allocate(const std::shared_ptr<Device>& device, const TensorSpec& spec,
+                                    const AllocationRequest& memory) {
+  device->check_open();
   DeviceTensor t(device, spec);
+  check(memory.bytes_per_bank >= t.request().bytes_per_bank, Code::internal, "{} B per bank for a tensor of {} B",
+        memory.bytes_per_bank, t.request().bytes_per_bank);
   const BufferType type = spec.memory_config().buffer_type();
   check(type != BufferType::l1_small || spec.memory_config().is_sharded(), Code::invalid_argument,
         "L1_SMALL holds sharded tensors only, the tensor of shape {} is INTERLEAVED", spec.logical_shape().to_string());
@@ -22,7 +30,7 @@ DeviceTensor DeviceTensor::allocate(const std::shared_ptr<Device>& device, const
                                    name(spec.layout()), name(spec.memory_config().layout())),
                        t.pages_.pages_by_bank()};
   for (std::int64_t& pages : holds.bytes_by_bank) pages *= spec.page_bytes();
-  t.buffer_ = device->allocate(type, t.request(), std::move(holds));
+  t.buffer_ = device->allocate(type, memory, std::move(holds));
   return t;
 }
 

@@ -16,6 +16,9 @@ class TSR_API DeviceTensor {
  public:
   // Allocates; the contents are whatever the banks held before. An empty tensor takes no memory and has address 0.
   static DeviceTensor allocate(const std::shared_ptr<Device>& device, const TensorSpec& spec);
+  // In more memory than its pages take, where an operation pads what it writes.
+  static DeviceTensor allocate(const std::shared_ptr<Device>& device, const TensorSpec& spec,
+                               const AllocationRequest& memory);
   // What allocate() would ask the allocator for.
   static AllocationRequest request(const Device& device, const TensorSpec& spec);
   // The same bytes under another spec, which must be cut into the same pages.

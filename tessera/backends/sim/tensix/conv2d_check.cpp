@@ -66,9 +66,9 @@ void check_input_memory(const Conv2dProblem& p) {
   check(memory.layout() != TensorMemoryLayout::nd_sharded && memory.shard_spec().has_value(), Code::unsupported,
         "conv2d: the input is {} without a 2-D shard spec", name(memory.layout()));
   const ShardSpec& shards = *memory.shard_spec();
-  check(!shards.grid.empty() && shards.shape.height > 0 && shards.shape.width > 0, Code::invalid_argument,
-        "conv2d: the input has shards of {}x{} on {} cores", shards.shape.height, shards.shape.width,
-        shards.grid.num_cores());
+  check(!shards.grid.empty(), Code::invalid_argument, "conv2d: the input has shards on no core");
+  check_range({{"height of the input's shards", shards.shape.height}}, 1, kMostPixels);
+  check_range({{"width of the input's shards", shards.shape.width}}, 1, kMostChannels);
   check(memory.layout() != TensorMemoryLayout::block_sharded ||
             shards.grid.num_cores() == shards.grid.bounding_box().num_cores(),
         Code::invalid_argument, "conv2d: the input's block shards are on {}, which is no rectangle",
@@ -128,13 +128,14 @@ void check_output_override(const Conv2dProblem& problem, TensorMemoryLayout layo
 
 void check_pages(const Conv2dPlan& plan) {
   const Conv2dProblem& p = plan.problem;
-  const auto check_count = [](std::int64_t pages, std::string_view what) {
+  const auto check_count = [](int index, std::int64_t pages, std::string_view what) {
     check(pages <= kMostPages, Code::invalid_argument,
           Hint{"deal the rows to more cores (height or block sharding), or run a smaller image at a time"},
-          "number of CB pages {} is greater than {}: {} on one core are too many for a buffer's counters", pages,
-          kMostPages, what);
+          "For buffer index {}, number of CB pages {} is greater than {}: {} on one core are too many for its counters",
+          index, pages, kMostPages, what);
   };
-  check_count(p.input_layout == Layout::row_major
+  check_count(0,
+              p.input_layout == Layout::row_major
                   ? plan.input_shard.height
                   : ceil_div(plan.input_shard.height, kTile) * ceil_div(plan.input_shard.width, kTile),
               p.input_layout == Layout::row_major ? "sticks of the input" : "tiles of the input");
@@ -143,7 +144,7 @@ void check_pages(const Conv2dPlan& plan) {
   const std::int64_t last_stick = p.batch * halo.padded_h() * halo.padded_w() - 1;
   for (std::int64_t first = 0; first < rows; first += plan.output_shard.height) {
     const std::int64_t last = std::min(first + plan.output_shard.height, rows) - 1;
-    check_count(std::min(halo.start_of(last) + halo.reach(), last_stick) - halo.start_of(first) + 1,
+    check_count(1, std::min(halo.start_of(last) + halo.reach(), last_stick) - halo.start_of(first) + 1,
                 "sticks that windows reach");
   }
 }

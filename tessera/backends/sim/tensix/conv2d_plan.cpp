@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 namespace tessera::tensix {
@@ -55,6 +56,14 @@ void fold(Conv2dPlan& plan) {
         "image",
         w.top, w.left);
   plan.folded = true;
+  if (const auto& shards = p.input_memory.shard_spec()) {
+    const std::int64_t step = w.stride_h * w.stride_w;
+    p.input_memory =
+        MemoryConfig(p.input_memory.layout(), p.input_memory.buffer_type(),
+                     ShardSpec{shards->grid,
+                               {std::max<std::int64_t>(shards->shape.height / step, 1), shards->shape.width * step},
+                               shards->orientation});
+  }
   plan.as_matmul = w.kernel_h == w.stride_h && w.kernel_w == w.stride_w;
   p.height = height / w.stride_h;
   p.width = width / w.stride_w;
@@ -214,8 +223,8 @@ Conv2dPlan plan_conv2d(const Conv2dProblem& problem, const TensixSpec& card) {
   const Window& w = p.window;
   plan.has_halo = plan.input.layout != TensorMemoryLayout::width_sharded || p.input_layout != Layout::row_major ||
                   w.top + w.bottom + w.left + w.right > 0;
-  check_blocks(plan, card);
   check_pages(plan);
+  check_blocks(plan, card);
   choose_buffers(plan, card);
   check_reader_indices(plan);
   return plan;

@@ -20,8 +20,11 @@ MemorySteps::Slot MemorySteps::existing(const DeviceTensor& x) {
 }
 
 MemorySteps::Slot MemorySteps::allocate(const TensorSpec& spec, std::string label) {
-  places_.push_back(
-      {std::move(label), spec.memory_config().buffer_type(), DeviceTensor::request(*device_, spec), spec, {}});
+  return allocate(spec, std::move(label), DeviceTensor::request(*device_, spec));
+}
+
+MemorySteps::Slot MemorySteps::allocate(const TensorSpec& spec, std::string label, const AllocationRequest& request) {
+  places_.push_back({std::move(label), spec.memory_config().buffer_type(), request, spec, {}});
   steps_.push_back(Allocate{places_.size() - 1});
   return places_.size() - 1;
 }
@@ -81,9 +84,11 @@ class MemorySteps::Rehearsal {
         memory.allocated.push_back(place(list.label, list.type, list.request));
         count();
       }
-    memory.circular_buffers =
-        place_circular_buffers(device_.card(), allocator_, program.circular_buffers, memory.id).buffers;
-    for (const PlacedCircularBuffer& buffer : memory.circular_buffers) circular_buffer_bytes_ += buffer.buffer.bytes;
+    memory.circular_buffers = place_circular_buffers(device_.card(), allocator_, program.circular_buffers, memory.id,
+                                                     program.dataflow ? "dataflow" : "circular")
+                                  .buffers;
+    if (!program.dataflow)
+      for (const PlacedCircularBuffer& buffer : memory.circular_buffers) circular_buffer_bytes_ += buffer.buffer.bytes;
     count();
   }
 
@@ -154,7 +159,7 @@ class MemorySteps::Performance {
   void take(const Allocate& step) {
     const Place& place = steps_.places_[step.slot];
     if (place.spec)
-      tensors_[step.slot] = DeviceTensor::allocate(device_, *place.spec);
+      tensors_[step.slot] = DeviceTensor::allocate(device_, *place.spec, place.request);
     else
       buffers_[step.slot] = device_->allocate(place.type, place.request, {place.label, {}});
   }

@@ -63,6 +63,7 @@ class TSR_API MemorySteps {
     std::string key;  // programs of the same key are built once
     std::vector<KeptList> lists;
     std::vector<CircularBuffer> circular_buffers;  // those with memory of their own
+    bool dataflow = false;  // its buffers are dataflow buffers, which TTNN's count of the peak leaves out
     TraceRecord record;
   };
 
@@ -70,6 +71,7 @@ class TSR_API MemorySteps {
 
   Slot existing(const DeviceTensor& x);  // on the card already
   Slot allocate(const TensorSpec& spec, std::string label);
+  Slot allocate(const TensorSpec& spec, std::string label, const AllocationRequest& request);  // more than it takes
   // Shards without a tensor's pages: the same bytes on each of some cores.
   Slot allocate(std::string label, BufferType type, const AllocationRequest& request);
   void free(Slot slot);

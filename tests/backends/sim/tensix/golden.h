@@ -47,6 +47,7 @@ inline Machine board(const std::string& name) {
   if (name == "p100") return load_machine("blackhole_p100");
   Machine machine = load_machine("blackhole_p150");
   if (name == "p150_12x10") machine.tensix->grid_x = 12;
+  if (name == "p150_11x10") machine.tensix->grid_x = 11;
   return machine;
 }
 

@@ -1,0 +1,37 @@
+#pragma once
+
+// The order in which a convolution allocates, runs and frees, as the real one does it.
+
+#include "tessera/backends/sim/tensix/conv2d_plan.h"
+#include "tessera/backends/sim/tensix/halo.h"
+#include "tessera/backends/sim/tensix/memory_steps.h"
+#include "tessera/machine/device_tensor.h"
+
+#include <optional>
+#include <string>
+
+namespace tessera::tensix {
+
+// What the steps work on: slots of tensors that are there or will be.
+struct Conv2dSlots {
+  MemorySteps::Slot input = 0, weights = 0, output = 0;
+  std::optional<MemorySteps::Slot> bias;
+};
+
+struct Conv2dStepsInput {
+  const DeviceTensor* input = nullptr;
+  bool owned = false;                         // the input is ours: it goes as soon as it has been read
+  std::optional<DeviceTensor> weights, bias;  // prepared already
+  DType weights_dtype = DType::bfloat16;
+  std::optional<MemoryConfig> memory_config;
+  // A slice of an image in DRAM: it is read from the input's slot and written into the output's, the weights are those
+  // of the slice before it.
+  std::optional<Conv2dSlots> slice_of;
+  bool first_slice = false;
+};
+
+// Appends the steps of one convolution.
+Conv2dSlots add_conv2d_steps(MemorySteps& steps, const Conv2dPlan& plan, const Conv2dProblem& problem,
+                             const Conv2dStepsInput& in, const Device& device);
+
+}  // namespace tessera::tensix
