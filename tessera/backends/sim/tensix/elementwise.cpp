@@ -126,8 +126,8 @@ MemoryConfig result_place(const Operand& a, const Operand& b, const Shape& shape
   const TensorSpec* from = a.spec() != nullptr ? a.spec() : b.spec();
   if (a.spec() != nullptr && b.spec() != nullptr) {
     const MemoryConfig &ca = a.spec()->memory_config(), &cb = b.spec()->memory_config();
-    const bool more = ca.shard_spec() && cb.shard_spec() && ca.is_l1() &&
-                      cb.shard_spec()->num_cores() > ca.shard_spec()->num_cores();
+    const bool more =
+        ca.shard_spec() && cb.shard_spec() && ca.is_l1() && cb.shard_spec()->num_cores() > ca.shard_spec()->num_cores();
     if (cb.is_sharded() && ((!ca.is_sharded() && ca.is_dram()) || more)) from = b.spec();
   }
   return from->logical_shape() == shape || !from->memory_config().shard_spec() ? from->memory_config()
@@ -149,8 +149,7 @@ std::vector<float> fractions_of(const Operand& x, const Shape& shape, DType numb
   if (x.tensor != nullptr)
     return broadcast(read_pages(*x.tensor).to_float32(), x.tensor->spec().logical_shape(), shape);
   const float number = static_cast<float>(x.number);  // as the host packs it
-  const float packed =
-      number_dtype == DType::float32 ? number : float_from_bfloat16(bfloat16_from_float_host(number));
+  const float packed = number_dtype == DType::float32 ? number : float_from_bfloat16(bfloat16_from_float_host(number));
   return std::vector<float>(static_cast<std::size_t>(shape.volume()), packed);
 }
 
@@ -167,7 +166,8 @@ Tensor binary_tensor(Binary::Kind kind, const Operand& a, const Operand& b, cons
   const TensorSpec& any = a.spec() != nullptr ? *a.spec() : *b.spec();
   const DType da = a.spec() != nullptr ? a.spec()->dtype() : any.dtype(),
               db = b.spec() != nullptr ? b.spec()->dtype() : any.dtype();
-  const bool functions = !options.activations.empty() || !options.a_activations.empty() || !options.b_activations.empty();
+  const bool functions =
+      !options.activations.empty() || !options.a_activations.empty() || !options.b_activations.empty();
   if (is_integer(da) && is_integer(db) && kind != Binary::Kind::div) {
     check(!functions, Code::unsupported, "{}: activations of {} tensors are not supported", op_name(kind), name(da));
     const auto integers = [&](const Operand& x) {
@@ -199,7 +199,8 @@ DeviceTensor run(Binary::Kind kind, const Operand& a, const Operand& b, const Bi
   for (const Operand* x : {&a, &b})
     if (x->tensor != nullptr) {
       x->tensor->check_allocated();
-      check(x->tensor->device() == any.device(), Code::invalid_argument, "{}: the tensors are on different devices", op);
+      check(x->tensor->device() == any.device(), Code::invalid_argument, "{}: the tensors are on different devices",
+            op);
     }
   const auto each = [&](auto test) {
     return (a.tensor == nullptr || test(*a.tensor)) && (b.tensor == nullptr || test(*b.tensor));
@@ -229,7 +230,8 @@ DeviceTensor run(Binary::Kind kind, const Operand& a, const Operand& b, const Bi
   }
   if (a.tensor != nullptr && b.tensor != nullptr && is_floating(da) != is_floating(db)) {
     const bool first = is_integer(da);
-    const DeviceTensor cast = typecast(first ? *a.tensor : *b.tensor, *converted(kind, first ? da : db, first ? db : da));
+    const DeviceTensor cast =
+        typecast(first ? *a.tensor : *b.tensor, *converted(kind, first ? da : db, first ? db : da));
     BinaryOptions inner = options;
     inner.memory_config = place;
     if (!inner.dtype) inner.dtype = result_dtype(kind, da, db);
@@ -293,7 +295,8 @@ DeviceTensor unary(std::string_view op, std::span<const VectorFunction> function
           "{}: {} does not support the integer dtype {}", op, f.name, name(from.dtype()));
   const MemoryConfig place = placement_like(options.memory_config, from, x.device()->grid());
   if (options.output) check_output(op, *options.output, from.logical_shape(), x);
-  DeviceTensor y = options.output ? *options.output : DeviceTensor::allocate(x.device(), from.with_memory_config(place));
+  DeviceTensor y =
+      options.output ? *options.output : DeviceTensor::allocate(x.device(), from.with_memory_config(place));
   check_program_fits(*x.device(), plan_unary(from, y.spec(), all_cores(*x.device())));
   const Tensor input = read_pages(x);
   std::vector<Transfer> moved = stream_transfers(x, y);

@@ -24,9 +24,10 @@ MemoryConfig folded_place(const TensorSpec& from, const Shape& shape, const Fold
   const std::int64_t height = pixels / (options.stride_h * options.stride_w);
   const std::int64_t cores = ceil_div(rows, height);
   const CoreRange box = shard.grid.bounding_box();
-  const CoreRangeSet used = cores >= shard.num_cores()
-                                ? shard.grid
-                                : num_cores_to_corerangeset(box.start, cores, CoreGrid{box.rows(), box.columns()}, true);
+  const CoreRangeSet used =
+      cores >= shard.num_cores()
+          ? shard.grid
+          : num_cores_to_corerangeset(box.start, cores, CoreGrid{box.rows(), box.columns()}, true);
   return MemoryConfig(config.layout(), config.buffer_type(), ShardSpec{used, {height, shape[3]}, shard.orientation});
 }
 
@@ -38,8 +39,8 @@ DeviceTensor fold(const DeviceTensor& x, const FoldOptions& options) {
   const Shape& in = from.logical_shape();
   check(in.rank() == 4, Code::invalid_argument, "fold: an image of rank 4 [n, h, w, c] is expected, not {}",
         in.to_string());
-  check(options.stride_h > 0 && options.stride_w > 0, Code::invalid_argument, "fold: strides {} and {} must be positive",
-        options.stride_h, options.stride_w);
+  check(options.stride_h > 0 && options.stride_w > 0, Code::invalid_argument,
+        "fold: strides {} and {} must be positive", options.stride_h, options.stride_w);
   for (const std::int64_t pad : options.padding)
     check(pad >= 0, Code::invalid_argument, "fold: padding {} is negative", pad);
   check(is_floating(from.dtype()) && !is_block_float(from.dtype()), Code::unsupported, Hint{"use typecast"},
@@ -74,9 +75,9 @@ DeviceTensor fold(const DeviceTensor& x, const FoldOptions& options) {
           }
   std::vector<Transfer> moved = stream_transfers(x, y);
   write_pages(Tensor::from_elements(out, from.dtype(), shape, from.dtype(), Layout::row_major), y);
-  finish_program({"fold", fmt::format("{} by {} x {}", in.to_string(), options.stride_h, options.stride_w),
-                  std::move(moved)},
-                 {&x}, y);
+  finish_program(
+      {"fold", fmt::format("{} by {} x {}", in.to_string(), options.stride_h, options.stride_w), std::move(moved)},
+      {&x}, y);
   return y;
 }
 

@@ -8,8 +8,8 @@
 namespace tessera::tensix {
 namespace {
 
-constexpr std::int64_t kMostChannels = 32;     // one tile wide
-constexpr std::int64_t kChannelMultiple = 8;   // 16 bytes of bfloat16
+constexpr std::int64_t kMostChannels = 32;    // one tile wide
+constexpr std::int64_t kChannelMultiple = 8;  // 16 bytes of bfloat16
 constexpr std::int64_t kSide = 32;
 
 void check_element(std::string_view op, DType dtype) {
@@ -20,9 +20,9 @@ void check_element(std::string_view op, DType dtype) {
 DeviceTensor finish(std::string_view op, const DeviceTensor& x, DeviceTensor y, const std::vector<float>& values) {
   std::vector<Transfer> moved = stream_transfers(x, y);
   const TensorSpec& spec = y.spec();
-  write_pages(Tensor::from_float32(values, spec.logical_shape(), spec.dtype(), spec.layout(), spec.tile(),
-                                   Rounding::packer),
-              y);
+  write_pages(
+      Tensor::from_float32(values, spec.logical_shape(), spec.dtype(), spec.layout(), spec.tile(), Rounding::packer),
+      y);
   finish_program({std::string(op), x.spec().logical_shape().to_string(), std::move(moved)}, {&x}, y);
   return y;
 }
@@ -49,13 +49,14 @@ DeviceTensor convert_to_hwc(const DeviceTensor& x, const std::optional<MemoryCon
         Hint{"use to_memory_config"}, "convert_to_hwc: the input must be WIDTH_SHARDED, it is {}",
         name(source.layout()));
   const std::int64_t channels = round_up(in[2], kChannelMultiple), rows = in[1] * in[3];
-  MemoryConfig place = config.value_or(
-      MemoryConfig(TensorMemoryLayout::height_sharded, BufferType::l1,
-                   ShardSpec{source.shard_spec()->grid,
-                             {ceil_div(rows, source.shard_spec()->num_cores()), channels},
-                             source.shard_spec()->orientation}));
+  MemoryConfig place =
+      config.value_or(MemoryConfig(TensorMemoryLayout::height_sharded, BufferType::l1,
+                                   ShardSpec{source.shard_spec()->grid,
+                                             {ceil_div(rows, source.shard_spec()->num_cores()), channels},
+                                             source.shard_spec()->orientation}));
   check(place.layout() == TensorMemoryLayout::height_sharded && place.shard_spec(), Code::invalid_argument,
-        "convert_to_hwc: the output's memory_config must be HEIGHT_SHARDED with shards, it is {}", name(place.layout()));
+        "convert_to_hwc: the output's memory_config must be HEIGHT_SHARDED with shards, it is {}",
+        name(place.layout()));
   const std::int64_t shard_rows = place.shard_spec()->shape.height;
   check(shard_rows % kSide == 0, Code::invalid_argument,
         "convert_to_hwc: the output's shard height {} must be a multiple of the tile's width ({})", shard_rows, kSide);

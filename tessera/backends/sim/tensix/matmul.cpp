@@ -45,8 +45,8 @@ Shape product_shape(const Operand& a, const Operand& b) {
   const auto rank = static_cast<int>(dims.size());
   if (a.batch > 1 && b.batch > 1) {
     const int common = std::min(a.shape.rank(), b.shape.rank());
-    check(a.shape.rank() == b.shape.rank(), Code::invalid_argument,
-          "matmul: batches of different rank: {} and {}", a.shape.to_string(), b.shape.to_string());
+    check(a.shape.rank() == b.shape.rank(), Code::invalid_argument, "matmul: batches of different rank: {} and {}",
+          a.shape.to_string(), b.shape.to_string());
     for (int d = 0; d + 2 < common; ++d)
       check(a.shape[d] == b.shape[d], Code::invalid_argument,
             "matmul: batch dimension {} does not match: a has {}, b {}, a batch may be missing in all of its "
@@ -109,40 +109,43 @@ DeviceTensor matmul(const DeviceTensor& a, const DeviceTensor& b, const MatmulOp
   if (options.bias) {
     check_operand(*options.bias, "third");
     broadcast_shape("matmul: bias", full, options.bias->spec().logical_shape());
-    fuse_bias = wish.is_dram() && is_row_of(options.bias->spec().logical_shape(), full[-1]);
+    fuse_bias = wish.is_dram() && right.batch == 1 && is_row_of(options.bias->spec().logical_shape(), full[-1]);
   }
   const DType dtype = options.dtype.value_or(a.spec().dtype());
   check(is_floating(dtype), Code::unsupported, "matmul: the result cannot be {}", name(dtype));
   const bool user_program = options.program || options.core_grid;
   const Device& device = *a.device();
-  MatmulProblem problem{.batch = std::max(left.batch, right.batch),
-                        .batch_b = right.batch,
-                        .m = ceil_div(left.shape[-2], kTile),
-                        .k = ceil_div(left.shape[-1], kTile),
-                        .n = ceil_div(right.shape[-1], kTile),
-                        .a_dtype = a.spec().dtype(),
-                        .b_dtype = b.spec().dtype(),
-                        .bias_dtype = options.bias ? options.bias->spec().dtype() : DType::bfloat16,
-                        .out_dtype = dtype,
-                        .a_memory = a.spec().memory_config(),
-                        .b_memory = b.spec().memory_config(),
-                        .out_memory = wish,
-                        .bias = fuse_bias,
-                        .transpose_a = options.transpose_a,
-                        .compute = options.compute.value_or(default_compute(a.spec().dtype(), b.spec().dtype(), dtype,
-                                                                            user_program)),
-                        .core_grid = options.core_grid,
-                        .program = options.program,
-                        .grid = device.grid(),
-                        .free_bytes = free_l1_bytes(device)};
+  MatmulProblem problem{
+      .batch = std::max(left.batch, right.batch),
+      .batch_b = right.batch,
+      .m = ceil_div(left.shape[-2], kTile),
+      .k = ceil_div(left.shape[-1], kTile),
+      .n = ceil_div(right.shape[-1], kTile),
+      .a_dtype = a.spec().dtype(),
+      .b_dtype = b.spec().dtype(),
+      .bias_dtype = options.bias ? options.bias->spec().dtype() : DType::bfloat16,
+      .out_dtype = dtype,
+      .a_memory = a.spec().memory_config(),
+      .b_memory = b.spec().memory_config(),
+      .out_memory = wish,
+      .bias = fuse_bias,
+      .transpose_a = options.transpose_a,
+      .compute = options.compute.value_or(default_compute(a.spec().dtype(), b.spec().dtype(), dtype, user_program)),
+      .core_grid = options.core_grid,
+      .program = options.program,
+      .grid = device.grid(),
+      .free_bytes = free_l1_bytes(device)};
   const MatmulPlan plan = plan_matmul(problem);
 
   DeviceTensor y = DeviceTensor::allocate(a.device(), TensorSpec(shape, dtype, Layout::tile, plan.output));
   check_program_fits(device, plan.own_buffers());
   const std::vector<float> va = matrices(a, options.transpose_a), vb = matrices(b, options.transpose_b);
   const std::vector<float> row = fuse_bias ? read_pages(*options.bias).to_float32() : std::vector<float>();
-  Product product{.m = left.shape[-2], .n = right.shape[-1], .k = left.shape[-1],
-                  .k_block = plan.program.block_k * kTile, .compute = problem.compute,
+  Product product{.m = left.shape[-2],
+                  .n = right.shape[-1],
+                  .k = left.shape[-1],
+                  .k_block = plan.program.block_k * kTile,
+                  .compute = problem.compute,
                   .partials_dtype = plan.partials_dtype};
   if (plan.program.kind == MatmulKind::multi_core) product.k_block = 0;
   if (fuse_bias) product.bias = row.data();
@@ -156,8 +159,9 @@ DeviceTensor matmul(const DeviceTensor& a, const DeviceTensor& b, const MatmulOp
   }
   if (options.fused_activation) apply(*options.fused_activation, values, problem.compute.fp32_dest_acc_en);
 
-  TraceRecord record{"matmul", fmt::format("{} x {}, {} on {}", left.shape.to_string(), right.shape.to_string(),
-                                           name(plan.program.kind), plan.cores.to_string()),
+  TraceRecord record{"matmul",
+                     fmt::format("{} x {}, {} on {}", left.shape.to_string(), right.shape.to_string(),
+                                 name(plan.program.kind), plan.cores.to_string()),
                      {stream_transfers(a, y).front(), stream_transfers(b, y).front()}};
   std::vector<const DeviceTensor*> inputs{&a, &b};
   if (fuse_bias) {

@@ -34,10 +34,12 @@ struct Subblock {
 // The first that divides the block. A sharded output is written row by row, so that a subblock must be as wide as the
 // block or one row high.
 Subblock subblock(std::int64_t h, std::int64_t w, bool float32, bool rows_only) {
-  constexpr std::array<Subblock, 20> kAll = {{{2, 4}, {4, 2}, {1, 8}, {8, 1}, {1, 7}, {7, 1}, {2, 3}, {3, 2}, {1, 6}, {6, 1},
-                                              {1, 5}, {5, 1}, {2, 2}, {1, 4}, {4, 1}, {1, 3}, {3, 1}, {1, 2}, {2, 1}, {1, 1}}};
+  constexpr std::array<Subblock, 20> kAll = {{{2, 4}, {4, 2}, {1, 8}, {8, 1}, {1, 7}, {7, 1}, {2, 3},
+                                              {3, 2}, {1, 6}, {6, 1}, {1, 5}, {5, 1}, {2, 2}, {1, 4},
+                                              {4, 1}, {1, 3}, {3, 1}, {1, 2}, {2, 1}, {1, 1}}};
   for (const Subblock& s : kAll)
-    if (s.h * s.w <= (float32 ? 4 : 8) && h % s.h == 0 && w % s.w == 0 && (!rows_only || s.w == w || s.h == 1)) return s;
+    if (s.h * s.w <= (float32 ? 4 : 8) && h % s.h == 0 && w % s.w == 0 && (!rows_only || s.w == w || s.h == 1))
+      return s;
   return {};
 }
 
@@ -58,7 +60,7 @@ class Planner {
       interleaved_input();
     check(p_.k % plan_.program.block_k == 0, Code::invalid_argument,
           "matmul: in0_block_w {} must divide the {} tiles of the inner dimension", plan_.program.block_k, p_.k);
-    if (plan_.program.subblock_h * plan_.program.subblock_w == 1) choose_subblock(p_.a_memory.is_sharded());
+    if (plan_.program.subblock_h * plan_.program.subblock_w == 1) choose_subblock();
     plan_.output = output_placement();
     list_buffers();
     return std::move(plan_);
@@ -78,7 +80,8 @@ class Planner {
     program().multicast_in0 = multicast_in0;
     program().per_core_m = multicast_in0 ? p_.m : ceil_div(p_.m, cores);
     program().per_core_n = multicast_in0 ? ceil_div(p_.n, cores) : p_.n;
-    const std::int64_t used = multicast_in0 ? ceil_div(p_.n, program().per_core_n) : ceil_div(p_.m, program().per_core_m);
+    const std::int64_t used =
+        multicast_in0 ? ceil_div(p_.n, program().per_core_n) : ceil_div(p_.m, program().per_core_m);
     plan_.cores = first_cores(used, grid_);
   }
 
@@ -125,8 +128,8 @@ class Planner {
   }
 
   void interleaved_input() {
-    const bool in_dram = is_interleaved_dram(p_.a_memory) && is_interleaved_dram(p_.b_memory) &&
-                         is_interleaved_dram(p_.out_memory);
+    const bool in_dram =
+        is_interleaved_dram(p_.a_memory) && is_interleaved_dram(p_.b_memory) && is_interleaved_dram(p_.out_memory);
     if (narrow()) {
       set_1d(even_block(p_.k), p_.m <= p_.n, cores_of(grid_));
       if (shrink_to_fit()) return;
@@ -205,7 +208,6 @@ class Planner {
     }
     const CoreRange box = shard.grid.bounding_box();
     program().grid = {box.end.y + 1, box.end.x + 1};
-    choose_subblock(true);
   }
 
   CoreRangeSet cores_with_work(const ShardSpec& shard, std::int64_t count) const {
@@ -259,9 +261,11 @@ class Planner {
     }
   }
 
-  void choose_subblock(bool rows_only) {
+  // TTNN does not look at the output for narrow products of interleaved operands, and refuses what comes out.
+  void choose_subblock() {
+    const bool looks = p_.a_memory.is_sharded() || !narrow();
     const Subblock s = subblock(program().per_core_m, program().per_core_n, p_.compute.fp32_dest_acc_en,
-                                rows_only && p_.out_memory.is_sharded());
+                                looks && p_.out_memory.is_sharded());
     program().subblock_h = s.h;
     program().subblock_w = s.w;
   }
@@ -271,14 +275,16 @@ class Planner {
     const MemoryConfig& wish = p_.out_memory;
     if (!wish.is_sharded() || wish.shard_spec() || wish.nd_shard_spec()) return wish;
     const MatmulProgramConfig& c = plan_.program;
-    check(c.kind != MatmulKind::multi_core, Code::unsupported, Hint{"pass a program_config or interleaved memory_config"},
+    check(c.kind != MatmulKind::multi_core, Code::unsupported,
+          Hint{"pass a program_config or interleaved memory_config"},
           "matmul: a product of {} x {} tiles on single tiles per core has no {} output", p_.m, p_.n,
           name(wish.layout()));
-    check(c.subblock_w == c.per_core_n || c.subblock_h == 1, Code::invalid_argument,
-          Hint{"pass a program_config, or shard the first operand"},
-          "matmul: with a sharded output, out_subblock_w ({}) must equal per_core_N ({}) or out_subblock_h ({}) must be "
-          "1",
-          c.subblock_w, c.per_core_n, c.subblock_h);
+    check(
+        c.subblock_w == c.per_core_n || c.subblock_h == 1, Code::invalid_argument,
+        Hint{"pass a program_config, or shard the first operand"},
+        "matmul: with a sharded output, out_subblock_w ({}) must equal per_core_N ({}) or out_subblock_h ({}) must be "
+        "1",
+        c.subblock_w, c.per_core_n, c.subblock_h);
     const Extent2d shard{c.per_core_m * kTile, c.per_core_n * kTile};
     const ShardOrientation orientation =
         p_.a_memory.shard_spec() ? p_.a_memory.shard_spec()->orientation : ShardOrientation::row_major;
@@ -321,8 +327,9 @@ class Planner {
     } else {
       add("in0", in0);
     }
-    // The second operand is fetched again for each of its own blocks only.
-    const bool b_again = c.kind == MatmulKind::reuse || blocks > 1 || (p_.batch_b > 1 && p_.batch > 1);
+    // Where the second operand is sent to all cores it stays for a whole batch.
+    const bool b_stays = c.kind == MatmulKind::multicast_1d && !c.multicast_in0 && p_.batch_b == 1;
+    const bool b_again = c.kind == MatmulKind::reuse || (b_stays ? blocks : rounds) > 1;
     add("in1", w * c.block_k * b * (b_again ? 2 : 1));
     if (from.is_sharded() && !rows_stay) add_on("shard", from.shard_spec()->grid, shard * a, true);
     const bool out_stays = plan_.output.is_sharded();

@@ -36,10 +36,9 @@ struct MatmulProgramConfig {
 
 struct MatmulProblem {
   std::int64_t batch = 1, batch_b = 1, m = 1, k = 1, n = 1;
-  DType a_dtype = DType::bfloat16, b_dtype = DType::bfloat16, bias_dtype = DType::bfloat16,
-        out_dtype = DType::bfloat16;
+  DType a_dtype = DType::bfloat16, b_dtype = DType::bfloat16, bias_dtype = DType::bfloat16, out_dtype = DType::bfloat16;
   MemoryConfig a_memory = {}, b_memory = {}, out_memory = {};  // the output's may leave its shards open
-  bool bias = false;                            // added within the program
+  bool bias = false;                                           // added within the program
   bool transpose_a = false;
   ComputeConfig compute = {};
   std::optional<CoreGrid> core_grid = {};

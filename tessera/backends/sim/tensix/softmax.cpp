@@ -56,13 +56,23 @@ std::vector<CircularBuffer> plan_softmax(const TensorSpec& x, DType out, int dim
     const bool pads = x.logical_shape()[-1] % kTile != 0;
     const std::int64_t block = largest_divisor(columns, 4);
     bytes = {(pads ? 2 * block : columns) * in, 2 * block * to, two, between, two, columns * between,
-             tile_bytes(DType::bfloat16), between};
+             tile_bytes(DType::bfloat16),       between};
     if (pads) bytes.push_back(columns * between);
     std::int64_t total = 0;
     for (const std::int64_t b : bytes) total += b;
     if (total > free_bytes)
-      bytes = {kLargeTiles * in, 2 * 4 * to, two,     two, between, two, between, two, kLargeTiles * between,
-               tile_bytes(DType::bfloat16), between, kLargeTiles * between};
+      bytes = {kLargeTiles * in,
+               2 * 4 * to,
+               two,
+               two,
+               between,
+               two,
+               between,
+               two,
+               kLargeTiles * between,
+               tile_bytes(DType::bfloat16),
+               between,
+               kLargeTiles * between};
     const std::int64_t lines = matrix.height / kTile;
     const CoreRangeSet used = first_cores(std::min(lines, cores), grid);
     std::vector<CircularBuffer> out_list;
@@ -104,11 +114,11 @@ DeviceTensor softmax(const DeviceTensor& x, int dim, const std::optional<MemoryC
           rank, dim);
     return softmax(to_layout(x, Layout::tile), dim, config ? config : std::optional(from.memory_config()), compute);
   }
-  DeviceTensor y = DeviceTensor::allocate(
-      x.device(), from.with_memory_config(placement_like(config, from, x.device()->grid())));
+  DeviceTensor y =
+      DeviceTensor::allocate(x.device(), from.with_memory_config(placement_like(config, from, x.device()->grid())));
   if (from.logical_shape().volume() > 0)
-    check_program_fits(*x.device(), plan_softmax(from, y.spec().dtype(), dim, x.device()->grid(),
-                                                 free_l1_bytes(*x.device())));
+    check_program_fits(*x.device(),
+                       plan_softmax(from, y.spec().dtype(), dim, x.device()->grid(), free_l1_bytes(*x.device())));
   const Axis axis(from.logical_shape(), dim);
   const ComputeConfig how = compute.value_or(ComputeConfig{.fp32_dest_acc_en = from.dtype() == DType::float32});
   std::vector<float> values = read_pages(x).to_float32();
@@ -116,9 +126,8 @@ DeviceTensor softmax(const DeviceTensor& x, int dim, const std::optional<MemoryC
   values = softmax_values(values, axis.outer * axis.inner, axis.length, how);
   if (axis.inner > 1) values = transposed(values, axis.outer, axis.inner, axis.length);
   std::vector<Transfer> moved = stream_transfers(x, y);
-  write_pages(Tensor::from_float32(values, from.logical_shape(), from.dtype(), Layout::tile, from.tile(),
-                                   Rounding::packer),
-              y);
+  write_pages(
+      Tensor::from_float32(values, from.logical_shape(), from.dtype(), Layout::tile, from.tile(), Rounding::packer), y);
   finish_program({"softmax", fmt::format("{} along {}", from.logical_shape().to_string(), dim), std::move(moved)}, {&x},
                  y);
   return y;

@@ -27,9 +27,8 @@ Scaling scaling(const Shape& in, const UpsampleOptions& options) {
   out.out_h = static_cast<std::int64_t>(std::floor(static_cast<double>(in[1]) * options.scale[0]));
   out.out_w = static_cast<std::int64_t>(std::floor(static_cast<double>(in[2]) * options.scale[1]));
   out.whole = options.scale[0] == std::floor(options.scale[0]) && options.scale[1] == std::floor(options.scale[1]);
-  check(out.out_h > 0 && out.out_w > 0, Code::invalid_argument,
-        "upsample: {} by {} and {} leaves {} x {} pixels", in.to_string(), options.scale[0], options.scale[1],
-        out.out_h, out.out_w);
+  check(out.out_h > 0 && out.out_w > 0, Code::invalid_argument, "upsample: {} by {} and {} leaves {} x {} pixels",
+        in.to_string(), options.scale[0], options.scale[1], out.out_h, out.out_w);
   return out;
 }
 
@@ -54,17 +53,18 @@ MemoryConfig nearest_place(const TensorSpec& x, const Scaling& to, const Upsampl
   else if (from.layout() == TensorMemoryLayout::height_sharded)
     shard.shape.height = ceil_div(rows, shard.num_cores());
   else
-    shard.shape.height = ceil_div(rows, shard.orientation == ShardOrientation::row_major
-                                            ? shard.grid.bounding_box().rows()
-                                            : shard.grid.bounding_box().columns());
+    shard.shape.height =
+        ceil_div(rows, shard.orientation == ShardOrientation::row_major ? shard.grid.bounding_box().rows()
+                                                                        : shard.grid.bounding_box().columns());
   return MemoryConfig(from.layout(), from.buffer_type(), shard);
 }
 
 void finish(const DeviceTensor& x, DeviceTensor& y, const Tensor& values, const UpsampleOptions& options) {
   std::vector<Transfer> moved = stream_transfers(x, y);
   write_pages(values, y);
-  finish_program({"upsample", fmt::format("{} by {} x {}, {}", x.spec().logical_shape().to_string(), options.scale[0],
-                                          options.scale[1], options.mode == UpsampleMode::nearest ? "nearest" : "bilinear"),
+  finish_program({"upsample",
+                  fmt::format("{} by {} x {}, {}", x.spec().logical_shape().to_string(), options.scale[0],
+                              options.scale[1], options.mode == UpsampleMode::nearest ? "nearest" : "bilinear"),
                   std::move(moved)},
                  {&x}, y);
 }
@@ -116,8 +116,8 @@ DeviceTensor bilinear(const DeviceTensor& x, const Scaling& to, const UpsampleOp
   check(in[3] % kTile == 0, Code::unsupported, "upsample: bilinear mode requires channels in multiples of {}, not {}",
         kTile, in[3]);
   if (!from.memory_config().is_sharded()) {
-    const DeviceTensor sharded = to_memory_config(
-        x, shards_for(TensorMemoryLayout::height_sharded, BufferType::l1, from, x.device()->grid()));
+    const DeviceTensor sharded =
+        to_memory_config(x, shards_for(TensorMemoryLayout::height_sharded, BufferType::l1, from, x.device()->grid()));
     return bilinear(sharded, to, options);
   }
   check(from.memory_config().layout() == TensorMemoryLayout::height_sharded && from.memory_config().shard_spec(),
@@ -141,7 +141,10 @@ DeviceTensor bilinear(const DeviceTensor& x, const Scaling& to, const UpsampleOp
       x.device(), TensorSpec(shape, from.dtype(), Layout::row_major,
                              MemoryConfig(TensorMemoryLayout::height_sharded, BufferType::l1,
                                           ShardSpec{shard.grid, {out_rows, in[3]}, shard.orientation})));
-  const PoolValues image{.batch = in[0], .height = in[1], .width = in[2], .channels = in[3],
+  const PoolValues image{.batch = in[0],
+                         .height = in[1],
+                         .width = in[2],
+                         .channels = in[3],
                          .compute = options.compute.value_or(ComputeConfig{})};
   const std::vector<float> values =
       upsample_bilinear_values(image, static_cast<std::int64_t>(options.scale[0]),

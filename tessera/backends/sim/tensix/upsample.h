@@ -18,9 +18,9 @@ struct UpsampleOptions {
   std::optional<ComputeConfig> compute;
 };
 
-// [n, h, w, c] to [n, floor(h sh), floor(w sw), c]. Nearest: any dtype, interleaved or sharded, in ROW_MAJOR, or in TILE
-// when interleaved and scaled by whole numbers. Bilinear: bfloat16 in ROW_MAJOR, whole numbers; an interleaved image is
-// height-sharded first, and the windows' rows are gathered by a halo.
+// [n, h, w, c] to [n, floor(h sh), floor(w sw), c]. Nearest: any dtype, interleaved or sharded, in ROW_MAJOR, or in
+// TILE when interleaved and scaled by whole numbers. Bilinear: bfloat16 in ROW_MAJOR, whole numbers; an interleaved
+// image is height-sharded first, and the windows' rows are gathered by a halo.
 TSR_API DeviceTensor upsample(const DeviceTensor& x, const UpsampleOptions& options);
 
 }  // namespace tessera::tensix

@@ -24,8 +24,8 @@ struct VectorFunction {
   bool operator==(const VectorFunction&) const = default;
 };
 
-// "relu", "leaky_relu" (slope), "elu" (alpha), "clamp" (low, high), "relu_max" (bound), ...: an Error with all names for
-// one that does not exist, and for parameters that it does not take.
+// "relu", "leaky_relu" (slope), "elu" (alpha), "clamp" (low, high), "relu_max" (bound), ...: an Error with all names
+// for one that does not exist, and for parameters that it does not take.
 TSR_API VectorFunction vector_function(std::string_view name, std::span<const float> parameters = {});
 
 // Whether integers are among what it takes: those that need no fractions.

@@ -25,8 +25,7 @@ inline std::vector<float> random_values(const Shape& shape, DType dtype, std::mt
   std::normal_distribution<float> normal(0, scale);
   std::vector<float> out(static_cast<std::size_t>(shape.volume()));
   for (float& v : out) v = is_integer(dtype) ? std::round(std::abs(normal(rng)) * 8) : normal(rng);
-  if (is_block_float(dtype))
-    return Tensor::from_float32(out, shape, dtype, Layout::tile).to_float32();
+  if (is_block_float(dtype)) return Tensor::from_float32(out, shape, dtype, Layout::tile).to_float32();
   return Tensor::from_float32(out, shape, dtype, Layout::row_major).to_float32();
 }
 
@@ -48,8 +47,8 @@ struct CardState {
   std::int64_t l1, dram;
   std::size_t buffers, records;
   explicit CardState(const Device& device)
-      : l1(device.memory_view(BufferType::l1).total_bytes_allocated_per_bank),
-        dram(device.memory_view(BufferType::dram).total_bytes_allocated_per_bank),
+      : l1(device.memory_view(BufferType::l1).allocated_bytes_per_bank),
+        dram(device.memory_view(BufferType::dram).allocated_bytes_per_bank),
         buffers(device.live_buffers().size()),
         records(device.trace().size()) {}
   bool operator==(const CardState&) const = default;

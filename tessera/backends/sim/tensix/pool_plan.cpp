@@ -1,0 +1,140 @@
+#include "tessera/backends/sim/tensix/pool_plan.h"
+
+#include "tessera/backends/sim/tensix/numerics.h"
+#include "tessera/backends/sim/tensix/placement.h"
+#include "tessera/core/error.h"
+
+#include <algorithm>
+
+namespace tessera::tensix {
+namespace {
+
+constexpr std::int64_t kChannelUnit = 16;      // 32 bytes of bfloat16
+constexpr std::int64_t kMostChannelsAtOnce = 256;  // eight tiles in Dst
+constexpr std::int64_t kSmallWindow = 16;      // pixels: one face
+
+// The most cores of which none is idle when `units` are dealt in equal parts.
+std::int64_t parts_without_idle(std::int64_t units, std::int64_t most) {
+  std::int64_t parts = most;
+  while (parts > 1 && round_up(units, parts) - units >= round_up(units, parts) / parts) --parts;
+  return parts;
+}
+
+std::int64_t rounded_extent(std::int64_t extent, std::int64_t before, std::int64_t after, std::int64_t kernel,
+                            std::int64_t stride, std::int64_t dilation) {
+  const std::int64_t reach = dilation * (kernel - 1) + 1, room = extent + before + after - reach;
+  std::int64_t out = ceil_div(room, stride) + 1;
+  if ((out - 1) * stride >= extent + before) --out;  // a window that starts in the padding behind is dropped
+  return std::max((out - 1) * stride + reach - extent - before, after);
+}
+
+}  // namespace
+
+Window rounded_window(const PoolProblem& p) {
+  Window w = p.window;
+  if (!p.ceil_mode) return w;
+  w.bottom = rounded_extent(p.height, w.top, w.bottom, w.kernel_h, w.stride_h, w.dilation_h);
+  w.right = rounded_extent(p.width, w.left, w.right, w.kernel_w, w.stride_w, w.dilation_w);
+  return w;
+}
+
+std::int64_t PoolPlan::l1_bytes() const {
+  std::int64_t bytes = halo.out_bytes_per_core() + output_shard.area() * element_bytes(DType::bfloat16);
+  for (const PlannedBuffer& buffer : buffers) bytes += buffer.bytes;
+  return bytes;
+}
+
+MemoryConfig PoolPlan::input_memory() const {
+  return MemoryConfig(parallel.layout, BufferType::l1, ShardSpec{parallel.cores, input_shard, parallel.orientation});
+}
+
+MemoryConfig PoolPlan::output_memory() const {
+  return MemoryConfig(parallel.layout, BufferType::l1, ShardSpec{parallel.cores, output_shard, parallel.orientation});
+}
+
+PoolPlan plan_pool(const PoolProblem& p) {
+  PoolPlan plan;
+  plan.window = {p.batch, p.height, p.width, rounded_window(p)};
+  const std::int64_t out_rows = plan.window.out_rows();
+  const bool out_tiled = p.output_layout == Layout::tile, in_tiled = p.input_layout == Layout::tile;
+  const std::int64_t row_unit = out_tiled ? kTile : 1;
+  std::int64_t channel_unit = out_tiled || in_tiled ? kTile : kChannelUnit;
+  if (p.input_shard) {
+    const ShardSpec& shard = *p.input_shard;
+    const CoreRange box = shard.grid.bounding_box();
+    const bool row_major = shard.orientation == ShardOrientation::row_major;
+    plan.parallel = {p.layout, shard.grid, shard.orientation, 1, 1};
+    if (p.layout == TensorMemoryLayout::height_sharded) plan.parallel.row_parts = shard.num_cores();
+    if (p.layout == TensorMemoryLayout::width_sharded) plan.parallel.channel_parts = shard.num_cores();
+    if (p.layout == TensorMemoryLayout::block_sharded) {
+      plan.parallel.row_parts = row_major ? box.rows() : box.columns();
+      plan.parallel.channel_parts = row_major ? box.columns() : box.rows();
+    }
+    plan.input_shard = shard.shape;
+    plan.output_shard = {round_up(ceil_div(out_rows, plan.parallel.row_parts), row_unit), shard.shape.width};
+  } else {
+    const std::int64_t cores = std::int64_t{p.grid.x} * p.grid.y, units = ceil_div(out_rows, row_unit);
+    const bool height = p.layout == TensorMemoryLayout::height_sharded;
+    if (height && !out_tiled) channel_unit = kChannelUnit;
+    const std::int64_t channels = ceil_div(p.channels, channel_unit);
+    plan.parallel = {p.layout, {}, ShardOrientation::row_major, 1, 1};
+    switch (p.layout) {
+      case TensorMemoryLayout::height_sharded:
+        plan.parallel.row_parts = parts_without_idle(units, cores);
+        plan.parallel.cores = first_cores(plan.parallel.row_parts, p.grid);
+        break;
+      case TensorMemoryLayout::width_sharded:
+        plan.parallel.channel_parts = parts_without_idle(channels, cores);
+        plan.parallel.cores = first_cores(plan.parallel.channel_parts, p.grid);
+        break;
+      case TensorMemoryLayout::block_sharded:
+        plan.parallel.row_parts = parts_without_idle(units, p.grid.y);
+        plan.parallel.channel_parts = parts_without_idle(channels, p.grid.x);
+        plan.parallel.cores = CoreRange({0, 0}, {static_cast<int>(plan.parallel.channel_parts) - 1,
+                                                 static_cast<int>(plan.parallel.row_parts) - 1});
+        break;
+      default: fail(Code::invalid_argument, "pool: {} is no way to shard an image", name(p.layout));
+    }
+    const std::int64_t width = ceil_div(channels, plan.parallel.channel_parts) * channel_unit;
+    plan.input_shard = {round_up(ceil_div(p.in_rows(), plan.parallel.row_parts), in_tiled ? kTile : 1),
+                        in_tiled ? round_up(width, kTile) : width};
+    plan.output_shard = {round_up(ceil_div(out_rows, plan.parallel.row_parts), row_unit), width};
+  }
+  // What a core computes; the halo is as wide as its input.
+  plan.halo = plan_halo(plan.window, plan.parallel, plan.input_shard, plan.output_shard.height, p.input_dtype,
+                        p.input_layout);
+  plan.reader_bytes = reader_indices_bytes(plan.window, plan.output_shard.height, plan.output_shard.height, false);
+
+  const std::int64_t tile = tile_bytes(DType::bfloat16);
+  const auto add = [&](const char* buffer_name, std::int64_t tiles) {
+    plan.buffers.push_back({buffer_name, tiles * tile, tiles, DType::bfloat16});
+  };
+  const Window& w = plan.window.window;
+  const bool padded = w.top + w.bottom + w.left + w.right > 0;
+  const bool grown = w.bottom != p.window.bottom || w.right != p.window.right;
+  add("scalar", 2);
+  // Averages whose divisor changes along the border.
+  if (p.kind == PoolKind::average && !p.divisor_override && ((padded && !p.count_include_pad) || grown))
+    add("scalar", 2);
+  add("clear", 1);
+  const std::int64_t pixels = w.kernel_h * w.kernel_w;
+  const std::int64_t rows = pixels <= kSmallWindow ? pixels : kTile;
+  const std::int64_t tiles = ceil_div(rows * std::min(plan.output_shard.width, kMostChannelsAtOnce), kTile * kTile);
+  add("in", 2 * tiles);
+  add("in", 2 * tiles);
+  if (out_tiled) add("out before tilizing", ceil_div(plan.output_shard.width, kTile));
+  return plan;
+}
+
+PoolPlan plan_pool_anywhere(PoolProblem problem) {
+  std::optional<PoolPlan> best;
+  for (const TensorMemoryLayout layout : {TensorMemoryLayout::height_sharded, TensorMemoryLayout::block_sharded,
+                                          TensorMemoryLayout::width_sharded}) {
+    problem.layout = layout;
+    PoolPlan plan = plan_pool(problem);
+    if (!best || plan.l1_bytes() < best->l1_bytes()) best = std::move(plan);
+  }
+  return std::move(*best);
+}
+
+}  // namespace tessera::tensix
