@@ -8,7 +8,6 @@
 #include "tessera/machine/ops/interleaved_to_sharded.h"
 #include "tessera/machine/ops/move.h"
 #include "tessera/machine/ops/pad.h"
-#include "tessera/machine/ops/relu.h"
 #include "tessera/machine/ops/reshape.h"
 #include "tessera/machine/ops/slice.h"
 #include "tessera/machine/ops/tilize.h"
@@ -166,10 +165,9 @@ void bind_shapes(nb::module_& module) {
   module.def(
       "concat",
       [](const std::vector<AnyTensor>& tensors, int dim, const OptionalConfig& config, int groups) {
-        check(groups == 1, Code::unsupported, "concat: groups is {}, only 1 exists here", groups);
         std::vector<DeviceTensor> inputs;
         for (const AnyTensor& x : tensors) inputs.push_back(x.device("concat"));
-        return AnyTensor(concat(inputs, dim, config));
+        return AnyTensor(concat(inputs, dim, config, groups));
       },
       "tensors"_a, "dim"_a = 0, nb::kw_only(), "memory_config"_a = nb::none(), "groups"_a = 1);
   module.def(
@@ -202,10 +200,6 @@ void bind_shapes(nb::module_& module) {
         return AnyTensor(reshape(x.device("reshape"), shape, config));
       },
       "input_tensor"_a, "shape"_a, nb::kw_only(), "memory_config"_a = nb::none());
-  module.def(
-      "relu",
-      [](const AnyTensor& x, const OptionalConfig& config) { return AnyTensor(relu(x.device("relu"), config)); },
-      "input_tensor"_a, nb::kw_only(), "memory_config"_a = nb::none());
 }
 
 Tensor filled(const Shape& shape, double value, DType dtype, Layout layout) {

@@ -65,7 +65,8 @@ bool splits_along(const TensorSpec& spec, int dim) {
   }
 }
 
-DeviceTensor join(std::span<const DeviceTensor> inputs, int dim, const Shape& shape, const MemoryConfig& config) {
+DeviceTensor join(std::span<const DeviceTensor> inputs, int dim, const Shape& shape, const MemoryConfig& config,
+                  int groups) {
   const TensorSpec& first = inputs.front().spec();
   const std::size_t rank = static_cast<std::size_t>(shape.rank());
   DeviceTensor y = DeviceTensor::allocate(inputs.front().device(),
@@ -73,12 +74,21 @@ DeviceTensor join(std::span<const DeviceTensor> inputs, int dim, const Shape& sh
   const DType element = is_block_float(first.dtype()) ? DType::float32 : first.dtype();
   std::vector<std::byte> elements(static_cast<std::size_t>(shape.volume() * element_bytes(element)));
   TraceRecord record{"concat", fmt::format("{} tensors along {} to {}", inputs.size(), dim, shape.to_string()), {}};
-  std::vector<std::int64_t> at(rank, 0);
+  const std::size_t along = static_cast<std::size_t>(dim);
+  std::int64_t before = 0;  // of the tensors before this one, in each group
   for (const DeviceTensor& x : inputs) {
-    const Shape& part = x.spec().logical_shape();
-    copy_box({part, part, shape, std::vector<std::int64_t>(rank, 0), std::vector<std::int64_t>(rank, 1), at},
-             element_bytes(element), read_pages(x).to_elements(element).data(), elements.data());
-    at[static_cast<std::size_t>(dim)] += part[dim];
+    const Shape& whole = x.spec().logical_shape();
+    const Bytes from = read_pages(x).to_elements(element);
+    std::vector<std::int64_t> extents = whole.dims();
+    extents[along] /= groups;
+    for (std::int64_t group = 0; group < groups; ++group) {
+      std::vector<std::int64_t> begin(rank, 0), at(rank, 0);
+      begin[along] = group * extents[along];
+      at[along] = group * (shape[dim] / groups) + before;
+      copy_box({Shape(extents), whole, shape, begin, std::vector<std::int64_t>(rank, 1), at}, element_bytes(element),
+               from.data(), elements.data());
+    }
+    before += extents[along];
     record.transfers.push_back(stream_transfers(x, y).front());
   }
   write_pages(Tensor::from_elements(elements, element, shape, first.dtype(), first.layout(), first.tile()), y);
@@ -89,13 +99,21 @@ DeviceTensor join(std::span<const DeviceTensor> inputs, int dim, const Shape& sh
 
 }  // namespace
 
-DeviceTensor concat(std::span<const DeviceTensor> inputs, int dim, const std::optional<MemoryConfig>& config) {
+DeviceTensor concat(std::span<const DeviceTensor> inputs, int dim, const std::optional<MemoryConfig>& config,
+                    int groups) {
   check(!inputs.empty(), Code::invalid_argument, "concat: the list of tensors is empty");
   for (const DeviceTensor& x : inputs) x.check_allocated();
   const int rank = inputs.front().spec().logical_shape().rank();
   check(dim >= -rank && dim < rank, Code::invalid_argument,
         "concat: dim {} is out of range, it should be between 0 and {}", dim, rank - 1);
   if (dim < 0) dim += rank;
+  check(groups >= 1, Code::invalid_argument, "concat: groups is {}, it must be at least 1", groups);
+  for (std::size_t i = 0; i < inputs.size() && groups > 1; ++i) {
+    const Shape& shape = inputs[i].spec().logical_shape();
+    check(dim < shape.rank() && shape[dim] % groups == 0, Code::invalid_argument,
+          "concat: tensor {} of shape {} cannot be cut into equal groups along dimension {} ({} by groups={})", i,
+          shape.to_string(), dim, dim < shape.rank() ? shape[dim] : 0, groups);
+  }
   if (inputs.size() == 1) return config ? to_memory_config(inputs.front(), *config) : inputs.front();
   const Shape shape = joined_shape(inputs, dim);
   const MemoryConfig place = config.value_or(kDramMemoryConfig);
@@ -108,19 +126,19 @@ DeviceTensor concat(std::span<const DeviceTensor> inputs, int dim, const std::op
   if (any_tiled && (needs_rows || !all_tiled)) {
     std::vector<DeviceTensor> rows;
     for (const DeviceTensor& x : inputs) rows.push_back(to_layout(x, Layout::row_major));
-    const DeviceTensor joined = join(rows, dim, shape, place.is_sharded() ? kDramMemoryConfig : place);
+    const DeviceTensor joined = join(rows, dim, shape, place.is_sharded() ? kDramMemoryConfig : place, groups);
     return to_layout(joined, Layout::tile, inputs.front().spec().dtype(), place);
   }
   if (splits_along(inputs.front().spec(), dim)) {
     std::vector<DeviceTensor> copies;
     for (const DeviceTensor& x : inputs)
       copies.push_back(to_memory_config(x, place.is_sharded() ? kDramMemoryConfig : place));
-    return join(copies, dim, shape, place);
+    return join(copies, dim, shape, place, groups);
   }
   const TensorSpec& first = inputs.front().spec();
   if (first.memory_config().is_sharded() && !place.is_sharded())
-    return to_memory_config(join(inputs, dim, shape, inherited_placement(first, shape)), place);
-  return join(inputs, dim, shape, place);
+    return to_memory_config(join(inputs, dim, shape, inherited_placement(first, shape), groups), place);
+  return join(inputs, dim, shape, place, groups);
 }
 
 }  // namespace tessera

@@ -1,11 +1,12 @@
 #include "tessera/backends/sim/tensix/pool.h"
 
+#include "tessera/backends/sim/tensix/memory_steps.h"
+#include "tessera/backends/sim/tensix/numerics.h"
 #include "tessera/backends/sim/tensix/placement.h"
 #include "tessera/backends/sim/tensix/pool_values.h"
 #include "tessera/core/error.h"
 #include "tessera/machine/ops/program.h"
 #include "tessera/machine/ops/to_layout.h"
-#include "tessera/machine/ops/to_memory_config.h"
 #include "tessera/machine/page_copy.h"
 
 namespace tessera::tensix {
@@ -60,11 +61,8 @@ std::vector<float> pooled(PoolKind kind, const PoolOptions& o, const DeviceTenso
   return kind == PoolKind::max ? max_pool_values(values_problem(o), image) : average_pool_values(values_problem(o), image);
 }
 
-// Small sharded tensors that tell cores what to do; they live while the programs run.
-std::shared_ptr<Buffer> config_tensor(const std::shared_ptr<Device>& device, std::int64_t bytes, std::int64_t cores) {
-  const std::int64_t aligned = round_up(bytes, device->allocator().page_alignment_bytes(BufferType::l1_small));
-  return device->allocate(BufferType::l1_small, {aligned, aligned * cores, static_cast<int>(cores)},
-                          {"sliding window config", {}});
+AllocationRequest on_each(std::int64_t bytes, std::int64_t cores) {
+  return {bytes, bytes * cores, static_cast<int>(cores)};
 }
 
 std::vector<CircularBuffer> on_cores(const std::vector<PlannedBuffer>& buffers, const CoreRangeSet& cores) {
@@ -78,6 +76,93 @@ bool is_global(PoolKind kind, const TensorSpec& x, const PoolOptions& o) {
   const Window& w = o.window;
   return kind == PoolKind::average && !x.memory_config().is_sharded() && !o.scheme && w.kernel_h == o.height &&
          w.kernel_w == o.width && w.top + w.bottom + w.left + w.right == 0 && !o.divisor_override;
+}
+
+struct Slots {
+  MemorySteps::Slot result = 0;
+};
+
+// As TTNN goes about it: shards, halo, the input's shards freed, the halo moved up, the pool, the halo freed, and the
+// result moved to where it was wanted.
+Slots pool_steps(MemorySteps& steps, std::string_view op, const DeviceTensor& x, const PoolPlan& plan,
+                 const PoolProblem& problem, const PoolOptions& options) {
+  const TensorSpec& from = x.spec();
+  const TensixSpec& card = x.device()->card();
+  const std::int64_t cores = plan.parallel.cores.num_cores();
+  const Window& w = plan.window.window;
+  const std::string key = fmt::format(
+      "{} {}x{}x{}x{} k{}x{} s{}x{} d{}x{} p{},{},{},{} {} {} {} {} {} {} {}x{}", op, options.batch, options.height,
+      options.width, options.channels, w.kernel_h, w.kernel_w, w.stride_h, w.stride_w, w.dilation_h, w.dilation_w, w.top,
+      w.bottom, w.left, w.right, name(from.dtype()), name(from.layout()), name(options.dtype), name(options.layout),
+      name(plan.parallel.layout), plan.parallel.cores.to_string(), plan.input_shard.height, plan.input_shard.width);
+  const auto list = [&](const char* label, std::int64_t bytes) {
+    return MemorySteps::KeptList{label, BufferType::l1_small, on_each(round_up(bytes, card.l1_alignment_bytes), cores)};
+  };
+  const auto moved = [](MemoryKind source, MemoryKind target, std::int64_t bytes, std::int64_t pieces,
+                        std::int64_t busiest, std::int64_t local = 0) {
+    return Transfer{source, target, bytes, pieces, local, busiest};
+  };
+
+  const MemorySteps::Slot input = steps.existing(x);
+  const bool sharded = problem.input_shard.has_value(), in_dram = from.memory_config().is_dram();
+  bool copied = !sharded;
+  MemorySteps::Slot copy = input;
+  if (!sharded) {
+    const std::int64_t bytes = plan.input_shard.height * plan.input_shard.width;
+    const std::int64_t shard_bytes = from.layout() == Layout::tile ? bytes / (kTile * kTile) * tile_bytes(from.dtype())
+                                                                   : bytes * element_bytes(from.dtype());
+    copy = steps.allocate("sharded input", BufferType::l1, on_each(shard_bytes, cores));
+    const MemoryKind source = memory_kind(from.memory_config().buffer_type());
+    steps.run({"interleaved_to_sharded", "interleaved_to_sharded " + key, {}, {},
+               {"interleaved_to_sharded", plan.input_memory().to_string(),
+                {moved(source, MemoryKind::l1, x.num_pages() * x.page_bytes(), x.num_pages(), shard_bytes)}}});
+  }
+  const HaloPlan& h = plan.halo;
+  const MemorySteps::Slot halo = steps.allocate("halo", BufferType::l1, on_each(h.out_bytes_per_core(), cores));
+  std::vector<MemorySteps::KeptList> lists;
+  for (const std::int64_t bytes : h.config_bytes) lists.push_back(list("halo list", bytes));
+  const std::int64_t across = plan.parallel.channel_parts;
+  steps.run({"halo", "halo " + key, std::move(lists), on_cores(h.circular_buffers, plan.parallel.cores),
+             {"halo", fmt::format("{} sticks of {} B on a core", h.out_sticks, h.stick_bytes),
+              {moved(MemoryKind::l1, MemoryKind::l1, (h.local_sticks + h.remote_sticks) * h.stick_bytes * across,
+                     h.pieces * across, h.busiest_core_sticks * h.stick_bytes, h.local_sticks * h.stick_bytes * across)}}});
+  if (copied && (in_dram || options.deallocate_input)) {
+    steps.free(copy);
+    copied = false;
+  }
+  if (options.deallocate_input && !in_dram) steps.free(input);
+  if (options.reallocate_halo)
+    steps.reallocate(halo, "move " + key,
+                     {"move", "halo", {moved(MemoryKind::l1, MemoryKind::l1, cores * h.out_bytes_per_core(), cores,
+                                             h.out_bytes_per_core(), cores * h.out_bytes_per_core())}});
+
+  const std::int64_t out_rows = plan.window.out_rows();
+  const Shape shape{1, 1, out_rows, options.channels};
+  // A shard may be wider than what is in it: the tensor then has channels of its own behind them.
+  const bool fits = plan.output_shard.width * plan.parallel.channel_parts == options.channels ||
+                    options.layout == Layout::tile || plan.parallel.layout != TensorMemoryLayout::height_sharded;
+  const Extent2d shard = fits ? plan.output_shard : Extent2d{plan.output_shard.height, options.channels};
+  const MemoryConfig place(plan.parallel.layout, BufferType::l1,
+                           ShardSpec{plan.parallel.cores, shard, plan.parallel.orientation});
+  const MemorySteps::Slot out = steps.allocate(TensorSpec(shape, options.dtype, options.layout, place), "output");
+  const std::int64_t windows = out_rows * w.kernel_h * w.kernel_w * options.channels * element_bytes(DType::bfloat16);
+  steps.run({std::string(op), key, {list("windows", plan.reader_bytes)}, on_cores(plan.buffers, plan.parallel.cores),
+             {std::string(op), from.logical_shape().to_string(),
+              {moved(MemoryKind::l1, MemoryKind::l1, windows, out_rows * w.kernel_h, windows / cores, windows)}}});
+  MemorySteps::Slot result = out;
+  if (options.memory_config && *options.memory_config != place) {
+    const TensorSpec target(shape, options.dtype, options.layout, *options.memory_config);
+    result = steps.allocate(target, "result");
+    const std::int64_t bytes = target.num_pages() * target.page_bytes();
+    steps.run({"sharded_to_interleaved", "sharded_to_interleaved " + key, {}, {},
+               {"sharded_to_interleaved", options.memory_config->to_string(),
+                {moved(MemoryKind::l1, memory_kind(options.memory_config->buffer_type()), bytes, target.num_pages(),
+                       bytes / cores)}}});
+    steps.free(out);
+  }
+  steps.free(halo);
+  if (copied) steps.free(copy);
+  return {result};
 }
 
 }  // namespace
@@ -126,34 +211,47 @@ DeviceTensor pool2d(PoolKind kind, DeviceTensor& x, const PoolOptions& options) 
   }
   if (options.scheme) problem.layout = *options.scheme;
   const PoolPlan plan = sharded || options.scheme ? plan_pool(problem) : plan_pool_anywhere(problem);
-  const std::int64_t cores = plan.parallel.cores.num_cores();
+  const std::vector<float> values = pooled(kind, options, x);
 
-  // An image from DRAM is copied into shards, which are gone once the halo has gathered them.
-  const bool from_dram = !sharded && from.memory_config().is_dram();
-  std::optional<DeviceTensor> copy;
-  const Shape flat{1, 1, problem.in_rows(), options.channels};
-  if (!sharded) {
-    copy = DeviceTensor::allocate(device, TensorSpec(flat, from.dtype(), from.layout(), plan.input_memory()));
-    note_copy:
-    copy = std::move(copy);
-  }
-  std::vector<std::shared_ptr<Buffer>> configs;
-  for (const std::int64_t bytes : plan.halo.config_bytes)
-    if (bytes > 0) configs.push_back(config_tensor(device, bytes, cores));
-  const auto gather = [&] {
-    return DeviceTensor::allocate(
-        device, TensorSpec(Shape{1, 1, plan.halo.out_sticks * plan.parallel.row_parts,
-                                 plan.input_shard.width * plan.parallel.channel_parts},
-                           DType::bfloat16, Layout::row_major,
-                           MemoryConfig(plan.parallel.layout, BufferType::l1,
-                                        ShardSpec{plan.parallel.cores, {plan.halo.out_sticks, plan.input_shard.width},
-                                                  plan.parallel.orientation})));
-  };
-  std::optional<DeviceTensor> halo = gather();
-  check_program_fits(*device, on_cores(plan.halo.circular_buffers, plan.parallel.cores));
-  if (copy && from_dram) copy.reset();
-  // TODO-free: a deallocated input makes room before the halo is moved.
-  return *halo;
+  MemorySteps steps(device);
+  const Slots slots = pool_steps(steps, op, x, plan, problem, options);
+  steps.rehearse();
+  DeviceTensor y = *steps.carry_out()[slots.result];
+  const TensorSpec& to = y.spec();
+  write_pages(Tensor::from_float32(values, to.logical_shape(), to.dtype(), to.layout(), to.tile(), Rounding::packer), y);
+  return y;
+}
+
+DeviceTensor global_avg_pool2d(const DeviceTensor& x, const std::optional<MemoryConfig>& config) {
+  x.check_allocated();
+  const TensorSpec& from = x.spec();
+  const Shape& in = from.logical_shape();
+  const int rank = in.rank();
+  check(rank >= 2 && rank <= 4, Code::invalid_argument,
+        "global_avg_pool2d: an image of rank 4 [n, h, w, c], 3 [h, w, c] or 2 [h, w] is expected, not {}",
+        in.to_string());
+  check(in.volume() > 0, Code::invalid_argument, "global_avg_pool2d: the image {} is empty", in.to_string());
+  check(is_floating(from.dtype()), Code::unsupported, Hint{"use typecast"},
+        "global_avg_pool2d: {} is not supported", name(from.dtype()));
+  check(!from.memory_config().is_sharded() || config, Code::unsupported, Hint{"pass a memory_config"},
+        "global_avg_pool2d: where the result of a {} image goes must be said", name(from.memory_config().layout()));
+  const PoolOptions options{.batch = rank == 4 ? in[0] : 1,
+                            .height = in[rank == 4 ? 1 : 0],
+                            .width = in[rank == 4 ? 2 : 1],
+                            .channels = rank == 2 ? 1 : in[rank - 1],
+                            .window = {.kernel_h = in[rank == 4 ? 1 : 0], .kernel_w = in[rank == 4 ? 2 : 1]}};
+  // Rows of tiles that are filled up are taken out of them before they are summed.
+  std::optional<DeviceTensor> rows;
+  if (from.layout() == Layout::tile && from.padded_shape() != in) rows = to_layout(x, Layout::row_major);
+  const DeviceTensor& image = rows ? *rows : x;
+  const Shape shape{options.batch, 1, 1, options.channels};
+  DeviceTensor y = DeviceTensor::allocate(
+      x.device(), TensorSpec(shape, from.dtype(), Layout::tile, config.value_or(from.memory_config())));
+  const std::vector<float> values = average_pool_values(values_problem(options), read_pages(image).to_float32());
+  std::vector<Transfer> moved = stream_transfers(image, y);
+  write_pages(Tensor::from_float32(values, shape, from.dtype(), Layout::tile, {}, Rounding::packer), y);
+  finish_program({"global_avg_pool2d", in.to_string(), std::move(moved)}, {&image}, y);
+  return y;
 }
 
 }  // namespace tessera::tensix

@@ -14,14 +14,14 @@ struct PoolOptions {
   Window window = {};
   bool ceil_mode = false;
   bool count_include_pad = true;                 // averages only
-  std::optional<std::int64_t> divisor_override;  // averages only
-  std::optional<MemoryConfig> memory_config;
-  std::optional<TensorMemoryLayout> scheme;  // for an input that is not sharded; default: what takes least L1
+  std::optional<std::int64_t> divisor_override = {};  // averages only
+  std::optional<MemoryConfig> memory_config = {};
+  std::optional<TensorMemoryLayout> scheme = {};  // for an input that is not sharded; default: what takes least L1
   bool deallocate_input = false;
   bool reallocate_halo = true;
   DType dtype = DType::bfloat16;
   Layout layout = Layout::row_major;
-  std::optional<ComputeConfig> compute;
+  std::optional<ComputeConfig> compute = {};
 };
 
 // Over x, [1, 1, n h w, c] or [n, h, w, c], to [1, 1, n oh ow, c]. The image is sharded if it is not, rows are gathered

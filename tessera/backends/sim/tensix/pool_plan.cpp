@@ -9,7 +9,8 @@
 namespace tessera::tensix {
 namespace {
 
-constexpr std::int64_t kChannelUnit = 16;      // 32 bytes of bfloat16
+constexpr std::int64_t kTransferUnit = 8;      // channels: 16 bytes of bfloat16
+constexpr std::int64_t kChannelUnit = 16;      // half a tile
 constexpr std::int64_t kMostChannelsAtOnce = 256;  // eight tiles in Dst
 constexpr std::int64_t kSmallWindow = 16;      // pixels: one face
 
@@ -20,12 +21,35 @@ std::int64_t parts_without_idle(std::int64_t units, std::int64_t most) {
   return parts;
 }
 
+// The same for channels: shards are half a tile wide, or whole tiles.
+std::int64_t channel_parts(std::int64_t channels, std::int64_t unit, std::int64_t most) {
+  std::int64_t parts = parts_without_idle(channels, most);
+  while (parts > 1) {
+    const std::int64_t width = ceil_div(channels, parts) * unit;
+    if (width == kChannelUnit || width % kTile == 0) break;
+    parts = parts_without_idle(channels, parts - 1);
+  }
+  return parts;
+}
+
 std::int64_t rounded_extent(std::int64_t extent, std::int64_t before, std::int64_t after, std::int64_t kernel,
                             std::int64_t stride, std::int64_t dilation) {
   const std::int64_t reach = dilation * (kernel - 1) + 1, room = extent + before + after - reach;
   std::int64_t out = ceil_div(room, stride) + 1;
   if ((out - 1) * stride >= extent + before) --out;  // a window that starts in the padding behind is dropped
   return std::max((out - 1) * stride + reach - extent - before, after);
+}
+
+// Windows of one row of the image follow each other: a pair of 16-bit positions for each such run on a core, and a
+// word that counts them.
+std::int64_t window_list_bytes(const HaloProblem& window, std::int64_t rows_per_core) {
+  const std::int64_t width = window.out_w(), rows = window.out_rows();
+  std::int64_t most = 0;
+  for (std::int64_t first = 0; first < rows; first += rows_per_core) {
+    const std::int64_t last = std::min(first + rows_per_core, rows) - 1;
+    most = std::max(most, last / width - first / width + 1);
+  }
+  return 4 + 4 * most;
 }
 
 }  // namespace
@@ -84,26 +108,28 @@ PoolPlan plan_pool(const PoolProblem& p) {
         plan.parallel.cores = first_cores(plan.parallel.row_parts, p.grid);
         break;
       case TensorMemoryLayout::width_sharded:
-        plan.parallel.channel_parts = parts_without_idle(channels, cores);
+        plan.parallel.channel_parts = channel_parts(channels, channel_unit, cores);
         plan.parallel.cores = first_cores(plan.parallel.channel_parts, p.grid);
         break;
       case TensorMemoryLayout::block_sharded:
         plan.parallel.row_parts = parts_without_idle(units, p.grid.y);
-        plan.parallel.channel_parts = parts_without_idle(channels, p.grid.x);
+        plan.parallel.channel_parts = channel_parts(channels, channel_unit, p.grid.x);
         plan.parallel.cores = CoreRange({0, 0}, {static_cast<int>(plan.parallel.channel_parts) - 1,
                                                  static_cast<int>(plan.parallel.row_parts) - 1});
         break;
       default: fail(Code::invalid_argument, "pool: {} is no way to shard an image", name(p.layout));
     }
     const std::int64_t width = ceil_div(channels, plan.parallel.channel_parts) * channel_unit;
+    // What is read needs only whole transfers of 16 bytes.
     plan.input_shard = {round_up(ceil_div(p.in_rows(), plan.parallel.row_parts), in_tiled ? kTile : 1),
-                        in_tiled ? round_up(width, kTile) : width};
+                        in_tiled ? round_up(width, kTile)
+                                 : round_up(ceil_div(p.channels, plan.parallel.channel_parts), kTransferUnit)};
     plan.output_shard = {round_up(ceil_div(out_rows, plan.parallel.row_parts), row_unit), width};
   }
   // What a core computes; the halo is as wide as its input.
   plan.halo = plan_halo(plan.window, plan.parallel, plan.input_shard, plan.output_shard.height, p.input_dtype,
                         p.input_layout);
-  plan.reader_bytes = reader_indices_bytes(plan.window, plan.output_shard.height, plan.output_shard.height, false);
+  plan.reader_bytes = window_list_bytes(plan.window, plan.output_shard.height);
 
   const std::int64_t tile = tile_bytes(DType::bfloat16);
   const auto add = [&](const char* buffer_name, std::int64_t tiles) {
