@@ -54,9 +54,9 @@ def excuse(script, real, ours):
 def questions():
     boards = [*MACHINES, "p150_12x10"]
     for path in sorted(ANSWERS.glob("*.json")):
-        board = max((b for b in boards if path.stem.endswith("_" + b)), key=len)
+        board = max((b for b in boards if path.stem.endswith("_" + b)), key=len, default="")
         script = path.stem.removesuffix("_" + board)
-        if script != "program_reports":
+        if script != "program_reports" and (TESTS / "oracle" / f"{script}.py").exists():
             yield pytest.param(script, board, id=f"{script}-{board}")
 
 

@@ -11,6 +11,7 @@ from tessera._tessera import (
     BufferType,
     CloseDevice,
     Conv2dConfig,
+    Conv2dSliceConfig,
     CoreCoord,
     CoreGrid,
     CoreRange,
@@ -22,6 +23,7 @@ from tessera._tessera import (
     EnableMemoryReports,
     GetNumAvailableDevices,
     Layout,
+    MathFidelity,
     MemoryConfig,
     MemoryView,
     NdShardSpec,
@@ -36,11 +38,13 @@ from tessera._tessera import (
     TensorMemoryLayout,
     TensorSpec,
     Tile,
+    WormholeComputeKernelConfig,
     allocate_tensor_on_device,
     clear_transfers,
     clone,
     close_device,
     concat,
+    conv2d,
     copy_host_to_device_tensor,
     corerange_to_cores,
     deallocate,
@@ -54,6 +58,7 @@ from tessera._tessera import (
     get_l1_alignment,
     get_max_worker_l1_unreserved_size,
     get_memory_view,
+    init_device_compute_kernel_config,
     interleaved_to_sharded,
     move,
     num_cores_to_corerangeset,
@@ -61,6 +66,8 @@ from tessera._tessera import (
     ones,
     open_device,
     pad,
+    prepare_conv_bias,
+    prepare_conv_weights,
     reallocate,
     relu,
     reshape,
@@ -80,9 +87,17 @@ from tessera._tessera import (
     zeros,
 )
 from tessera.ttnn import device
+from tessera.ttnn.conv import get_conv_output_dim
 from tessera.ttnn.core import ShardStrategy, create_sharded_memory_config, create_sharded_memory_config_
 from tessera.ttnn.device import MeshDevice, manage_device
 from tessera.ttnn.tensors import as_tensor, from_numpy, from_torch, is_tensor_storage_on_device, to_numpy, to_torch
+
+BlackholeComputeKernelConfig = DeviceComputeKernelConfig = WormholeComputeKernelConfig
+Op2DSliceConfig = Conv2dSliceConfig
+Conv2dL1Full = Conv2dSliceConfig.SliceTypeEnum.L1Full
+Conv2dDRAMSliceHeight = Op2DDRAMSliceHeight = Conv2dSliceConfig.SliceTypeEnum.DRAMSliceHeight
+Conv2dDRAMSliceWidth = Op2DDRAMSliceWidth = Conv2dSliceConfig.SliceTypeEnum.DRAMSliceWidth
+Conv2dL1FullSliceConfig = Op2DL1FullSliceConfig = Conv2dSliceConfig(slice_type=Conv2dL1Full)
 
 bfloat16 = DataType.BFLOAT16
 float32 = DataType.FLOAT32
@@ -107,9 +122,15 @@ L1_BLOCK_SHARDED_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.BLOCK_SHARDED, 
 
 __all__ = [
     "Arch",
+    "BlackholeComputeKernelConfig",
     "BufferType",
     "CloseDevice",
     "Conv2dConfig",
+    "Conv2dDRAMSliceHeight",
+    "Conv2dDRAMSliceWidth",
+    "Conv2dL1Full",
+    "Conv2dL1FullSliceConfig",
+    "Conv2dSliceConfig",
     "CoreCoord",
     "CoreGrid",
     "CoreRange",
@@ -118,6 +139,7 @@ __all__ = [
     "DRAM_MEMORY_CONFIG",
     "DataType",
     "Device",
+    "DeviceComputeKernelConfig",
     "DisableMemoryReports",
     "EnableMemoryReports",
     "GetNumAvailableDevices",
@@ -126,10 +148,15 @@ __all__ = [
     "L1_MEMORY_CONFIG",
     "L1_WIDTH_SHARDED_MEMORY_CONFIG",
     "Layout",
+    "MathFidelity",
     "MemoryConfig",
     "MemoryView",
     "MeshDevice",
     "NdShardSpec",
+    "Op2DDRAMSliceHeight",
+    "Op2DDRAMSliceWidth",
+    "Op2DL1FullSliceConfig",
+    "Op2DSliceConfig",
     "PaddingMode",
     "ROW_MAJOR_LAYOUT",
     "Shape",
@@ -145,6 +172,7 @@ __all__ = [
     "TensorMemoryLayout",
     "TensorSpec",
     "Tile",
+    "WormholeComputeKernelConfig",
     "allocate_tensor_on_device",
     "as_tensor",
     "bfloat16",
@@ -154,6 +182,7 @@ __all__ = [
     "clone",
     "close_device",
     "concat",
+    "conv2d",
     "copy_host_to_device_tensor",
     "corerange_to_cores",
     "create_sharded_memory_config",
@@ -170,10 +199,12 @@ __all__ = [
     "from_torch",
     "full",
     "get_arch_name",
+    "get_conv_output_dim",
     "get_dram_alignment",
     "get_l1_alignment",
     "get_max_worker_l1_unreserved_size",
     "get_memory_view",
+    "init_device_compute_kernel_config",
     "int32",
     "interleaved_to_sharded",
     "is_tensor_storage_on_device",
@@ -184,6 +215,8 @@ __all__ = [
     "ones",
     "open_device",
     "pad",
+    "prepare_conv_bias",
+    "prepare_conv_weights",
     "reallocate",
     "relu",
     "reshape",
