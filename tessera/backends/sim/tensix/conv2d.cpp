@@ -2,15 +2,20 @@
 
 #include "tessera/backends/sim/tensix/conv2d_values.h"
 #include "tessera/backends/sim/tensix/conv2d_weights.h"
-#include "tessera/backends/sim/tensix/internal/conv2d_steps.h"
+#include "tessera/backends/sim/tensix/internal/conv2d_call.h"
 #include "tessera/core/error.h"
 #include "tessera/machine/page_copy.h"
+
+#include <algorithm>
 
 namespace tessera::tensix {
 namespace {
 
-void check_input(const DeviceTensor& x, const Conv2dProblem& p) {
+void check_input(const DeviceTensor& x, const Conv2dProblem& spread, std::int64_t spread_h, std::int64_t spread_w) {
   x.check_allocated();
+  Conv2dProblem p = spread;
+  p.height = (p.height - 1) / spread_h + 1;
+  p.width = (p.width - 1) / spread_w + 1;
   const Shape flat{1, 1, p.batch * p.height * p.width, p.in_channels};
   const Shape image{p.batch, p.height, p.width, p.in_channels};
   check(x.spec().logical_shape() == flat || x.spec().logical_shape() == image, Code::invalid_argument,
@@ -34,57 +39,110 @@ void check_prepared(const DeviceTensor& x, const Device& device, const Shape& sh
         shape.to_string(), x.spec().logical_shape().to_string(), name(x.spec().layout()));
 }
 
-// Everything that is known before memory is touched.
-struct Call {
-  Conv2dProblem problem;
-  Conv2dPlan plan;
-  std::optional<Tensor> weights, bias;  // prepared on the host, to be sent
-  MemorySteps steps;
-  Conv2dSlots slots;
-
-  Call(const DeviceTensor& input, const Conv2dOperand& given_weights, const std::optional<Conv2dOperand>& given_bias,
-       const Conv2dProblem& asked, const Conv2dOptions& options, bool send)
-      : problem(asked), steps(input.device()) {
-    input.device()->check_open();
-    const Device& device = *input.device();
-    problem.input_dtype = input.spec().dtype();
-    problem.input_layout = input.spec().layout();
-    problem.input_memory = input.spec().memory_config();
-    problem.has_bias = given_bias.has_value();
-    problem.weights_dtype =
-        on_card(given_weights) ? dtype_of(given_weights) : asked.config.weights_dtype.value_or(dtype_of(given_weights));
-    plan = plan_conv2d(problem, device.card());
-    check_input(input, problem);
-
-    Conv2dStepsInput in;
-    in.input = &input;
-    in.weights_dtype = problem.weights_dtype;
-    in.memory_config = options.memory_config;
-    if (const DeviceTensor* there = on_card(given_weights)) {
-      check_prepared(*there, device, {1, 1, plan.weight_matrix.height, plan.weight_matrix.width}, "weights");
-      in.weights = *there;
-    } else if (send) {
-      weights = prepare_conv_weights(std::get<Tensor>(given_weights), problem, plan, problem.weights_dtype);
-    }
-    if (given_bias) {
-      if (const DeviceTensor* there = on_card(*given_bias)) {
-        check_prepared(*there, device, {1, 1, 1, plan.weight_matrix.width}, "bias");
-        in.bias = *there;
-      } else if (send) {
-        bias = prepare_conv_bias(std::get<Tensor>(*given_bias), problem, plan, problem.weights_dtype);
-      }
-    }
-    slots = add_conv2d_steps(steps, plan, problem, in, device);
+// Sends or takes over weights and bias, whatever the plan reads.
+void take_operands(Conv2dCall& call, Conv2dStepsInput& in, const Conv2dOperand& weights,
+                   const std::optional<Conv2dOperand>& bias, const Device& device, bool send) {
+  const Conv2dPlan& plan = call.plan;
+  // A slice has its own image; the weights are the same for all.
+  Conv2dProblem problem = call.sliced ? plan.problem : call.problem;
+  if (const DeviceTensor* there = on_card(weights)) {
+    check_prepared(*there, device, {1, 1, plan.weight_matrix.height, plan.weight_matrix.width}, "weights");
+    in.weights = *there;
+  } else if (send) {
+    call.weights = prepare_conv_weights(std::get<Tensor>(weights), problem, plan, problem.weights_dtype);
   }
+  if (!bias) return;
+  if (const DeviceTensor* there = on_card(*bias)) {
+    check_prepared(*there, device, {1, 1, 1, plan.weight_matrix.width}, "bias");
+    in.bias = *there;
+  } else if (send) {
+    call.bias = prepare_conv_bias(std::get<Tensor>(*bias), problem, plan, problem.weights_dtype);
+  }
+}
+
+// The steps of a call in slices, or none where there is no need to slice.
+class SlicedCall {
+ public:
+  SlicedCall(Conv2dCall& call, Conv2dStepsInput in, const DeviceTensor& input, const Conv2dOperand& weights,
+             const std::optional<Conv2dOperand>& bias, bool send)
+      : call_(call), in_(std::move(in)), input_(input), weights_(weights), bias_(bias), send_(send) {}
+
+  void cut(Conv2dSliceType type, std::int64_t count) {
+    std::vector<Conv2dProblem> slices = slice_conv2d(call_.problem, type, count);
+    const Device& device = *input_.device();
+    call_.sliced = true;
+    call_.steps = MemorySteps(input_.device());
+    Conv2dSlots slots;
+    slots.input = call_.steps.existing(input_);
+    const Conv2dProblem& p = call_.problem;
+    const Shape flat{1, 1, p.batch * p.out_h() * p.out_w(), p.out_channels};
+    const TensorSpec whole({p.batch, p.out_h(), p.out_w(), p.out_channels}, p.output_dtype, p.config.output_layout,
+                           kDramMemoryConfig);
+    slots.output = call_.steps.allocate(whole, "output");
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+      if (i > 0) slices[i].config.shard_layout = call_.plan.problem.config.shard_layout;
+      plans_.push_back(plan_conv2d(slices[i], device.card()));
+      if (i == 0) {
+        call_.plan = plans_.front();
+        take_operands(call_, in_, weights_, bias_, device, send_);
+      }
+      check(plans_.back().weight_matrix == call_.plan.weight_matrix, Code::unsupported,
+            Hint{"take another number of slices, or a fixed shard_layout"},
+            "conv2d: slice {} reads weights of {}x{}, the first one of {}x{}", i, plans_.back().weight_matrix.height,
+            plans_.back().weight_matrix.width, call_.plan.weight_matrix.height, call_.plan.weight_matrix.width);
+      in_.slice_of = slots;
+      in_.first_slice = i == 0;
+      slots = add_conv2d_steps(call_.steps, plans_.back(), p, in_, device);
+    }
+    const TensorSpec seen(flat, p.output_dtype, p.config.output_layout, kDramMemoryConfig);
+    if (seen.num_pages() == whole.num_pages()) {
+      call_.output_view = seen;
+    } else {
+      // Rows of the image began tiles of their own.
+      const MemorySteps::Slot padded = slots.output;
+      slots.output = call_.steps.allocate(seen, "output");
+      const std::int64_t bytes = seen.num_pages() * seen.page_bytes();
+      const TraceRecord record{
+          "reshape", flat.to_string(), {{MemoryKind::dram, MemoryKind::dram, bytes, seen.num_pages(), 0, 0}}};
+      call_.steps.run({.op = "reshape",
+                       .key = "reshape " + whole.to_string(),
+                       .lists = {},
+                       .circular_buffers = {},
+                       .dataflow = false,
+                       .record = record});
+      call_.steps.free(padded);
+    }
+    call_.slots = slots;
+  }
+
+ private:
+  Conv2dCall& call_;
+  Conv2dStepsInput in_;
+  const DeviceTensor& input_;
+  const Conv2dOperand& weights_;
+  const std::optional<Conv2dOperand>& bias_;
+  bool send_;
+  std::vector<Conv2dPlan> plans_;
 };
 
+// Fits, or why not.
+std::optional<std::string> why_not(const MemorySteps& steps) {
+  try {
+    steps.rehearse();
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
 // As the card computes it; read before the input may be freed.
-std::vector<float> compute(const Call& call, const DeviceTensor& input, const Conv2dOperand& weights,
+std::vector<float> compute(const Conv2dCall& call, const DeviceTensor& input, const Conv2dOperand& weights,
                            const std::optional<Conv2dOperand>& bias) {
   const auto values_of = [](const std::optional<Tensor>& host, const Conv2dOperand& given) {
     return host ? host->to_float32() : read_pages(std::get<DeviceTensor>(given)).to_float32();
   };
-  const Conv2dProblem p = multiplied_problem(call.plan);
+  // Every slice computes its rows in the same way, so the image is computed as a whole.
+  const Conv2dProblem p = call.sliced ? call.problem : multiplied_problem(call.plan);
   const std::vector<float> w = unprepare_conv_weights(values_of(call.weights, weights), call.plan);
   std::vector<float> b;
   if (bias) {
@@ -93,20 +151,111 @@ std::vector<float> compute(const Call& call, const DeviceTensor& input, const Co
   }
   std::vector<float> x = read_pages(input).to_float32();
   if (call.plan.folded) x = fold_image(x, call.problem);
+  if (call.spread_h > 1 || call.spread_w > 1) x = spread_image(x, call.problem, call.spread_h, call.spread_w);
   return conv2d_values(conv2d_values_of(p, call.plan), x, w, b);
 }
 
 }  // namespace
 
-Conv2dResult conv2d(DeviceTensor input, const Conv2dOperand& weights, const std::optional<Conv2dOperand>& bias,
-                    const Conv2dProblem& problem, const Conv2dOptions& options) {
-  const Call call(input, weights, bias, problem, options, true);
+Conv2dCall call_conv2d(const DeviceTensor& input, const Conv2dOperand& weights,
+                       const std::optional<Conv2dOperand>& bias, const Conv2dProblem& asked,
+                       const Conv2dOptions& options, bool send, std::int64_t spread_h, std::int64_t spread_w) {
+  input.device()->check_open();
+  const Device& device = *input.device();
+  Conv2dCall call(input.device());
+  call.spread_h = spread_h;
+  call.spread_w = spread_w;
+  Conv2dProblem& problem = call.problem;
+  problem = asked;
+  problem.input_dtype = input.spec().dtype();
+  problem.input_layout = input.spec().layout();
+  problem.input_memory = input.spec().memory_config();
+  problem.has_bias = bias.has_value();
+  problem.weights_dtype = on_card(weights) ? dtype_of(weights) : asked.config.weights_dtype.value_or(dtype_of(weights));
+  Conv2dStepsInput in;
+  in.input = &input;
+  in.weights_dtype = problem.weights_dtype;
+  in.memory_config = options.memory_config;
+  in.spread_h = spread_h;
+  in.spread_w = spread_w;
+
+  Conv2dSliceConfig slice = options.slice.value_or(Conv2dSliceConfig{});
+  const bool in_dram = problem.input_memory.is_dram();
+  const bool product = problem.window == Window{} && problem.config.shard_layout != TensorMemoryLayout::width_sharded;
+  const bool plain = spread_h == 1 && spread_w == 1;
+  if (product || !in_dram) slice = {};
+  const bool chosen = !options.slice && in_dram && !product;
+  if (chosen) slice.type = natural_slice_type(problem);
+  if (slice.type != Conv2dSliceType::l1_full) {
+    check_input(input, problem, spread_h, spread_w);
+    check(slice.num_slices >= 0, Code::invalid_argument, "conv2d: num_slices is {}", slice.num_slices);
+    check(problem.out_h() > 0 && problem.out_w() > 0, Code::invalid_argument,
+          "conv2d: a window of {}x{} over an image of {}x{} has no output", problem.window.kernel_h,
+          problem.window.kernel_w, problem.height, problem.width);
+    if (slice.num_slices > 1) {
+      check(plain, Code::unsupported, "conv_transpose2d: slices of an image in DRAM cannot be transposed");
+      SlicedCall(call, in, input, weights, bias, send).cut(slice.type, slice.num_slices);
+      return call;
+    }
+    if (!in.memory_config) in.memory_config = kDramMemoryConfig;
+  }
+  const auto whole = [&] {
+    call.sliced = false;
+    call.plan = plan_conv2d(problem, device.card());
+    if (!plain) spread_input_shard(call.plan, spread_h, spread_w);
+    check_input(input, problem, spread_h, spread_w);
+    take_operands(call, in, weights, bias, device, send);
+    call.slots = add_conv2d_steps(call.steps, call.plan, problem, in, device);
+  };
+  if (slice.type == Conv2dSliceType::l1_full || slice.num_slices == 1 || !plain) {
+    whole();
+    return call;
+  }
+  // As few slices as fit; the other axis where this one cannot be cut finely enough.
+  std::string reason;
+  const Conv2dCall fresh = call;
+  try {
+    whole();
+    const std::optional<std::string> why = why_not(call.steps);
+    if (!why) return call;
+    reason = *why;
+  } catch (const Error& error) {
+    if (error.code() != Code::out_of_memory) throw;
+    reason = error.what();
+  }
+  Conv2dStepsInput plain_in = in;
+  plain_in.weights.reset();
+  plain_in.bias.reset();
+  const Conv2dSliceType other =
+      slice.type == Conv2dSliceType::dram_height ? Conv2dSliceType::dram_width : Conv2dSliceType::dram_height;
+  for (const Conv2dSliceType type : {slice.type, other}) {
+    for (std::int64_t count = 2; count <= most_slices(problem, type); ++count) {
+      Conv2dCall trial = fresh;
+      try {
+        SlicedCall(trial, plain_in, input, weights, bias, send).cut(type, count);
+      } catch (const Error& error) {
+        reason = error.what();
+        break;  // no plan for slices this thin
+      }
+      const std::optional<std::string> why = why_not(trial.steps);
+      if (!why) return trial;
+      reason = *why;
+    }
+    if (!chosen) break;
+  }
+  fail(Code::out_of_memory, Hint{"use smaller blocks (act_block_h_override) or dtypes, or free tensors in L1"},
+       "conv2d: no number of slices fits; the last reason: {}", reason);
+}
+
+Conv2dResult finish_conv2d(const Conv2dCall& call, DeviceTensor input, const Conv2dOperand& weights,
+                           const std::optional<Conv2dOperand>& bias, const Conv2dOptions& options) {
   MemoryStory story = call.steps.rehearse();
   std::vector<float> values;
   if (options.values) values = compute(call, input, weights, bias);
 
   std::vector<std::optional<DeviceTensor>> tensors = call.steps.carry_out();
   DeviceTensor output = *tensors[call.slots.output];
+  if (call.output_view) output = output.view(*call.output_view);
   DeviceTensor prepared = *tensors[call.slots.weights];
   std::optional<DeviceTensor> prepared_bias;
   if (call.slots.bias) prepared_bias = tensors[*call.slots.bias];
@@ -117,13 +266,19 @@ Conv2dResult conv2d(DeviceTensor input, const Conv2dOperand& weights, const std:
     write_pages(Tensor::from_float32(values, spec.logical_shape(), spec.dtype(), spec.layout(), {}, Rounding::packer),
                 output);
   }
-  return {output, problem.out_h(), problem.out_w(), prepared, prepared_bias, call.plan, std::move(story)};
+  return {output, call.problem.out_h(), call.problem.out_w(), prepared, prepared_bias, call.plan, std::move(story)};
+}
+
+Conv2dResult conv2d(DeviceTensor input, const Conv2dOperand& weights, const std::optional<Conv2dOperand>& bias,
+                    const Conv2dProblem& problem, const Conv2dOptions& options) {
+  const Conv2dCall call = call_conv2d(input, weights, bias, problem, options, true);
+  return finish_conv2d(call, std::move(input), weights, bias, options);
 }
 
 MemoryStory rehearse_conv2d(const DeviceTensor& input, const Conv2dOperand& weights,
                             const std::optional<Conv2dOperand>& bias, const Conv2dProblem& problem,
                             const Conv2dOptions& options) {
-  return Call(input, weights, bias, problem, options, false).steps.rehearse();
+  return call_conv2d(input, weights, bias, problem, options, false).steps.rehearse();
 }
 
 }  // namespace tessera::tensix

@@ -3,6 +3,7 @@
 // conv2d on a simulated card: the memory of the real one, address by address, and the values of its arithmetic.
 
 #include "tessera/backends/sim/tensix/conv2d_plan.h"
+#include "tessera/backends/sim/tensix/conv2d_slice.h"
 #include "tessera/backends/sim/tensix/memory_steps.h"
 #include "tessera/core/export.h"
 #include "tessera/core/tensor.h"
@@ -19,7 +20,10 @@ using Conv2dOperand = std::variant<Tensor, DeviceTensor>;
 
 struct Conv2dOptions {
   bool values = true;                         // false: memory and trace only; the output holds whatever its banks held
-  std::optional<MemoryConfig> memory_config;  // of the output; none: the shards it is computed in
+  std::optional<MemoryConfig> memory_config;  // of the output; none: the shards it is computed in, or DRAM if sliced
+  // None: an input in DRAM is cut into as few slices as fit and the output goes to DRAM, even if one is enough.
+  // Products are never sliced.
+  std::optional<Conv2dSliceConfig> slice = Conv2dSliceConfig{};
 };
 
 struct Conv2dResult {
@@ -27,7 +31,7 @@ struct Conv2dResult {
   std::int64_t out_h = 0, out_w = 0;
   DeviceTensor weights;  // prepared: to be given to the next call
   std::optional<DeviceTensor> bias;
-  Conv2dPlan plan;
+  Conv2dPlan plan;  // of the first slice, where there are several
   MemoryStory memory;
 };
 

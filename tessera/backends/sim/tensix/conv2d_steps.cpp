@@ -90,7 +90,17 @@ class ConvolutionSteps {
   }
 
  private:
-  std::int64_t in_rows() const { return p_.batch * p_.height * p_.width; }
+  std::int64_t in_rows() const {
+    return p_.batch * ((p_.height - 1) / in_.spread_h + 1) * ((p_.width - 1) / in_.spread_w + 1);
+  }
+  HaloProblem halo_problem() const {
+    HaloProblem halo = halo_problem_of(p_);
+    halo.spread_h = in_.spread_h;
+    halo.spread_w = in_.spread_w;
+    halo.height = (p_.height - 1) / in_.spread_h + 1;
+    halo.width = (p_.width - 1) / in_.spread_w + 1;
+    return halo;
+  }
   std::int64_t out_rows() const { return p_.batch * p_.out_h() * p_.out_w(); }
   std::int64_t in_bytes() const { return matrix_bytes(in_rows(), p_.in_channels, p_.input_dtype, layout_); }
   std::int64_t out_bytes() const {
@@ -252,7 +262,7 @@ class ConvolutionSteps {
   void convolve() {
     if (plan_.has_halo) gather();
     allocate_output();
-    const HaloProblem halo = halo_problem_of(p_);
+    const HaloProblem halo = halo_problem();
     const std::int64_t list =
         reader_indices_bytes(halo, plan_.output_shard.height, plan_.act_block_h * kTile, plan_.split_reader);
     std::vector<Transfer> transfers = weight_transfers();
@@ -266,8 +276,8 @@ class ConvolutionSteps {
   }
 
   void gather() {
-    const HaloPlan halo = plan_halo(halo_problem_of(p_), plan_.input, plan_.input_shard, plan_.output_shard.height,
-                                    p_.input_dtype, layout_);
+    const HaloPlan halo =
+        plan_halo(halo_problem(), plan_.input, plan_.input_shard, plan_.output_shard.height, p_.input_dtype, layout_);
     const std::int64_t cores = plan_.input.cores.num_cores();
     const MemorySteps::Slot before = work_;
     const MemorySteps::Slot out = steps_.allocate("halo", BufferType::l1, on_each(halo.out_bytes_per_core(), cores));
@@ -386,6 +396,17 @@ class ConvolutionSteps {
 };
 
 }  // namespace
+
+void spread_input_shard(Conv2dPlan& plan, std::int64_t spread_h, std::int64_t spread_w) {
+  if (!plan.moves_input) return;
+  const Conv2dProblem& p = plan.problem;
+  const std::int64_t rows = p.batch * ((p.height - 1) / spread_h + 1) * ((p.width - 1) / spread_w + 1);
+  // Width shards hold all rows as they are; others are rounded to tiles.
+  plan.input_shard.height =
+      plan.input.layout == TensorMemoryLayout::width_sharded && p.input_layout == Layout::row_major
+          ? rows
+          : round_up(ceil_div(rows, plan.input.row_parts), kTile);
+}
 
 Conv2dSlots add_conv2d_steps(MemorySteps& steps, const Conv2dPlan& plan, const Conv2dProblem& problem,
                              const Conv2dStepsInput& in, const Device& device) {

@@ -131,4 +131,17 @@ std::vector<float> fold_image(std::span<const float> image, const Conv2dProblem&
   return out;
 }
 
+std::vector<float> spread_image(std::span<const float> image, const Conv2dProblem& p, std::int64_t spread_h,
+                                std::int64_t spread_w) {
+  std::vector<float> out(static_cast<std::size_t>(p.batch * p.height * p.width * p.in_channels));
+  auto from = image.begin();
+  for (std::int64_t n = 0; n < p.batch; ++n)
+    for (std::int64_t y = 0; y < p.height; y += spread_h)
+      for (std::int64_t x = 0; x < p.width; x += spread_w) {
+        std::copy(from, from + p.in_channels, out.begin() + ((n * p.height + y) * p.width + x) * p.in_channels);
+        from += p.in_channels;
+      }
+  return out;
+}
+
 }  // namespace tessera::tensix

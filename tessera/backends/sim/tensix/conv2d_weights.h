@@ -27,5 +27,8 @@ TSR_API Conv2dProblem multiplied_problem(const Conv2dPlan& plan);
 TSR_API std::vector<float> unprepare_conv_weights(std::span<const float> matrix, const Conv2dPlan& plan);
 // The image of multiplied_problem() where the plan folds: each step of the window becomes channels of one pixel.
 TSR_API std::vector<float> fold_image(std::span<const float> image, const Conv2dProblem& problem);
+// The image of a transposed convolution: `problem` is that of the image with its zeros, `image` has none.
+TSR_API std::vector<float> spread_image(std::span<const float> image, const Conv2dProblem& problem,
+                                        std::int64_t spread_h, std::int64_t spread_w);
 
 }  // namespace tessera::tensix

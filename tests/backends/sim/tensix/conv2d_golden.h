@@ -4,6 +4,7 @@
 
 #include "golden.h"
 #include "tessera/backends/sim/tensix/conv2d.h"
+#include "tessera/backends/sim/tensix/conv_transpose2d.h"
 #include "tessera/core/error.h"
 
 #include <optional>
@@ -12,7 +13,7 @@
 
 namespace tessera::tensix::golden {
 
-inline CoreRangeSet core_ranges(const Json& ranges) {
+inline CoreRangeSet core_corners(const Json& ranges) {
   std::vector<CoreRange> out;
   for (const Json& r : ranges) out.emplace_back(CoreCoord{r[0][0], r[0][1]}, CoreCoord{r[1][0], r[1][1]});
   return CoreRangeSet(std::move(out));
@@ -20,6 +21,8 @@ inline CoreRangeSet core_ranges(const Json& ranges) {
 
 struct ConvCase {
   Conv2dProblem problem;
+  bool transposed = false;
+  std::int64_t output_padding_h = 0, output_padding_w = 0;
   Tensor weights{{1}, DType::bfloat16, Layout::row_major};
   std::optional<Tensor> bias;
   Tensor input{{1}, DType::bfloat16, Layout::row_major};
@@ -30,7 +33,7 @@ struct ConvCase {
 };
 
 inline ConvCase conv_case(const Json& c) {
-  const auto flag = [&](const char* key) { return c.value(key, false); };
+  const auto flag = [&](const char* key) { return c.contains(key) && c[key].is_boolean() && c[key].get<bool>(); };
   const auto text = [&](const char* key, const char* otherwise) {
     return c.contains(key) && c[key].is_string() ? c[key].get<std::string>() : std::string(otherwise);
   };
@@ -65,7 +68,7 @@ inline ConvCase conv_case(const Json& c) {
   config.config_tensors_in_dram = flag("cfg_dram");
   if (c.contains("split_reader") && c["split_reader"].is_boolean()) config.force_split_reader = c["split_reader"];
   if (c.contains("fold") && c["fold"].is_boolean()) config.enable_kernel_stride_folding = c["fold"];
-  if (c.contains("grid") && c["grid"].is_array()) config.core_grid = core_ranges(c["grid"]);
+  if (c.contains("grid") && c["grid"].is_array()) config.core_grid = core_corners(c["grid"]);
   if (c.contains("act") && c["act"].is_string()) config.activation = "relu";
   if (c.contains("fidelity") && c["fidelity"].is_string()) {
     const std::string fidelity = c["fidelity"];
@@ -91,7 +94,7 @@ inline ConvCase conv_case(const Json& c) {
     const Json& shard = c["in_shard"];
     out.place =
         MemoryConfig(memory_layout(shard[0]), BufferType::l1,
-                     ShardSpec{core_ranges(shard[1]),
+                     ShardSpec{core_corners(shard[1]),
                                {shard[2][0], shard[2][1]},
                                shard[3] == "ROW_MAJOR" ? ShardOrientation::row_major : ShardOrientation::col_major});
   }
@@ -99,6 +102,19 @@ inline ConvCase conv_case(const Json& c) {
                        text("w_dtype", "") == "float32" ? DType::float32 : DType::bfloat16, Layout::row_major);
   if (c.value("bias", true)) out.bias = Tensor({1, 1, 1, p.out_channels}, out.weights.dtype(), Layout::row_major);
   out.options.values = false;
+  if (flag("transposed")) {
+    out.transposed = true;
+    out.options.slice.reset();
+    const auto padding = pair("out_pad", {0, 0});
+    out.output_padding_h = padding[0], out.output_padding_w = padding[1];
+    out.weights = Tensor({p.in_channels, p.out_channels / p.groups, p.window.kernel_h, p.window.kernel_w},
+                         DType::bfloat16, Layout::row_major);
+  } else if (c.contains("slice")) {
+    out.options.slice.reset();
+    if (c["slice"].is_array())
+      out.options.slice = {c["slice"][0] == "DRAM_WIDTH" ? Conv2dSliceType::dram_width : Conv2dSliceType::dram_height,
+                           c["slice"][1]};
+  }
   if (text("mem", "") == "DRAM") out.options.memory_config = kDramMemoryConfig;
   if (text("mem", "") == "L1") out.options.memory_config = kL1MemoryConfig;
   return out;
@@ -113,6 +129,14 @@ inline DeviceTensor place_input(ConvCase& test, const Json& c) {
       test.before.push_back(DeviceTensor::allocate(
           test.device, TensorSpec({1, 1, size[0], size[1]}, DType::bfloat16, Layout::row_major, kL1MemoryConfig)));
   return x;
+}
+
+inline Conv2dResult run(const ConvCase& test, const DeviceTensor& x, const Conv2dOperand& weights,
+                        const std::optional<Conv2dOperand>& bias) {
+  if (test.transposed)
+    return conv_transpose2d(x, weights, bias, {test.problem, test.output_padding_h, test.output_padding_w},
+                            test.options);
+  return conv2d(x, weights, bias, test.problem, test.options);
 }
 
 }  // namespace tessera::tensix::golden

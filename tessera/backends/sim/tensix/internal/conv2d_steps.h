@@ -28,7 +28,11 @@ struct Conv2dStepsInput {
   // of the slice before it.
   std::optional<Conv2dSlots> slice_of;
   bool first_slice = false;
+  std::int64_t spread_h = 1, spread_w = 1;  // the plan's image has zeros between pixels that the input has not
 };
+
+// Shards of the input where the plan's image has zeros between its pixels.
+void spread_input_shard(Conv2dPlan& plan, std::int64_t spread_h, std::int64_t spread_w);
 
 // Appends the steps of one convolution.
 Conv2dSlots add_conv2d_steps(MemorySteps& steps, const Conv2dPlan& plan, const Conv2dProblem& problem,
