@@ -93,21 +93,24 @@ Conv2dProblem conv2d_problem(const Conv2dRequest& request, const Shape& input, c
   p.in_channels = agreed(request.in_channels, input[3], "in_channels", "input");
   if (weights)
     check(weights->rank() == 4, Code::invalid_argument,
-          "conv2d: the weights are [out_channels, in_channels / groups, kernel height, kernel width], not {}",
+          "conv2d: the weights are [{}, kernel height, kernel width], not {}",
+          request.transposed ? "in_channels, out_channels / groups" : "out_channels, in_channels / groups",
           weights->to_string());
   const auto shown = [&](int dimension) { return weights ? Optional((*weights)[dimension]) : Optional(); };
-  p.out_channels = agreed(request.out_channels, shown(0), "out_channels", "weight");
 
-  if (request.groups)
-    p.groups = *request.groups;
-  else if (!says_everything(request) && weights && (*weights)[1] > 0 && p.in_channels % (*weights)[1] == 0)
+  p.groups = request.groups.value_or(1);
+  if (!request.groups && !request.transposed && !says_everything(request) && weights && (*weights)[1] > 0 &&
+      p.in_channels % (*weights)[1] == 0)
     p.groups = p.in_channels / (*weights)[1];
   check_size(p.groups, "groups", 1);
+  const Optional outputs = request.transposed && weights ? Optional((*weights)[1] * p.groups) : shown(0);
+  p.out_channels = agreed(request.out_channels, outputs, "out_channels", "weight");
   check(p.in_channels % p.groups == 0 && p.out_channels % p.groups == 0, Code::invalid_argument,
         "conv2d: {} groups do not divide {} input and {} output channels", p.groups, p.in_channels, p.out_channels);
-  check(!weights || (*weights)[1] * p.groups == p.in_channels, Code::invalid_argument,
+  const std::int64_t read = !weights ? p.in_channels : request.transposed ? (*weights)[0] : (*weights)[1] * p.groups;
+  check(read == p.in_channels, Code::invalid_argument,
         "conv2d: weights {} read {} channels in {} groups, but the input has {}", weights ? weights->to_string() : "",
-        shown(1).value_or(0) * p.groups, p.groups, p.in_channels);
+        read, p.groups, p.in_channels);
 
   Sizes kernel = request.kernel.value_or(Sizes{});
   if (!request.kernel) {
@@ -119,6 +122,7 @@ Conv2dProblem conv2d_problem(const Conv2dRequest& request, const Shape& input, c
   check(!weights || (kernel[0] == (*weights)[2] && kernel[1] == (*weights)[3]), Code::invalid_argument,
         "conv2d: kernel_size is {}x{}, but the weights {} have windows of {}x{}", kernel[0], kernel[1],
         weights ? weights->to_string() : "", shown(2).value_or(0), shown(3).value_or(0));
+  if (request.transposed) return p;
   const Window& w = p.window;
   const std::int64_t reach_h = w.dilation_h * (w.kernel_h - 1) + 1, reach_w = w.dilation_w * (w.kernel_w - 1) + 1;
   check(reach_h <= p.height + w.top + w.bottom && reach_w <= p.width + w.left + w.right, Code::invalid_argument,

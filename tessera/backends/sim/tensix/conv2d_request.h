@@ -19,6 +19,9 @@ struct Conv2dRequest {
   std::optional<std::vector<std::int64_t>> kernel;  // height, width
   std::vector<std::int64_t> stride{1, 1}, dilation{1, 1};
   std::vector<std::int64_t> padding{0, 0};  // height, width; or top, bottom, left, right
+  // Of a transposed convolution: weights are in_channels x out_channels / groups x kernel_h x kernel_w, groups that are
+  // not said are 1, and the window may be larger than the image.
+  bool transposed = false;
 };
 
 // True if nothing has to be read from shapes: the long form of TTNN's API.

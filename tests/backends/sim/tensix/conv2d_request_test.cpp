@@ -93,6 +93,18 @@ TEST(Conv2dRequest, RefusesWindowsThatDoNotFit) {
   EXPECT_NE(refusal({}, {1, 8, 8, 16}, Shape{16, 16}).find("[out_channels, in_channels / groups"), std::string::npos);
 }
 
+TEST(Conv2dRequest, WeightsOfATransposedConvolutionBeginWithItsInput) {
+  Conv2dRequest r;
+  r.transposed = true;
+  Conv2dProblem p = conv2d_problem(r, {1, 1, 2, 16}, Shape{16, 24, 3, 5});
+  EXPECT_EQ(p.out_channels, 24);
+  EXPECT_EQ(p.window, (Window{3, 5}));
+  r.groups = 4;
+  EXPECT_EQ(conv2d_problem(r, {1, 1, 2, 16}, Shape{16, 6, 3, 5}).out_channels, 24);
+  EXPECT_NE(refusal(r, {1, 1, 2, 16}, Shape{8, 6, 3, 5}).find("read 8 channels in 4 groups, but the input has 16"),
+            std::string::npos);
+}
+
 TEST(Conv2dRequest, WantsToBeToldWhatPreparedWeightsDoNotShow) {
   Conv2dRequest r;
   EXPECT_NE(refusal(r, {1, 8, 8, 16}, std::nullopt).find("out_channels is not given"), std::string::npos);
