@@ -4,6 +4,7 @@
 #include "tessera/backends/sim/tensix/internal/conv2d_blocks.h"
 #include "tessera/backends/sim/tensix/internal/conv2d_buffers.h"
 #include "tessera/backends/sim/tensix/internal/conv2d_parallel.h"
+#include "tessera/core/error.h"
 #include "tessera/core/tile.h"
 
 #include <algorithm>
@@ -40,6 +41,11 @@ Conv2dFootprint footprint_of(const Conv2dProblem& problem, TensorMemoryLayout la
   plan.output_shard = output_shard_of(problem, plan.output);
   plan.in_channels_padded = plan.input_shard.width * plan.input.channel_parts;
   choose_blocks(plan, card);
+  const std::int64_t row_tiles = plan.output_shard.height / kTile;
+  check(plan.act_block_h <= row_tiles, Code::invalid_argument,
+        Hint{"set shard_layout: layouts cannot be weighed with this act_block_h_override"},
+        "Conv2d output block size {} exceeds the per-core output size {}: {} rows are less than a tile",
+        plan.act_block_h, row_tiles, problem.batch * problem.out_h() * problem.out_w());
   // The weights as they come, without what preparing them would add.
   plan.weight_matrix = {round_up(problem.in_channels, alignment) * problem.window.kernel_h * problem.window.kernel_w,
                         round_up(problem.out_channels, kTile)};

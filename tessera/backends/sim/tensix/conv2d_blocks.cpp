@@ -162,7 +162,9 @@ void check_blocks(const Conv2dPlan& plan, const TensixSpec& card) {
   const std::int64_t rows = plan.output_shard.height / kTile;
   if (plan.act_block_h > rows)
     fail(Code::invalid_argument, Hint{legal_block_heights(rows, plan.act_block_h)},
-         "Conv2d output block size {} exceeds the per-core output size {}", plan.act_block_h, rows);
+         "Output block height (in # of tiles) ({}) should be greater than or equal to activation block height (in # of "
+         "tiles) ({})",
+         rows, plan.act_block_h);
   if (plan.input.layout == TensorMemoryLayout::width_sharded) return check_width_blocks(plan, card);
   if (!p.config.enable_activation_reuse) return;
   const Hint off{"switch enable_activation_reuse off"};

@@ -134,11 +134,12 @@ void check_pages(const Conv2dPlan& plan) {
           "For buffer index {}, number of CB pages {} is greater than {}: {} on one core are too many for its counters",
           index, pages, kMostPages, what);
   };
-  check_count(0,
-              p.input_layout == Layout::row_major
-                  ? plan.input_shard.height
-                  : ceil_div(plan.input_shard.height, kTile) * ceil_div(plan.input_shard.width, kTile),
-              p.input_layout == Layout::row_major ? "sticks of the input" : "tiles of the input");
+  const bool sticks = p.input_layout == Layout::row_major;
+  // Without a halo the convolution itself reads the shard, after nine other buffers (eight without a bias).
+  check_count(plan.has_halo ? 0 : 8 + int{p.has_bias},
+              sticks ? plan.input_shard.height
+                     : ceil_div(plan.input_shard.height, kTile) * ceil_div(plan.input_shard.width, kTile),
+              sticks ? "sticks of the input" : "tiles of the input");
   const HaloProblem halo = halo_problem_of(p);
   const std::int64_t rows = halo.out_rows();
   const std::int64_t last_stick = p.batch * halo.padded_h() * halo.padded_w() - 1;

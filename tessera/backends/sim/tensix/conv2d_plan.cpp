@@ -194,7 +194,7 @@ MemoryConfig Conv2dPlan::output_memory() const {
   return MemoryConfig(output.layout, BufferType::l1, ShardSpec{output.cores, output_shard, output.orientation});
 }
 
-Conv2dPlan plan_conv2d(const Conv2dProblem& problem, const TensixSpec& card) {
+Conv2dPlan outline_conv2d(const Conv2dProblem& problem, const TensixSpec& card) {
   check_conv2d_problem(problem, card);
   Conv2dPlan plan;
   plan.problem = problem;
@@ -223,6 +223,12 @@ Conv2dPlan plan_conv2d(const Conv2dProblem& problem, const TensixSpec& card) {
   const Window& w = p.window;
   plan.has_halo = plan.input.layout != TensorMemoryLayout::width_sharded || p.input_layout != Layout::row_major ||
                   w.top + w.bottom + w.left + w.right > 0;
+  return plan;
+}
+
+Conv2dPlan plan_conv2d(const Conv2dProblem& problem, const TensixSpec& card) {
+  Conv2dPlan plan = outline_conv2d(problem, card);
+  if (plan.as_matmul) return plan;
   check_pages(plan);
   check_blocks(plan, card);
   choose_buffers(plan, card);

@@ -68,6 +68,10 @@ struct Conv2dFootprint {
   std::int64_t total_bytes() const { return circular_buffer_bytes + output_bytes + halo_bytes; }
 };
 
+// The plan without its program: cores, shards, blocks and weights. What the real one has decided, and has begun to
+// allocate for, when it comes to build a program that it may still refuse.
+TSR_API Conv2dPlan outline_conv2d(const Conv2dProblem& problem, const TensixSpec& card);
+
 // Refuses what no card runs, before any memory is asked for.
 TSR_API Conv2dPlan plan_conv2d(const Conv2dProblem& problem, const TensixSpec& card);
 

@@ -1,0 +1,322 @@
+// tessera tune conv2d: what configurations of a convolution take on a card, before anyone owns it.
+
+#include "command.h"
+#include "conv2d_table.h"
+#include "progress.h"
+
+#include "tessera/core/error.h"
+#include "tessera/core/file.h"
+#include "tessera/machine/machine_file.h"
+#include "tessera/report/units.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace tessera::cli {
+namespace {
+
+using tensix::Conv2dPlan;
+using tensix::Conv2dProblem;
+using tensix::Conv2dTrial;
+
+constexpr const char* kLayer = "The layer";
+constexpr const char* kSwept = "What is swept";
+
+struct TuneOptions {
+  std::string device;
+  std::int64_t l1_small_bytes = 16384;
+  std::string table, output;
+  // The layer.
+  std::int64_t batch = 1, height = 0, width = 0, in_channels = 0, out_channels = 0, groups = 1;
+  std::vector<std::int64_t> kernel{3}, stride{1}, padding, dilation{1};
+  std::string dtype = "bfloat16", weights_dtype = "bfloat8_b", output_dtype, fidelity = "HiFi4", output_layout = "TILE";
+  std::string input_layout;
+  bool no_bias = false, fp32_dest_acc = false, packer_l1_acc = false, full_inner_dim = false, activation_reuse = false;
+  // What is swept.
+  std::vector<std::string> shardings, double_buffers;
+  std::vector<int> block_heights;
+};
+
+void fill_table(const TuneOptions& options, const Context& context) {
+  const Machine machine = load_machine(options.device);
+  const Csv csv = with_context(fmt::format("while reading {}", options.table),
+                               [&] { return parse_csv(read_text_file(options.table)); });
+  const std::vector<Column> results = result_columns();
+  std::vector<Column> columns;
+  std::vector<std::size_t> kept;  // configuration columns: all that are not results
+  for (std::size_t i = 0; i < csv.columns.size(); ++i) {
+    const bool result = std::any_of(results.begin(), results.end(),
+                                    [&](const Column& column) { return column.name == csv.columns[i]; });
+    if (result) continue;
+    kept.push_back(i);
+    columns.push_back({.name = csv.columns[i]});
+  }
+  columns.insert(columns.end(), results.begin(), results.end());
+  Table table(columns);
+  std::size_t fit = 0;
+  Progress progress("convolutions", csv.rows.size(), context.quiet);
+  for (std::size_t i = 0; i < csv.rows.size(); ++i) {
+    progress.at(i, csv.rows[i].front());
+    const Conv2dProblem problem =
+        with_context(fmt::format("in row {} of {}", i + 1, options.table), [&] { return problem_of_row(csv, i); });
+    const Conv2dTrial trial = tensix::try_conv2d(problem, machine, options.l1_small_bytes);
+    fit += trial.fits();
+    std::vector<Cell> cells;
+    for (const std::size_t column : kept) cells.emplace_back(csv.rows[i][column]);
+    for (Cell& cell : result_cells(trial)) cells.push_back(std::move(cell));
+    table.add_row(std::move(cells));
+  }
+  if (options.output.empty()) return context.print(table);
+  write_file_atomically(options.output, render_csv(table));
+  if (!context.quiet)
+    context.print(
+        fmt::format("{}: {} convolutions on {}, {} fit\n", options.output, csv.rows.size(), machine.title, fit));
+}
+
+// One value for both axes, or height and width.
+std::pair<std::int64_t, std::int64_t> pair_of(const std::vector<std::int64_t>& values, const std::string& what) {
+  check(values.size() == 1 || values.size() == 2, Code::invalid_argument, "{} takes one value or two, not {}", what,
+        values.size());
+  return {values.front(), values.back()};
+}
+
+Conv2dProblem problem_of(const TuneOptions& o) {
+  Conv2dProblem p;
+  p.batch = o.batch;
+  p.height = o.height;
+  p.width = o.width;
+  p.in_channels = o.in_channels;
+  p.out_channels = o.out_channels;
+  p.groups = o.groups;
+  tensix::Window& w = p.window;
+  std::tie(w.kernel_h, w.kernel_w) = pair_of(o.kernel, "--kernel");
+  std::tie(w.stride_h, w.stride_w) = pair_of(o.stride, "--stride");
+  std::tie(w.dilation_h, w.dilation_w) = pair_of(o.dilation, "--dilation");
+  if (o.padding.size() == 4) {
+    w.top = o.padding[0], w.bottom = o.padding[1], w.left = o.padding[2], w.right = o.padding[3];
+  } else if (o.padding.empty()) {  // as much as keeps the image's size
+    w.top = w.bottom = w.dilation_h * (w.kernel_h - 1) / 2;
+    w.left = w.right = w.dilation_w * (w.kernel_w - 1) / 2;
+  } else {
+    std::tie(w.top, w.left) = pair_of(o.padding, "--padding");
+    w.bottom = w.top, w.right = w.left;
+  }
+  p.has_bias = !o.no_bias;
+  p.input_dtype = dtype_named(o.dtype, "--dtype");
+  p.weights_dtype = dtype_named(o.weights_dtype, "--weights-dtype");
+  p.output_dtype = o.output_dtype.empty() ? p.input_dtype : dtype_named(o.output_dtype, "--output-dtype");
+  p.input_layout = p.input_dtype == DType::bfloat16 ? Layout::row_major : Layout::tile;
+  if (!o.input_layout.empty()) p.input_layout = layout_named(o.input_layout, "--input-layout");
+  p.config.weights_dtype = p.weights_dtype;
+  p.config.output_layout = layout_named(o.output_layout, "--output-layout");
+  p.config.full_inner_dim = o.full_inner_dim;
+  p.config.enable_activation_reuse = o.activation_reuse;
+  p.compute.fidelity = fidelity_named(o.fidelity, "--fidelity");
+  p.compute.fp32_dest_acc_en = o.fp32_dest_acc;
+  p.compute.packer_l1_acc = o.packer_l1_acc;
+  return p;
+}
+
+tensix::Conv2dSweep sweep_of(const TuneOptions& options) {
+  tensix::Conv2dSweep sweep;
+  if (!options.shardings.empty()) {
+    sweep.layouts.clear();
+    for (const std::string& word : options.shardings) sweep.layouts.push_back(sharding_named(word, "--sharding"));
+  }
+  sweep.block_heights = options.block_heights;
+  if (!options.double_buffers.empty()) {
+    sweep.double_buffers.clear();
+    for (const std::string& word : options.double_buffers)
+      sweep.double_buffers.push_back(
+          {.act = word == "act" || word == "both", .weights = word == "weights" || word == "both"});
+  }
+  return sweep;
+}
+
+Cell count_cell(std::int64_t value) { return Cell(value, format_count(value)); }
+
+std::string double_buffer_text(const Conv2dConfig& config) {
+  if (config.enable_act_double_buffer) return config.enable_weights_double_buffer ? "both" : "act";
+  return config.enable_weights_double_buffer ? "weights" : "";
+}
+
+// Why a row does not fit, in a few words; CSV and JSON have all of them.
+Cell verdict_cell(const std::optional<Error>& refusal) {
+  if (!refusal) return "yes";
+  const std::string& text = refusal->message();
+  std::string full = text + (refusal->hint().empty() ? "" : " (" + refusal->hint() + ")");
+  const bool buffers = text.starts_with("Statically");
+  if (text.starts_with("Out of Memory")) return Cell(std::move(full), "no: tensors alone are too large");
+  if (buffers && text.find("beyond max") != std::string::npos)
+    return Cell(std::move(full), "no: circular buffers alone are too large");
+  if (buffers) return Cell(std::move(full), "no: circular buffers clash with tensors");
+  return Cell(full, "no: " + full);
+}
+
+Table sweep_table(const std::vector<Conv2dTrial>& trials, std::optional<std::size_t> best, std::int64_t bank_bytes) {
+  Table table({{.name = "", .key = "best"},
+               {.name = "sharding"},
+               {.name = "act_block_h", .key = "act_block_h_override", .align = Align::right},
+               {.name = "used", .key = "act_block_h_rows", .align = Align::right},
+               {.name = "double buffer", .key = "double_buffer"},
+               {.name = "cores", .align = Align::right},
+               {.name = "shard"},
+               {.name = "blocks", .align = Align::right},
+               {.name = "CBs", .key = "circular_buffer_bytes", .unit = "B", .align = Align::right},
+               {.name = "halo", .key = "halo_bytes", .unit = "B", .align = Align::right},
+               {.name = "output", .key = "output_bytes", .unit = "B", .align = Align::right},
+               {.name = "peak", .key = "peak_bytes", .unit = "B", .align = Align::right},
+               {.name = "of L1", .key = "l1_fraction", .align = Align::right},
+               {.name = "fits", .key = "verdict"}});
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    const Conv2dTrial& trial = trials[i];
+    const Conv2dConfig& config = trial.problem.config;
+    const std::string_view layout = config.shard_layout ? name(*config.shard_layout) : "auto";
+    std::vector<Cell> cells{Cell(best == i, best == i ? "*" : ""), layout,
+                            config.act_block_h_override == 0 ? Cell(0, "all") : Cell(config.act_block_h_override)};
+    if (!trial.plan) {
+      cells.resize(13);
+      cells[4] = double_buffer_text(config);
+    } else {
+      const Conv2dPlan& plan = *trial.plan;
+      const std::int64_t peak = trial.fits() ? trial.peak.total_bytes : trial.wanted_bytes;
+      const double share = static_cast<double>(peak) / static_cast<double>(bank_bytes);
+      cells.insert(
+          cells.end(),
+          {plan.as_matmul ? Cell() : Cell(plan.act_block_h * 32), double_buffer_text(config),
+           plan.output.cores.num_cores(), fmt::format("{}x{}", plan.output_shard.height, plan.output_shard.width),
+           plan.as_matmul ? Cell() : Cell(plan.act_height_blocks), count_cell(trial.circular_buffer_bytes),
+           count_cell(trial.halo_bytes), count_cell(trial.output_bytes), count_cell(peak),
+           Cell(share, fmt::format("{:.0f}%", 100 * share))});
+    }
+    cells.push_back(verdict_cell(trial.refusal));
+    table.add_row(std::move(cells));
+  }
+  return table;
+}
+
+void sweep(const TuneOptions& options, const Context& context) {
+  const Machine machine = load_machine(options.device);
+  const TensixSpec& card = tensix_of(machine);
+  const Conv2dProblem problem = problem_of(options);
+  std::vector<Conv2dTrial> trials;
+  {
+    std::unique_ptr<Progress> progress;
+    trials = tensix::sweep_conv2d(problem, machine, options.l1_small_bytes, sweep_of(options),
+                                  [&](std::size_t done, std::size_t total) {
+                                    if (!progress)
+                                      progress = std::make_unique<Progress>("trials", total, context.quiet);
+                                    progress->at(done);
+                                  });
+  }
+  const std::optional<std::size_t> best = best_trial(trials);
+  const std::int64_t bank_bytes = card.l1_bank_bytes() - options.l1_small_bytes;
+  context.print(sweep_table(trials, best, bank_bytes));
+  const bool for_people = context.format == Format::table || context.format == Format::markdown;
+  if (context.quiet || !for_people) return;
+  const auto fit = std::count_if(trials.begin(), trials.end(), [](const Conv2dTrial& trial) { return trial.fits(); });
+  context.print(
+      fmt::format("\n{}: {} of {} fit. Bytes of one core, exact; it has {} for circular buffers and tensors besides {} "
+                  "of L1_SMALL. A "
+                  "peak in a row that does not fit is what it wants.\n",
+                  machine.title, fit, trials.size(), format_count(bank_bytes), format_count(options.l1_small_bytes)));
+  if (best)
+    context.print(
+        "* the one to try first, by rule and not by time: most cores that multiply, then fewest blocks, then most "
+        "double "
+        "buffers, then least memory.\n");
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app, const Context& context) {
+  CLI::App* tune = app.add_subcommand("tune", "What configurations of an operator take on a card");
+  tune->require_subcommand(1);
+  CLI::App* conv2d = tune->add_subcommand(
+      "conv2d", "Sweep shardings, block heights and double buffers of a convolution, or fill in a table of them");
+  auto o = std::make_shared<TuneOptions>();
+  conv2d->add_option("--device", o->device, "A Wormhole or Blackhole machine that `tessera machines` lists, or a file")
+      ->required()
+      ->type_name("NAME");
+  conv2d->add_option("--l1-small", o->l1_small_bytes, "Bytes of each core's L1 that L1_SMALL gets; otherwise 16384")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("BYTES");
+  CLI::Option* table =
+      conv2d
+          ->add_option("--table", o->table,
+                       "Convolutions, one a line: N,H,W,C,K,k,s,p,groups,dil,shard,abh,act_db,w_db,"
+                       "in_dtype,w_dtype,out_dtype,bias,fidelity,l1acc,fp32acc,out_layout,split_reader")
+          ->type_name("IN.csv");
+  conv2d->add_option("-o,--output", o->output, "Where the table goes, with results")
+      ->type_name("OUT.csv")
+      ->needs(table);
+  const auto extent = [&](const char* flag, std::int64_t& value, const char* what) {
+    conv2d->add_option(flag, value, what)->type_name("N")->group(kLayer);
+  };
+  extent("--batch", o->batch, "Images; otherwise 1");
+  extent("--height", o->height, "Rows of an image");
+  extent("--width", o->width, "Columns of an image; otherwise as many as rows");
+  extent("--in-channels", o->in_channels, "Channels in");
+  extent("--out-channels", o->out_channels, "Channels out");
+  extent("--groups", o->groups, "Groups of channels; otherwise 1");
+  const auto list = [&](const char* flag, std::vector<std::int64_t>& values, const char* what) {
+    conv2d->add_option(flag, values, what)->delimiter(',')->expected(1, 4)->type_name("H,W")->group(kLayer);
+  };
+  list("--kernel", o->kernel, "Window; otherwise 3");
+  list("--stride", o->stride, "Steps of the window; otherwise 1");
+  list("--padding", o->padding, "One value, two, or top,bottom,left,right; otherwise half a window");
+  list("--dilation", o->dilation, "Distance of taps; otherwise 1");
+  const auto word = [&](const char* flag, std::string& value, const char* what, const char* type) {
+    conv2d->add_option(flag, value, what)->type_name(type)->group(kLayer);
+  };
+  word("--dtype", o->dtype, "Of the input; otherwise bfloat16", "DTYPE");
+  word("--weights-dtype", o->weights_dtype, "Otherwise bfloat8_b", "DTYPE");
+  word("--output-dtype", o->output_dtype, "Otherwise as the input", "DTYPE");
+  word("--input-layout", o->input_layout, "TILE or ROW_MAJOR; otherwise rows for bfloat16, tiles for the rest",
+       "LAYOUT");
+  word("--output-layout", o->output_layout, "TILE or ROW_MAJOR; otherwise TILE", "LAYOUT");
+  word("--fidelity", o->fidelity, "LoFi, HiFi2, HiFi3 or HiFi4", "NAME");
+  const auto flag = [&](const char* name, bool& value, const char* what) {
+    conv2d->add_flag(name, value, what)->group(kLayer);
+  };
+  flag("--no-bias", o->no_bias, "Without a bias");
+  flag("--fp32-dest-acc", o->fp32_dest_acc, "Accumulate in float32");
+  flag("--packer-l1-acc", o->packer_l1_acc, "Add partial results up in L1");
+  flag("--full-inner-dim", o->full_inner_dim, "Block sharding: do not cut the reduction by kernel rows");
+  flag("--activation-reuse", o->activation_reuse, "Height sharding: reuse windows of the row above");
+  conv2d->add_option("--sharding", o->shardings, "Only these: HEIGHT, BLOCK, WIDTH")
+      ->delimiter(',')
+      ->type_name("LIST")
+      ->group(kSwept);
+  conv2d->add_option("--act-block-h", o->block_heights, "Only these block heights, in rows; 0: all rows of a core")
+      ->delimiter(',')
+      ->type_name("LIST")
+      ->group(kSwept);
+  conv2d->add_option("--double-buffer", o->double_buffers, "Only these: none, act, weights, both")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"none", "act", "weights", "both"}))
+      ->type_name("LIST")
+      ->group(kSwept);
+  conv2d->callback([o, conv2d, &context] {
+    if (!o->table.empty()) {
+      for (const CLI::Option* option : conv2d->get_options())
+        if ((option->get_group() == kLayer || option->get_group() == kSwept) && option->count() > 0)
+          throw CLI::ExcludesError("--table", option->get_name());
+      return fill_table(*o, context);
+    }
+    for (const auto& [name, value] :
+         {std::pair{"--height", o->height}, {"--in-channels", o->in_channels}, {"--out-channels", o->out_channels}})
+      if (value == 0) throw CLI::RequiredError(name);
+    if (o->width == 0) o->width = o->height;
+    sweep(*o, context);
+  });
+}
+
+}  // namespace tessera::cli
