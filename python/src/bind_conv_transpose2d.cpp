@@ -34,7 +34,7 @@ nb::object conv_transpose2d(const AnyTensor& input, const AnyTensor& weight, con
                                                more[0], more[1]};
   tensix::Conv2dOptions options;
   options.memory_config = memory_config;
-  if (slice) options.slice = slice;
+  options.slice = slice;
   return conv2d_result(tensix::conv_transpose2d(x, conv2d_operand(weight), conv2d_operand(bias), problem, options),
                        return_output_dim, return_weights_and_bias);
 }

@@ -80,6 +80,36 @@ ask(1, 28, 28, 64, 64, stride=(0, 1))
 ask(1, 28, 28, 64, 64, padding=(1, 1, 1))
 ask(1, 28, 28, 64, 64, shard="H", config={"act_block_h_override": 32, "enable_act_double_buffer": True, "enable_weights_double_buffer": True})
 
+# In slices, from DRAM to DRAM.
+TYPES = {"height": ttnn.Conv2dDRAMSliceHeight, "width": ttnn.Conv2dDRAMSliceWidth}
+for kind in TYPES:
+    for slices in (0, 1, 2, 3):
+        for n, h, w, c, k in ((1, 64, 96, 32, 64), (2, 40, 128, 64, 32)):
+            ask(n, h, w, c, k, shard="H", padding=(1, 1), bias=True, note=f"{slices} by {kind}", slice_config=ttnn.Conv2dSliceConfig(slice_type=TYPES[kind], num_slices=slices), **BOTH)
+for n, h, w, c, k in ((1, 64, 96, 32, 64), (1, 480, 640, 32, 32), (1, 480, 640, 64, 32), (1, 1024, 128, 32, 32)):
+    ask(n, h, w, c, k, padding=(1, 1), config={"act_block_h_override": 32}, shard="H", note="nobody says", slice_config=None, **BOTH)
+ask(1, 16, 24, 64, 128, (1, 1), note="product, nobody says", slice_config=None, **BOTH)
+
+
+def transpose(n, h, w, c, k, kernel, shard=None, **window):
+    options = dict(window)
+    if shard:
+        options["conv_config"] = ttnn.Conv2dConfig(shard_layout=LAYOUT[shard])
+    R.ask(
+        "conv_transpose2d",
+        lambda: [tensor_on(dev, [n, h, w, c], "bfloat16", "RM", ttnn.DRAM_MEMORY_CONFIG)],
+        lambda x: ttnn.conv_transpose2d(input_tensor=x, weight_tensor=host(c, k, *kernel), **arguments(n, h, w, c, k, kernel), **options, **BOTH),
+        q=[n, h, w, c, k, *kernel], shard=shard, window={key: list(value) for key, value in window.items()},
+    )  # fmt: skip
+
+
+for shard in ("H", "B", None):
+    transpose(1, 16, 16, 64, 32, (2, 2), shard, stride=(2, 2))
+    transpose(2, 8, 12, 32, 64, (3, 3), shard, stride=(2, 2), padding=(1, 1), output_padding=(1, 1))
+    transpose(1, 8, 8, 128, 64, (4, 4), shard, stride=(2, 2), padding=(1, 1))
+    transpose(1, 10, 10, 32, 32, (3, 3), shard)
+transpose(1, 8, 8, 32, 32, (2, 2), "H", stride=(2, 2), output_padding=(2, 0))
+
 for shard in ("H", "W", "B", None):
     for where, lay in ((ttnn.DRAM_MEMORY_CONFIG, "RM"), (ttnn.L1_MEMORY_CONFIG, "TILE")):
         for kernel, pads, c, k, groups in (((3, 3), (1, 1), 64, 96, 1), ((1, 1), (0, 0), 64, 96, 1), ((3, 3), (1, 1), 40, 72, 4)):

@@ -50,3 +50,24 @@ def tolerance(x, w, y, output="BFLOAT16", fidelity="HiFi4", bias=None, **window)
 
 def relative_error(y, expected):
     return np.linalg.norm(np.asarray(y) - expected) / np.linalg.norm(expected)
+
+
+def convolve_transposed(x, w, bias=None, stride=(1, 1), padding=(0, 0), output_padding=(0, 0), dilation=(1, 1), groups=1):
+    """x: N H W C; w: in, out / groups, kh, kw. Each pixel adds its window to the output; padding takes its edges off."""
+    x, w = np.asarray(x, np.float64), np.asarray(w, np.float64)
+    n, height, width, channels = x.shape
+    _, per_group, kh, kw = w.shape
+    top, bottom, left, right = four_paddings(padding)
+    h = (height - 1) * stride[0] + dilation[0] * (kh - 1) + 1 + output_padding[0]
+    v = (width - 1) * stride[1] + dilation[1] * (kw - 1) + 1 + output_padding[1]
+    y = np.zeros((n, h, v, per_group * groups))
+    each = channels // groups
+    for g in range(groups):
+        outputs = slice(g * per_group, (g + 1) * per_group)
+        for i in range(kh):
+            for j in range(kw):
+                rows = slice(i * dilation[0], i * dilation[0] + (height - 1) * stride[0] + 1, stride[0])
+                columns = slice(j * dilation[1], j * dilation[1] + (width - 1) * stride[1] + 1, stride[1])
+                y[:, rows, columns, outputs] += x[..., g * each : (g + 1) * each] @ w[g * each : (g + 1) * each, :, i, j]
+    y = y[:, top : h - bottom, left : v - right]
+    return y if bias is None else y + np.asarray(bias, np.float64).reshape(-1)
