@@ -53,8 +53,8 @@ void bind_approximated(nb::module_& module, const char* op) {
 }
 
 void bind_unary(nb::module_& module) {
-  for (const char* op : {"relu", "relu6", "silu", "swish", "hardswish", "hardsigmoid", "square", "neg", "abs",
-                         "reciprocal", "identity"})
+  for (const char* op :
+       {"relu", "relu6", "silu", "swish", "hardswish", "hardsigmoid", "square", "neg", "abs", "reciprocal", "identity"})
     bind_plain(module, op);
   for (const char* op : {"exp", "gelu", "tanh", "sqrt", "rsqrt", "log", "mish"}) bind_approximated(module, op);
   module.def(
@@ -74,9 +74,11 @@ void bind_unary(nb::module_& module) {
   module.def(
       "elu",
       [](const AnyTensor& x, float alpha, const OptionalConfig& config, const OptionalTensor& output,
-         const nb::object&) { return run("elu", tensix::vector_function("elu", std::array{alpha}), x, config, output); },
-      "input_tensor"_a, nb::kw_only(), "alpha"_a = 1.0F, "memory_config"_a = nb::none(),
-      "output_tensor"_a = nb::none(), "sub_core_grids"_a = nb::none());
+         const nb::object&) {
+        return run("elu", tensix::vector_function("elu", std::array{alpha}), x, config, output);
+      },
+      "input_tensor"_a, nb::kw_only(), "alpha"_a = 1.0F, "memory_config"_a = nb::none(), "output_tensor"_a = nb::none(),
+      "sub_core_grids"_a = nb::none());
   module.def(
       "softplus",
       [](const AnyTensor& x, float beta, float threshold, const OptionalConfig& config, const OptionalTensor& output,
@@ -106,10 +108,10 @@ struct BinaryName {
   Binary::Kind kind;
 };
 constexpr std::array kBinary = {
-    BinaryName{"add", Binary::Kind::add},      BinaryName{"subtract", Binary::Kind::sub},
-    BinaryName{"sub", Binary::Kind::sub},      BinaryName{"multiply", Binary::Kind::mul},
-    BinaryName{"mul", Binary::Kind::mul},      BinaryName{"divide", Binary::Kind::div},
-    BinaryName{"div", Binary::Kind::div},      BinaryName{"maximum", Binary::Kind::max},
+    BinaryName{"add", Binary::Kind::add},     BinaryName{"subtract", Binary::Kind::sub},
+    BinaryName{"sub", Binary::Kind::sub},     BinaryName{"multiply", Binary::Kind::mul},
+    BinaryName{"mul", Binary::Kind::mul},     BinaryName{"divide", Binary::Kind::div},
+    BinaryName{"div", Binary::Kind::div},     BinaryName{"maximum", Binary::Kind::max},
     BinaryName{"minimum", Binary::Kind::min},
 };
 
@@ -146,8 +148,8 @@ void bind_binary(nb::module_& module) {
         [op, kind](const AnyTensor& a, const AnyTensor& b, const nb::object&, const std::optional<DataType>& dtype,
                    const OptionalConfig& config, const OptionalTensor& output, const nb::object& after,
                    const nb::object& on_a, const nb::object& on_b, const nb::object&) {
-          return AnyTensor(tensix::binary(kind, a.device(op), b.device(op),
-                                          options_of(dtype, config, output, after, on_a, on_b)));
+          return AnyTensor(
+              tensix::binary(kind, a.device(op), b.device(op), options_of(dtype, config, output, after, on_a, on_b)));
         },
         "input_tensor_a"_a, "input_tensor_b"_a, nb::kw_only(), "fast_and_approximate_mode"_a = nb::none(),
         "dtype"_a = nb::none(), "memory_config"_a = nb::none(), "output_tensor"_a = nb::none(), "activations"_a = none,
@@ -172,8 +174,9 @@ void bind_binary(nb::module_& module) {
         "input_tensor_a"_a, "input_tensor_b"_a, nb::kw_only(), "fast_and_approximate_mode"_a = nb::none(),
         "dtype"_a = nb::none(), "memory_config"_a = nb::none(), "output_tensor"_a = nb::none(), "activations"_a = none);
   }
-  for (const auto& [op, kind] : {BinaryName{"add_", Binary::Kind::add}, BinaryName{"subtract_", Binary::Kind::sub},
-                                 BinaryName{"multiply_", Binary::Kind::mul}, BinaryName{"divide_", Binary::Kind::div}}) {
+  for (const auto& [op, kind] :
+       {BinaryName{"add_", Binary::Kind::add}, BinaryName{"subtract_", Binary::Kind::sub},
+        BinaryName{"multiply_", Binary::Kind::mul}, BinaryName{"divide_", Binary::Kind::div}}) {
     module.def(
         op,
         [op, kind](AnyTensor& a, const AnyTensor& b, const nb::object& after, const nb::object& on_a,
@@ -188,12 +191,38 @@ void bind_binary(nb::module_& module) {
         op,
         [op, kind](AnyTensor& a, double b, const nb::object& after, const nb::object& on_a, const nb::object& on_b,
                    const nb::object&) {
-          return AnyTensor(tensix::binary(kind, a.device(op), b,
-                                          options_of(std::nullopt, std::nullopt, a, after, on_a, on_b)));
+          return AnyTensor(
+              tensix::binary(kind, a.device(op), b, options_of(std::nullopt, std::nullopt, a, after, on_a, on_b)));
         },
         "input_tensor_a"_a, "input_tensor_b"_a, nb::kw_only(), "activations"_a = none,
         "input_tensor_a_activations"_a = none, "input_tensor_b_activations"_a = none,
         "fast_and_approximate_mode"_a = nb::none());
+  }
+}
+
+// x + y, x - 1, 2 * x, ...
+void bind_operators(nb::module_& module) {
+  nb::object type = module.attr("Tensor");
+  const auto def = [&](const char* name, auto function) {
+    type.attr(name) = nb::cpp_function(function, nb::scope(type), nb::name(name), nb::is_method(), nb::is_operator());
+  };
+  struct Operator {
+    const char *left, *right;
+    Binary::Kind kind;
+  };
+  for (const auto& [left, right, kind] :
+       {Operator{"__add__", "__radd__", Binary::Kind::add}, Operator{"__sub__", "__rsub__", Binary::Kind::sub},
+        Operator{"__mul__", "__rmul__", Binary::Kind::mul},
+        Operator{"__truediv__", "__rtruediv__", Binary::Kind::div}}) {
+    def(left, [kind](const AnyTensor& a, const nb::object& b) {
+      const std::string op(tensix::op_name(kind));
+      if (nb::isinstance<AnyTensor>(b))
+        return AnyTensor(tensix::binary(kind, a.device(op), nb::cast<const AnyTensor&>(b).device(op)));
+      return AnyTensor(tensix::binary(kind, a.device(op), nb::cast<double>(b)));
+    });
+    def(right, [kind](const AnyTensor& a, double b) {
+      return AnyTensor(tensix::binary(kind, b, a.device(tensix::op_name(kind))));
+    });
   }
 }
 
@@ -202,6 +231,7 @@ void bind_binary(nb::module_& module) {
 void bind_elementwise(nb::module_& module) {
   bind_unary(module);
   bind_binary(module);
+  bind_operators(module);
   module.def(
       "softmax",
       [](const AnyTensor& x, int dim, const OptionalConfig& config, const std::optional<KernelConfig>& compute, bool) {

@@ -47,15 +47,21 @@ std::optional<tensix::VectorFunction> activation_of(const nb::object& value) {
 }
 
 void bind_programs(nb::module_& module) {
-  nb::class_<MultiCore>(module, "MatmulMultiCoreProgramConfig")
-      .def("__init__", [](MultiCore* self) { new (self) MultiCore{{.kind = MatmulKind::multi_core, .grid = {1, 1}}, {}}; });
+  nb::class_<MultiCore>(module, "MatmulMultiCoreProgramConfig").def("__init__", [](MultiCore* self) {
+    new (self) MultiCore{{.kind = MatmulKind::multi_core, .grid = {1, 1}}, {}};
+  });
   nb::class_<Reuse>(module, "MatmulMultiCoreReuseProgramConfig")
       .def(
           "__init__",
           [](Reuse* self, const nb::object& grid, std::int64_t k, std::int64_t h, std::int64_t w, std::int64_t m,
              std::int64_t n) {
-            new (self) Reuse{{.kind = MatmulKind::reuse, .grid = grid_of(grid), .block_k = k, .per_core_m = m,
-                              .per_core_n = n, .subblock_h = h, .subblock_w = w},
+            new (self) Reuse{{.kind = MatmulKind::reuse,
+                              .grid = grid_of(grid),
+                              .block_k = k,
+                              .per_core_m = m,
+                              .per_core_n = n,
+                              .subblock_h = h,
+                              .subblock_w = w},
                              {}};
           },
           nb::kw_only(), "compute_with_storage_grid_size"_a, "in0_block_w"_a, "out_subblock_h"_a, "out_subblock_w"_a,
@@ -67,10 +73,17 @@ void bind_programs(nb::module_& module) {
              std::optional<std::int64_t> block_h, std::optional<std::int64_t> block_w, std::int64_t m, std::int64_t n,
              bool transpose, const nb::object& activation, bool fuse_batch) {
             check(!transpose, Code::unsupported, "transpose_mcast is not supported");
-            new (self) Multicast2d{{.kind = MatmulKind::multicast_2d, .grid = grid_of(grid), .block_k = k,
-                                    .per_core_m = m, .per_core_n = n, .out_block_h = block_h.value_or(0),
-                                    .out_block_w = block_w.value_or(0), .subblock_h = h, .subblock_w = w,
-                                    .multicast_in0 = true, .fuse_batch = fuse_batch},
+            new (self) Multicast2d{{.kind = MatmulKind::multicast_2d,
+                                    .grid = grid_of(grid),
+                                    .block_k = k,
+                                    .per_core_m = m,
+                                    .per_core_n = n,
+                                    .out_block_h = block_h.value_or(0),
+                                    .out_block_w = block_w.value_or(0),
+                                    .subblock_h = h,
+                                    .subblock_w = w,
+                                    .multicast_in0 = true,
+                                    .fuse_batch = fuse_batch},
                                    activation_of(activation)};
           },
           nb::kw_only(), "compute_with_storage_grid_size"_a, "in0_block_w"_a, "out_subblock_h"_a, "out_subblock_w"_a,
@@ -82,10 +95,17 @@ void bind_programs(nb::module_& module) {
           [](Multicast1d* self, const nb::object& grid, std::int64_t k, std::int64_t h, std::int64_t w,
              std::optional<std::int64_t> block_h, std::optional<std::int64_t> block_w, std::int64_t m, std::int64_t n,
              bool fuse_batch, const nb::object& activation, bool multicast_in0) {
-            new (self) Multicast1d{{.kind = MatmulKind::multicast_1d, .grid = grid_of(grid), .block_k = k,
-                                    .per_core_m = m, .per_core_n = n, .out_block_h = block_h.value_or(0),
-                                    .out_block_w = block_w.value_or(0), .subblock_h = h, .subblock_w = w,
-                                    .multicast_in0 = multicast_in0, .fuse_batch = fuse_batch},
+            new (self) Multicast1d{{.kind = MatmulKind::multicast_1d,
+                                    .grid = grid_of(grid),
+                                    .block_k = k,
+                                    .per_core_m = m,
+                                    .per_core_n = n,
+                                    .out_block_h = block_h.value_or(0),
+                                    .out_block_w = block_w.value_or(0),
+                                    .subblock_h = h,
+                                    .subblock_w = w,
+                                    .multicast_in0 = multicast_in0,
+                                    .fuse_batch = fuse_batch},
                                    activation_of(activation)};
           },
           nb::kw_only(), "compute_with_storage_grid_size"_a, "in0_block_w"_a, "out_subblock_h"_a, "out_subblock_w"_a,

@@ -39,8 +39,15 @@ Four four(const Padding& padding) {
 
 tensix::Window window(const Pair& kernel, const Pair& stride, const Padding& padding, const Pair& dilation) {
   const Four p = four(padding);
-  return {.kernel_h = kernel[0], .kernel_w = kernel[1], .stride_h = stride[0], .stride_w = stride[1],
-          .dilation_h = dilation[0], .dilation_w = dilation[1], .top = p[0], .bottom = p[1], .left = p[2],
+  return {.kernel_h = kernel[0],
+          .kernel_w = kernel[1],
+          .stride_h = stride[0],
+          .stride_w = stride[1],
+          .dilation_h = dilation[0],
+          .dilation_w = dilation[1],
+          .top = p[0],
+          .bottom = p[1],
+          .left = p[2],
           .right = p[3]};
 }
 
@@ -57,10 +64,18 @@ void bind_pools(nb::module_& module) {
          bool indices, DataType dtype, Layout layout, const nb::object&) {
         check_unsliced(slices);
         check(!indices, Code::unsupported, "max_pool2d: return_indices is not supported");
-        const tensix::PoolOptions options{.batch = batch, .height = h, .width = w, .channels = c,
-                                          .window = window(kernel, stride, padding, dilation), .ceil_mode = ceil_mode,
-                                          .memory_config = config, .scheme = scheme, .deallocate_input = deallocate,
-                                          .reallocate_halo = reallocate, .dtype = dtype, .layout = layout};
+        const tensix::PoolOptions options{.batch = batch,
+                                          .height = h,
+                                          .width = w,
+                                          .channels = c,
+                                          .window = window(kernel, stride, padding, dilation),
+                                          .ceil_mode = ceil_mode,
+                                          .memory_config = config,
+                                          .scheme = scheme,
+                                          .deallocate_input = deallocate,
+                                          .reallocate_halo = reallocate,
+                                          .dtype = dtype,
+                                          .layout = layout};
         return AnyTensor(tensix::pool2d(tensix::PoolKind::max, x.device("max_pool2d"), options));
       },
       "input_tensor"_a, "batch_size"_a, "input_h"_a, "input_w"_a, "channels"_a, "kernel_size"_a, "stride"_a,
@@ -76,11 +91,20 @@ void bind_pools(nb::module_& module) {
          const std::optional<TensorMemoryLayout>& scheme, const std::optional<KernelConfig>& compute, bool deallocate,
          bool reallocate, DataType dtype, Layout layout, const nb::object&) {
         check_unsliced(slices);
-        const tensix::PoolOptions options{.batch = batch, .height = h, .width = w, .channels = c,
-                                          .window = window(kernel, stride, padding, {1, 1}), .ceil_mode = ceil_mode,
-                                          .count_include_pad = include, .divisor_override = divisor,
-                                          .memory_config = config, .scheme = scheme, .deallocate_input = deallocate,
-                                          .reallocate_halo = reallocate, .dtype = dtype, .layout = layout,
+        const tensix::PoolOptions options{.batch = batch,
+                                          .height = h,
+                                          .width = w,
+                                          .channels = c,
+                                          .window = window(kernel, stride, padding, {1, 1}),
+                                          .ceil_mode = ceil_mode,
+                                          .count_include_pad = include,
+                                          .divisor_override = divisor,
+                                          .memory_config = config,
+                                          .scheme = scheme,
+                                          .deallocate_input = deallocate,
+                                          .reallocate_halo = reallocate,
+                                          .dtype = dtype,
+                                          .layout = layout,
                                           .compute = plain(compute)};
         return AnyTensor(tensix::pool2d(tensix::PoolKind::average, x.device("avg_pool2d"), options));
       },

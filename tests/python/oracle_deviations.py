@@ -63,6 +63,10 @@ def _only_address_differs(real: Record, ours: Record) -> bool:
     return differing(real["got"], ours["got"]) == {"addr"}
 
 
+def _only_place_differs(real: Record, ours: Record) -> bool:
+    return differing(real, ours) <= {"got", "used"} and differing(real["got"], ours["got"]) <= {"addr"}
+
+
 def _later(op: str) -> Callable[[Record, Record], bool]:
     """The same result, but the real one placed it after temporaries that we do not make (or make elsewhere)."""
     return lambda real, ours: real["op"] == op and _only_address_differs(real, ours)
@@ -192,6 +196,40 @@ DEVIATIONS = [
         lambda real, ours: real["op"] == "reshape" and differing(real, ours) == {"used"} and ours["used"][1] < real["used"][1],
     ),
     Deviation("ops_reshape", "sharded rows are reshaped without an interleaved copy", _later("reshape")),
+    # --- operators on the card ---
+    Deviation(
+        "ops_vision",
+        "of several faults of an upsampling another one is named",
+        lambda real, ours: real["op"] == "upsample" and _refused(real) and _refused(ours),
+    ),
+    Deviation(
+        "ops_vision",
+        "upsample and fold: temporaries of the real programs are not all known",
+        lambda real, ours: _later("upsample")(real, ours) or _later("fold")(real, ours),
+    ),
+    Deviation(
+        "ops_vision",
+        "global_avg_pool2d takes rows out of tiles only where they are padded",
+        lambda real, ours: real["op"] == "global_avg_pool2d" and real["ok"] and ours["ok"] and _only_place_differs(real, ours),
+    ),
+    Deviation(
+        "ops_matmul",
+        "a vector is a row or a column without being copied",
+        lambda real, ours: 1 in (len(real["case"]["a"]), len(real["case"]["b"])) and _only_place_differs(real, ours),
+    ),
+    Deviation(
+        "ops_pool",
+        "rows narrower than half a tile are shown without what is behind them",
+        lambda real, ours: real["case"]["c"] % 16 != 0 and real["ok"] and ours["ok"] and real["got"]["addr"] == ours["got"]["addr"],
+    ),
+    Deviation("ops_pool", "pools that do not fit are not cut into slices", lambda real, ours: real["ok"] and "Out of Memory" in _text(ours)),
+    Deviation("ops_pool", "pools take no integers", lambda real, ours: real["case"].get("in_dtype") == "uint32" and "not uint32" in _text(ours)),
+    Deviation("ops_pool", "max_pool2d gives no indices", lambda real, ours: "indices" in real["case"] and "return_indices" in _text(ours)),
+    Deviation(
+        "ops_pool",
+        "which shards an image is put in: the real choice is known up to a few cases",
+        lambda real, ours: not real["case"].keys() & {"scheme", "shard"} and real["ok"] and ours["ok"] and differing(real, ours) <= {"got", "used"},
+    ),
     # --- shards ---
     Deviation(
         "shard_helpers shard_nd",

@@ -14,6 +14,8 @@ def install() -> None:
     sys.modules["ttnn"] = tessera.ttnn
     sys.modules["ttnn.device"] = tessera.ttnn.device
     sys.modules["ttnn.core"] = tessera.ttnn.core
+    sys.modules["ttnn.experimental"] = tessera.ttnn.experimental
+    sys.modules["ttnn.model_preprocessing"] = tessera.ttnn.model_preprocessing
 
 
 install()

@@ -31,6 +31,30 @@ MemoryConfig folded_place(const TensorSpec& from, const Shape& shape, const Fold
   return MemoryConfig(config.layout(), config.buffer_type(), ShardSpec{used, {height, shape[3]}, shard.orientation});
 }
 
+// What TTNN makes on the way, for the memory that it takes: rows out of tiles, a border of zeros, shards of whole rows
+// of blocks.
+std::vector<DeviceTensor> working_copies(const DeviceTensor& x, const FoldOptions& options, const TensorSpec& target) {
+  const TensorSpec& from = x.spec();
+  const Shape& in = from.logical_shape();
+  const MemoryConfig& place = from.memory_config();
+  std::vector<DeviceTensor> out;
+  const auto add = [&](const Shape& shape, const MemoryConfig& config) {
+    out.push_back(DeviceTensor::allocate(x.device(), TensorSpec(shape, from.dtype(), Layout::row_major, config)));
+  };
+  if (from.layout() == Layout::tile && in[2] % from.tile().height == 0) add(in, place);
+  const std::int64_t h = in[1] + options.padding[0] + options.padding[1],
+                     w = in[2] + options.padding[2] + options.padding[3];
+  if (h != in[1] || w != in[2]) add({in[0], h, w, in[3]}, place.is_sharded() ? kDramMemoryConfig : place);
+  if (place.is_sharded()) {
+    ShardSpec shard = *target.memory_config().shard_spec();
+    if (shard.grid != place.shard_spec()->grid) {
+      shard.shape = {shard.shape.height * options.stride_h * options.stride_w, in[3]};
+      add(in, MemoryConfig(place.layout(), place.buffer_type(), shard));
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 DeviceTensor fold(const DeviceTensor& x, const FoldOptions& options) {
@@ -55,6 +79,7 @@ DeviceTensor fold(const DeviceTensor& x, const FoldOptions& options) {
   const Shape image{in[0], oh, ow, c * options.stride_h * options.stride_w};
   const Shape shape = options.collapse ? Shape{1, 1, in[0] * oh * ow, image[3]} : image;
   const TensorSpec target(shape, from.dtype(), Layout::row_major, folded_place(from, image, options));
+  const std::vector<DeviceTensor> copies = working_copies(x, options, target);
   DeviceTensor y = DeviceTensor::allocate(x.device(), target);
 
   const auto size = static_cast<std::size_t>(element_bytes(from.dtype()) * c);

@@ -92,7 +92,7 @@ DeviceTensor convert_to_chw(const DeviceTensor& x, std::optional<DType> dtype) {
   const ShardSpec& shard = *source.shard_spec();
   // The program reads whole tiles out of the input's shards.
   const std::int64_t need = ceil_div(shard.shape.height, kSide) * tile_bytes(from.dtype());
-  const std::int64_t have = from.pages_per_shard() * from.page_bytes();
+  const std::int64_t have = from.pages_per_shard() * x.aligned_page_bytes();
   check(need <= have, Code::invalid_argument, Hint{"use TILE layout"},
         "convert_to_chw: the circular buffer of {} B is larger than the shard of {} B that it lies in", need, have);
   const Shape shape{1, 1, in[3], in[2]};

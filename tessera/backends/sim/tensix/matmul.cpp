@@ -49,8 +49,8 @@ Shape product_shape(const Operand& a, const Operand& b) {
           a.shape.to_string(), b.shape.to_string());
     for (int d = 0; d + 2 < common; ++d)
       check(a.shape[d] == b.shape[d], Code::invalid_argument,
-            "matmul: batch dimension {} does not match: a has {}, b {}, a batch may be missing in all of its "
-            "dimensions only",
+            "matmul: batch dimension {} does not match: a has {}, b {}, they may differ only where all batch "
+            "dimensions of one are of size 1",
             d, a.shape[d], b.shape[d]);
   }
   dims[static_cast<std::size_t>(rank - 2)] = a.shape[-2];

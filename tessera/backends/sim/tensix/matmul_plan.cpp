@@ -279,8 +279,12 @@ class Planner {
           Hint{"pass a program_config or interleaved memory_config"},
           "matmul: a product of {} x {} tiles on single tiles per core has no {} output", p_.m, p_.n,
           name(wish.layout()));
+    // Shards that cannot be are left to the tensor's own refusal, which tells more.
+    const bool can_be = wish.layout() == TensorMemoryLayout::height_sharded  ? c.per_core_n >= p_.n
+                        : wish.layout() == TensorMemoryLayout::width_sharded ? c.per_core_m >= p_.batch * p_.m
+                                                                             : plan_.cores.ranges().size() == 1;
     check(
-        c.subblock_w == c.per_core_n || c.subblock_h == 1, Code::invalid_argument,
+        !can_be || c.subblock_w == c.per_core_n || c.subblock_h == 1, Code::invalid_argument,
         Hint{"pass a program_config, or shard the first operand"},
         "matmul: with a sharded output, out_subblock_w ({}) must equal per_core_N ({}) or out_subblock_h ({}) must be "
         "1",

@@ -51,14 +51,21 @@ void check_types(std::string_view op, const TensorSpec& x, const PoolOptions& o)
 }
 
 PoolValues values_problem(const PoolOptions& o) {
-  return {.batch = o.batch, .height = o.height, .width = o.width, .channels = o.channels, .window = o.window,
-          .ceil_mode = o.ceil_mode, .compute = o.compute.value_or(ComputeConfig{}),
-          .count_include_pad = o.count_include_pad, .divisor_override = o.divisor_override};
+  return {.batch = o.batch,
+          .height = o.height,
+          .width = o.width,
+          .channels = o.channels,
+          .window = o.window,
+          .ceil_mode = o.ceil_mode,
+          .compute = o.compute.value_or(ComputeConfig{}),
+          .count_include_pad = o.count_include_pad,
+          .divisor_override = o.divisor_override};
 }
 
 std::vector<float> pooled(PoolKind kind, const PoolOptions& o, const DeviceTensor& x) {
   const std::vector<float> image = read_pages(x).to_float32();
-  return kind == PoolKind::max ? max_pool_values(values_problem(o), image) : average_pool_values(values_problem(o), image);
+  return kind == PoolKind::max ? max_pool_values(values_problem(o), image)
+                               : average_pool_values(values_problem(o), image);
 }
 
 AllocationRequest on_each(std::int64_t bytes, std::int64_t cores) {
@@ -90,17 +97,26 @@ Slots pool_steps(MemorySteps& steps, std::string_view op, const DeviceTensor& x,
   const TensixSpec& card = x.device()->card();
   const std::int64_t cores = plan.parallel.cores.num_cores();
   const Window& w = plan.window.window;
-  const std::string key = fmt::format(
-      "{} {}x{}x{}x{} k{}x{} s{}x{} d{}x{} p{},{},{},{} {} {} {} {} {} {} {}x{}", op, options.batch, options.height,
-      options.width, options.channels, w.kernel_h, w.kernel_w, w.stride_h, w.stride_w, w.dilation_h, w.dilation_w, w.top,
-      w.bottom, w.left, w.right, name(from.dtype()), name(from.layout()), name(options.dtype), name(options.layout),
-      name(plan.parallel.layout), plan.parallel.cores.to_string(), plan.input_shard.height, plan.input_shard.width);
+  const std::string key =
+      fmt::format("{} {}x{}x{}x{} k{}x{} s{}x{} d{}x{} p{},{},{},{} {} {} {} {} {} {} {}x{}", op, options.batch,
+                  options.height, options.width, options.channels, w.kernel_h, w.kernel_w, w.stride_h, w.stride_w,
+                  w.dilation_h, w.dilation_w, w.top, w.bottom, w.left, w.right, name(from.dtype()), name(from.layout()),
+                  name(options.dtype), name(options.layout), name(plan.parallel.layout),
+                  plan.parallel.cores.to_string(), plan.input_shard.height, plan.input_shard.width);
   const auto list = [&](const char* label, std::int64_t bytes) {
     return MemorySteps::KeptList{label, BufferType::l1_small, on_each(round_up(bytes, card.l1_alignment_bytes), cores)};
   };
   const auto moved = [](MemoryKind source, MemoryKind target, std::int64_t bytes, std::int64_t pieces,
-                        std::int64_t busiest, std::int64_t local = 0) {
-    return Transfer{source, target, bytes, pieces, local, busiest};
+                        std::int64_t busiest,
+                        std::int64_t local = 0) { return Transfer{source, target, bytes, pieces, local, busiest}; };
+
+  const auto run = [&](const std::string& name_of, const std::string& detail, std::vector<MemorySteps::KeptList> lists,
+                       std::vector<CircularBuffer> buffers, const Transfer& transfer) {
+    steps.run({.op = name_of,
+               .key = name_of + " " + key,
+               .lists = std::move(lists),
+               .circular_buffers = std::move(buffers),
+               .record = {name_of, detail, {transfer}}});
   };
 
   const MemorySteps::Slot input = steps.existing(x);
@@ -113,19 +129,18 @@ Slots pool_steps(MemorySteps& steps, std::string_view op, const DeviceTensor& x,
                                                                    : bytes * element_bytes(from.dtype());
     copy = steps.allocate("sharded input", BufferType::l1, on_each(shard_bytes, cores));
     const MemoryKind source = memory_kind(from.memory_config().buffer_type());
-    steps.run({"interleaved_to_sharded", "interleaved_to_sharded " + key, {}, {},
-               {"interleaved_to_sharded", plan.input_memory().to_string(),
-                {moved(source, MemoryKind::l1, x.num_pages() * x.page_bytes(), x.num_pages(), shard_bytes)}}});
+    run("interleaved_to_sharded", plan.input_memory().to_string(), {}, {},
+        moved(source, MemoryKind::l1, x.num_pages() * x.page_bytes(), x.num_pages(), shard_bytes));
   }
   const HaloPlan& h = plan.halo;
   const MemorySteps::Slot halo = steps.allocate("halo", BufferType::l1, on_each(h.out_bytes_per_core(), cores));
   std::vector<MemorySteps::KeptList> lists;
   for (const std::int64_t bytes : h.config_bytes) lists.push_back(list("halo list", bytes));
   const std::int64_t across = plan.parallel.channel_parts;
-  steps.run({"halo", "halo " + key, std::move(lists), on_cores(h.circular_buffers, plan.parallel.cores),
-             {"halo", fmt::format("{} sticks of {} B on a core", h.out_sticks, h.stick_bytes),
-              {moved(MemoryKind::l1, MemoryKind::l1, (h.local_sticks + h.remote_sticks) * h.stick_bytes * across,
-                     h.pieces * across, h.busiest_core_sticks * h.stick_bytes, h.local_sticks * h.stick_bytes * across)}}});
+  run("halo", fmt::format("{} sticks of {} B on a core", h.out_sticks, h.stick_bytes), std::move(lists),
+      on_cores(h.circular_buffers, plan.parallel.cores),
+      moved(MemoryKind::l1, MemoryKind::l1, (h.local_sticks + h.remote_sticks) * h.stick_bytes * across,
+            h.pieces * across, h.busiest_core_sticks * h.stick_bytes, h.local_sticks * h.stick_bytes * across));
   if (copied && (in_dram || options.deallocate_input)) {
     steps.free(copy);
     copied = false;
@@ -133,31 +148,40 @@ Slots pool_steps(MemorySteps& steps, std::string_view op, const DeviceTensor& x,
   if (options.deallocate_input && !in_dram) steps.free(input);
   if (options.reallocate_halo)
     steps.reallocate(halo, "move " + key,
-                     {"move", "halo", {moved(MemoryKind::l1, MemoryKind::l1, cores * h.out_bytes_per_core(), cores,
-                                             h.out_bytes_per_core(), cores * h.out_bytes_per_core())}});
+                     {"move",
+                      "halo",
+                      {moved(MemoryKind::l1, MemoryKind::l1, cores * h.out_bytes_per_core(), cores,
+                             h.out_bytes_per_core(), cores * h.out_bytes_per_core())}});
 
   const std::int64_t out_rows = plan.window.out_rows();
   const Shape shape{1, 1, out_rows, options.channels};
-  // A shard may be wider than what is in it: the tensor then has channels of its own behind them.
-  const bool fits = plan.output_shard.width * plan.parallel.channel_parts == options.channels ||
-                    options.layout == Layout::tile || plan.parallel.layout != TensorMemoryLayout::height_sharded;
-  const Extent2d shard = fits ? plan.output_shard : Extent2d{plan.output_shard.height, options.channels};
+  // In rows, shards may be wider than what is in them: the tensor shows its own channels only.
+  Extent2d visible = plan.output_shard;
+  const bool hides = options.layout == Layout::row_major &&
+                     plan.parallel.layout == TensorMemoryLayout::height_sharded && visible.width != options.channels;
+  if (hides) visible.width = options.channels;
   const MemoryConfig place(plan.parallel.layout, BufferType::l1,
-                           ShardSpec{plan.parallel.cores, shard, plan.parallel.orientation});
-  const MemorySteps::Slot out = steps.allocate(TensorSpec(shape, options.dtype, options.layout, place), "output");
+                           ShardSpec{plan.parallel.cores, visible, plan.parallel.orientation});
+  const TensorSpec spec(shape, options.dtype, options.layout, place);
+  const MemorySteps::Slot out =
+      hides ? steps.allocate(
+                  spec, "output",
+                  on_each(plan.output_shard.height *
+                              round_up(plan.output_shard.width * element_bytes(options.dtype), card.l1_alignment_bytes),
+                          cores))
+            : steps.allocate(spec, "output");
   const std::int64_t windows = out_rows * w.kernel_h * w.kernel_w * options.channels * element_bytes(DType::bfloat16);
-  steps.run({std::string(op), key, {list("windows", plan.reader_bytes)}, on_cores(plan.buffers, plan.parallel.cores),
-             {std::string(op), from.logical_shape().to_string(),
-              {moved(MemoryKind::l1, MemoryKind::l1, windows, out_rows * w.kernel_h, windows / cores, windows)}}});
+  run(std::string(op), from.logical_shape().to_string(), {list("windows", plan.reader_bytes)},
+      on_cores(plan.buffers, plan.parallel.cores),
+      moved(MemoryKind::l1, MemoryKind::l1, windows, out_rows * w.kernel_h, windows / cores, windows));
   MemorySteps::Slot result = out;
   if (options.memory_config && *options.memory_config != place) {
     const TensorSpec target(shape, options.dtype, options.layout, *options.memory_config);
     result = steps.allocate(target, "result");
     const std::int64_t bytes = target.num_pages() * target.page_bytes();
-    steps.run({"sharded_to_interleaved", "sharded_to_interleaved " + key, {}, {},
-               {"sharded_to_interleaved", options.memory_config->to_string(),
-                {moved(MemoryKind::l1, memory_kind(options.memory_config->buffer_type()), bytes, target.num_pages(),
-                       bytes / cores)}}});
+    run("sharded_to_interleaved", options.memory_config->to_string(), {}, {},
+        moved(MemoryKind::l1, memory_kind(options.memory_config->buffer_type()), bytes, target.num_pages(),
+              bytes / cores));
     steps.free(out);
   }
   steps.free(halo);
@@ -179,9 +203,8 @@ DeviceTensor pool2d(PoolKind kind, DeviceTensor& x, const PoolOptions& options) 
     const MemoryConfig place = options.memory_config.value_or(from.memory_config());
     DeviceTensor y = DeviceTensor::allocate(device, TensorSpec(shape, options.dtype, options.layout, place));
     std::vector<Transfer> moved = stream_transfers(x, y);
-    write_pages(Tensor::from_float32(pooled(kind, options, x), shape, options.dtype, options.layout, {},
-                                     Rounding::packer),
-                y);
+    write_pages(
+        Tensor::from_float32(pooled(kind, options, x), shape, options.dtype, options.layout, {}, Rounding::packer), y);
     finish_program({std::string(op), from.logical_shape().to_string(), std::move(moved)}, {&x}, y);
     if (options.deallocate_input) x.deallocate();
     return y;
@@ -218,7 +241,8 @@ DeviceTensor pool2d(PoolKind kind, DeviceTensor& x, const PoolOptions& options) 
   steps.rehearse();
   DeviceTensor y = *steps.carry_out()[slots.result];
   const TensorSpec& to = y.spec();
-  write_pages(Tensor::from_float32(values, to.logical_shape(), to.dtype(), to.layout(), to.tile(), Rounding::packer), y);
+  write_pages(Tensor::from_float32(values, to.logical_shape(), to.dtype(), to.layout(), to.tile(), Rounding::packer),
+              y);
   return y;
 }
 
@@ -231,8 +255,8 @@ DeviceTensor global_avg_pool2d(const DeviceTensor& x, const std::optional<Memory
         "global_avg_pool2d: an image of rank 4 [n, h, w, c], 3 [h, w, c] or 2 [h, w] is expected, not {}",
         in.to_string());
   check(in.volume() > 0, Code::invalid_argument, "global_avg_pool2d: the image {} is empty", in.to_string());
-  check(is_floating(from.dtype()), Code::unsupported, Hint{"use typecast"},
-        "global_avg_pool2d: {} is not supported", name(from.dtype()));
+  check(is_floating(from.dtype()), Code::unsupported, Hint{"use typecast"}, "global_avg_pool2d: {} is not supported",
+        name(from.dtype()));
   check(!from.memory_config().is_sharded() || config, Code::unsupported, Hint{"pass a memory_config"},
         "global_avg_pool2d: where the result of a {} image goes must be said", name(from.memory_config().layout()));
   const PoolOptions options{.batch = rank == 4 ? in[0] : 1,

@@ -13,7 +13,7 @@ struct PoolOptions {
   std::int64_t batch = 1, height = 0, width = 0, channels = 0;
   Window window = {};
   bool ceil_mode = false;
-  bool count_include_pad = true;                 // averages only
+  bool count_include_pad = true;                      // averages only
   std::optional<std::int64_t> divisor_override = {};  // averages only
   std::optional<MemoryConfig> memory_config = {};
   std::optional<TensorMemoryLayout> scheme = {};  // for an input that is not sharded; default: what takes least L1

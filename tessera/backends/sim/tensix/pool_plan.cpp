@@ -9,10 +9,10 @@
 namespace tessera::tensix {
 namespace {
 
-constexpr std::int64_t kTransferUnit = 8;      // channels: 16 bytes of bfloat16
-constexpr std::int64_t kChannelUnit = 16;      // half a tile
+constexpr std::int64_t kTransferUnit = 8;          // channels: 16 bytes of bfloat16
+constexpr std::int64_t kChannelUnit = 16;          // half a tile
 constexpr std::int64_t kMostChannelsAtOnce = 256;  // eight tiles in Dst
-constexpr std::int64_t kSmallWindow = 16;      // pixels: one face
+constexpr std::int64_t kSmallWindow = 16;          // pixels: one face
 
 // The most cores of which none is idle when `units` are dealt in equal parts.
 std::int64_t parts_without_idle(std::int64_t units, std::int64_t most) {
@@ -21,13 +21,13 @@ std::int64_t parts_without_idle(std::int64_t units, std::int64_t most) {
   return parts;
 }
 
-// The same for channels: shards are half a tile wide, or whole tiles.
+// The same for channels, which are dealt evenly: shards are half a tile wide, or whole tiles.
 std::int64_t channel_parts(std::int64_t channels, std::int64_t unit, std::int64_t most) {
   std::int64_t parts = parts_without_idle(channels, most);
   while (parts > 1) {
-    const std::int64_t width = ceil_div(channels, parts) * unit;
-    if (width == kChannelUnit || width % kTile == 0) break;
-    parts = parts_without_idle(channels, parts - 1);
+    const std::int64_t width = channels / parts * unit;
+    if (channels % parts == 0 && (width == kChannelUnit || width % kTile == 0)) break;
+    --parts;
   }
   return parts;
 }
@@ -38,6 +38,12 @@ std::int64_t rounded_extent(std::int64_t extent, std::int64_t before, std::int64
   std::int64_t out = ceil_div(room, stride) + 1;
   if ((out - 1) * stride >= extent + before) --out;  // a window that starts in the padding behind is dropped
   return std::max((out - 1) * stride + reach - extent - before, after);
+}
+
+// Tiles that hold the windows of one output row, as many channels as Dst takes at once.
+std::int64_t window_tiles(const Window& w, std::int64_t channels) {
+  const std::int64_t pixels = w.kernel_h * w.kernel_w;
+  return ceil_div((pixels <= kSmallWindow ? pixels : kTile) * std::min(channels, kMostChannelsAtOnce), kTile * kTile);
 }
 
 // Windows of one row of the image follow each other: a pair of 16-bit positions for each such run on a core, and a
@@ -62,12 +68,6 @@ Window rounded_window(const PoolProblem& p) {
   return w;
 }
 
-std::int64_t PoolPlan::l1_bytes() const {
-  std::int64_t bytes = halo.out_bytes_per_core() + output_shard.area() * element_bytes(DType::bfloat16);
-  for (const PlannedBuffer& buffer : buffers) bytes += buffer.bytes;
-  return bytes;
-}
-
 MemoryConfig PoolPlan::input_memory() const {
   return MemoryConfig(parallel.layout, BufferType::l1, ShardSpec{parallel.cores, input_shard, parallel.orientation});
 }
@@ -82,7 +82,7 @@ PoolPlan plan_pool(const PoolProblem& p) {
   const std::int64_t out_rows = plan.window.out_rows();
   const bool out_tiled = p.output_layout == Layout::tile, in_tiled = p.input_layout == Layout::tile;
   const std::int64_t row_unit = out_tiled ? kTile : 1;
-  std::int64_t channel_unit = out_tiled || in_tiled ? kTile : kChannelUnit;
+  std::int64_t channel_unit = out_tiled || in_tiled || p.whole_tiles ? kTile : kChannelUnit;
   if (p.input_shard) {
     const ShardSpec& shard = *p.input_shard;
     const CoreRange box = shard.grid.bounding_box();
@@ -114,21 +114,21 @@ PoolPlan plan_pool(const PoolProblem& p) {
       case TensorMemoryLayout::block_sharded:
         plan.parallel.row_parts = parts_without_idle(units, p.grid.y);
         plan.parallel.channel_parts = channel_parts(channels, channel_unit, p.grid.x);
-        plan.parallel.cores = CoreRange({0, 0}, {static_cast<int>(plan.parallel.channel_parts) - 1,
-                                                 static_cast<int>(plan.parallel.row_parts) - 1});
+        plan.parallel.cores = CoreRange(
+            {0, 0}, {static_cast<int>(plan.parallel.channel_parts) - 1, static_cast<int>(plan.parallel.row_parts) - 1});
         break;
       default: fail(Code::invalid_argument, "pool: {} is no way to shard an image", name(p.layout));
     }
     const std::int64_t width = ceil_div(channels, plan.parallel.channel_parts) * channel_unit;
     // What is read needs only whole transfers of 16 bytes.
-    plan.input_shard = {round_up(ceil_div(p.in_rows(), plan.parallel.row_parts), in_tiled ? kTile : 1),
-                        in_tiled ? round_up(width, kTile)
-                                 : round_up(ceil_div(p.channels, plan.parallel.channel_parts), kTransferUnit)};
+    plan.input_shard = {
+        round_up(ceil_div(p.in_rows(), plan.parallel.row_parts), in_tiled ? kTile : 1),
+        in_tiled ? round_up(width, kTile) : round_up(ceil_div(p.channels, plan.parallel.channel_parts), kTransferUnit)};
     plan.output_shard = {round_up(ceil_div(out_rows, plan.parallel.row_parts), row_unit), width};
   }
   // What a core computes; the halo is as wide as its input.
-  plan.halo = plan_halo(plan.window, plan.parallel, plan.input_shard, plan.output_shard.height, p.input_dtype,
-                        p.input_layout);
+  plan.halo =
+      plan_halo(plan.window, plan.parallel, plan.input_shard, plan.output_shard.height, p.input_dtype, p.input_layout);
   plan.reader_bytes = window_list_bytes(plan.window, plan.output_shard.height);
 
   const std::int64_t tile = tile_bytes(DType::bfloat16);
@@ -143,9 +143,7 @@ PoolPlan plan_pool(const PoolProblem& p) {
   if (p.kind == PoolKind::average && !p.divisor_override && ((padded && !p.count_include_pad) || grown))
     add("scalar", 2);
   add("clear", 1);
-  const std::int64_t pixels = w.kernel_h * w.kernel_w;
-  const std::int64_t rows = pixels <= kSmallWindow ? pixels : kTile;
-  const std::int64_t tiles = ceil_div(rows * std::min(plan.output_shard.width, kMostChannelsAtOnce), kTile * kTile);
+  const std::int64_t tiles = window_tiles(w, plan.output_shard.width);
   add("in", 2 * tiles);
   add("in", 2 * tiles);
   if (out_tiled) add("out before tilizing", ceil_div(plan.output_shard.width, kTile));
@@ -153,14 +151,33 @@ PoolPlan plan_pool(const PoolProblem& p) {
 }
 
 PoolPlan plan_pool_anywhere(PoolProblem problem) {
-  std::optional<PoolPlan> best;
-  for (const TensorMemoryLayout layout : {TensorMemoryLayout::height_sharded, TensorMemoryLayout::block_sharded,
-                                          TensorMemoryLayout::width_sharded}) {
+  const Window w = rounded_window(problem);
+  const std::int64_t rows = ceil_div(problem.batch * w.out_h(problem.height) * w.out_w(problem.width), kTile);
+  const bool tiled = problem.input_layout == Layout::tile || problem.output_layout == Layout::tile;
+  const std::int64_t cores = std::int64_t{problem.grid.x} * problem.grid.y;
+  const auto estimate = [&](TensorMemoryLayout layout) {
+    const bool height = layout == TensorMemoryLayout::height_sharded,
+               block = layout == TensorMemoryLayout::block_sharded;
+    const bool wide = block || problem.output_layout == Layout::tile || (tiled && !height);
+    const std::int64_t unit = wide ? kTile : kChannelUnit, channels = ceil_div(problem.channels, unit);
+    const std::int64_t down = height  ? parts_without_idle(rows, cores)
+                              : block ? parts_without_idle(rows, problem.grid.y)
+                                      : 1;
+    const std::int64_t across = height ? 1 : channel_parts(channels, unit, block ? problem.grid.x : cores);
+    const std::int64_t width = ceil_div(channels, across) * unit;
+    return ceil_div(rows, down) * kTile * width * element_bytes(DType::bfloat16) +
+           4 * window_tiles(w, width) * tile_bytes(DType::bfloat16);
+  };
+  std::optional<std::int64_t> least;
+  for (const TensorMemoryLayout layout :
+       {TensorMemoryLayout::height_sharded, TensorMemoryLayout::width_sharded, TensorMemoryLayout::block_sharded}) {
+    const std::int64_t bytes = estimate(layout);
+    if (least && bytes >= *least) continue;
+    least = bytes;
     problem.layout = layout;
-    PoolPlan plan = plan_pool(problem);
-    if (!best || plan.l1_bytes() < best->l1_bytes()) best = std::move(plan);
   }
-  return std::move(*best);
+  problem.whole_tiles = problem.layout == TensorMemoryLayout::block_sharded;
+  return plan_pool(problem);
 }
 
 }  // namespace tessera::tensix

@@ -16,7 +16,7 @@ enum class PoolKind : std::uint8_t { max, average };
 struct PoolProblem {
   PoolKind kind = PoolKind::max;
   std::int64_t batch = 1, height = 0, width = 0, channels = 0;
-  Window window = {};      // padding as given; ceil_mode adds to the bottom and right of it
+  Window window = {};  // padding as given; ceil_mode adds to the bottom and right of it
   bool ceil_mode = false;
   bool count_include_pad = true;
   bool divisor_override = false;
@@ -24,6 +24,7 @@ struct PoolProblem {
   Layout input_layout = Layout::row_major, output_layout = Layout::row_major;
   std::optional<ShardSpec> input_shard = {};  // of an input that is sharded in L1
   TensorMemoryLayout layout = TensorMemoryLayout::height_sharded;
+  bool whole_tiles = false;  // shards of channels are whole tiles wide, not half ones
   CoreGrid grid = {};
 
   std::int64_t in_rows() const { return batch * height * width; }
@@ -37,7 +38,6 @@ struct TSR_API PoolPlan {
   std::int64_t reader_bytes = 0;  // the list of windows, in L1_SMALL
   std::vector<PlannedBuffer> buffers;
 
-  std::int64_t l1_bytes() const;  // of a core: halo, output and buffers
   MemoryConfig input_memory() const;
   MemoryConfig output_memory() const;
 };
@@ -47,7 +47,8 @@ TSR_API Window rounded_window(const PoolProblem& problem);
 
 TSR_API PoolPlan plan_pool(const PoolProblem& problem);
 
-// Of the three kinds of shards the one that takes least L1.
+// Of the three kinds of shards the one whose program takes least L1 as TTNN estimates it: output and buffers, with
+// rows (and the channels of blocks) in whole tiles, and without the halo.
 TSR_API PoolPlan plan_pool_anywhere(PoolProblem problem);
 
 }  // namespace tessera::tensix

@@ -1,6 +1,5 @@
 #include "tessera/backends/sim/tensix/upsample.h"
 
-#include "tessera/backends/sim/tensix/halo.h"
 #include "tessera/backends/sim/tensix/numerics.h"
 #include "tessera/backends/sim/tensix/placement.h"
 #include "tessera/backends/sim/tensix/pool_values.h"
@@ -9,7 +8,9 @@
 #include "tessera/machine/ops/to_memory_config.h"
 #include "tessera/machine/page_copy.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace tessera::tensix {
 namespace {
@@ -81,10 +82,15 @@ DeviceTensor nearest(const DeviceTensor& x, const Scaling& to, const UpsampleOpt
   check(!tiled || from.padded_shape() == in, Code::unsupported, Hint{"use to_layout(ROW_MAJOR_LAYOUT)"},
         "upsample: a tiled image must fill its tiles, {} is padded to {}", in.to_string(),
         from.padded_shape().to_string());
+  const MemoryConfig place = nearest_place(from, to, options);
   const Shape shape{in[0], to.out_h, to.out_w, in[3]};
-  DeviceTensor y = DeviceTensor::allocate(
-      x.device(), TensorSpec(shape, from.dtype(), from.layout(), nearest_place(from, to, options), from.tile()));
-  const DType element = element_dtype_of(from.dtype());
+  // Tiles leave as rows.
+  const DType element = is_block_float(from.dtype()) ? DType::bfloat16 : from.dtype();
+  const TensorSpec target(shape, element, Layout::row_major, place);
+  check(tiled || target.page_bytes() == from.page_bytes(), Code::unsupported, Hint{"use to_memory_config afterwards"},
+        "upsample: input and output pages must be of one size, they are {} B and {} B", from.page_bytes(),
+        target.page_bytes());
+  DeviceTensor y = DeviceTensor::allocate(x.device(), target);
   const auto pixel = static_cast<std::size_t>(in[3] * element_bytes(element));
   const Bytes image = read_pages(x).to_elements(element);
   std::vector<std::byte> out;
@@ -99,9 +105,31 @@ DeviceTensor nearest(const DeviceTensor& x, const Scaling& to, const UpsampleOpt
         const std::byte* at = image.data() + static_cast<std::size_t>((n * in[1] + row) * in[2] + column) * pixel;
         out.insert(out.end(), at, at + pixel);
       }
-  finish(x, y, Tensor::from_elements(out, element, shape, from.dtype(), from.layout(), from.tile(), Rounding::packer),
-         options);
+  finish(x, y, Tensor::from_elements(out, element, shape, element, Layout::row_major), options);
   return y;
+}
+
+// The most sticks that a core needs of the image with a border of 1: from the upper left neighbour of its first pixels
+// to the lower right one of its last.
+std::int64_t gathered_sticks(const Shape& in, const Shape& out, const UpsampleOptions& options,
+                             std::int64_t rows_per_core) {
+  const auto before = [](std::int64_t at, double scale) {
+    return static_cast<std::int64_t>(std::floor((static_cast<double>(at) + 0.5) / scale - 0.5));
+  };
+  const std::int64_t width = in[2] + 2, total = out[0] * out[1] * out[2];
+  std::int64_t most = 0;
+  for (std::int64_t first = 0; first < total; first += rows_per_core) {
+    std::int64_t low = std::numeric_limits<std::int64_t>::max(), high = 0;
+    for (std::int64_t at = first; at < std::min(first + rows_per_core, total); ++at) {
+      const std::int64_t n = at / (out[1] * out[2]), y = at / out[2] % out[1], x = at % out[2];
+      const std::int64_t corner =
+          (n * (in[1] + 2) + before(y, options.scale[0]) + 1) * width + before(x, options.scale[1]) + 1;
+      low = std::min(low, corner);
+      high = std::max(high, corner + width + 1);
+    }
+    most = std::max(most, high - low + 1);
+  }
+  return most;
 }
 
 DeviceTensor bilinear(const DeviceTensor& x, const Scaling& to, const UpsampleOptions& options) {
@@ -111,13 +139,19 @@ DeviceTensor bilinear(const DeviceTensor& x, const Scaling& to, const UpsampleOp
         options.scale[0], options.scale[1]);
   check(from.dtype() == DType::bfloat16, Code::unsupported, Hint{"use typecast"},
         "upsample: bilinear mode requires BFLOAT16, not {}", name(from.dtype()));
-  check(from.layout() == Layout::row_major, Code::unsupported, Hint{"use to_layout"},
-        "upsample: bilinear mode requires ROW_MAJOR layout");
   check(in[3] % kTile == 0, Code::unsupported, "upsample: bilinear mode requires channels in multiples of {}, not {}",
         kTile, in[3]);
+  check(!options.memory_config || options.memory_config->layout() == TensorMemoryLayout::height_sharded,
+        Code::unsupported, Hint{"leave memory_config out and use to_memory_config afterwards"},
+        "upsample: the result of bilinear mode is HEIGHT_SHARDED, {} was asked for",
+        name(options.memory_config ? options.memory_config->layout() : TensorMemoryLayout::interleaved));
   if (!from.memory_config().is_sharded()) {
-    const DeviceTensor sharded =
-        to_memory_config(x, shards_for(TensorMemoryLayout::height_sharded, BufferType::l1, from, x.device()->grid()));
+    // By pixels: tiles, which TTNN does not round them up to, are refused.
+    const CoreGrid grid = x.device()->grid();
+    const std::int64_t pixels = in[0] * in[1] * in[2], share = ceil_div(pixels, std::int64_t{grid.x} * grid.y);
+    const MemoryConfig shards(TensorMemoryLayout::height_sharded, BufferType::l1,
+                              ShardSpec{first_cores(ceil_div(pixels, share), grid), {share, in[3]}});
+    const DeviceTensor sharded = to_memory_config(x, shards);
     return bilinear(sharded, to, options);
   }
   check(from.memory_config().layout() == TensorMemoryLayout::height_sharded && from.memory_config().shard_spec(),
@@ -125,18 +159,14 @@ DeviceTensor bilinear(const DeviceTensor& x, const Scaling& to, const UpsampleOp
         "upsample: bilinear mode requires HEIGHT_SHARDED or interleaved images, this one is {}",
         name(from.memory_config().layout()));
   const ShardSpec& shard = *from.memory_config().shard_spec();
-  // A window of 2 x 2 over the image with a border of 1, as TTNN gathers it.
-  const HaloProblem window{in[0], in[1], in[2],
-                           Window{.kernel_h = 2, .kernel_w = 2, .top = 1, .bottom = 1, .left = 1, .right = 1}};
-  const Parallel cores{TensorMemoryLayout::height_sharded, shard.grid, shard.orientation, shard.num_cores(), 1};
-  const HaloPlan halo = plan_halo(window, cores, shard.shape, shard.shape.height, from.dtype(), from.layout());
-  const Shape gathered{1, 1, halo.out_sticks * shard.num_cores(), in[3]};
+  const Shape shape{in[0], to.out_h, to.out_w, in[3]};
+  const std::int64_t out_rows = ceil_div(shape[0] * shape[1] * shape[2], shard.num_cores());
+  const std::int64_t sticks = gathered_sticks(in, shape, options, out_rows);
+  const Shape gathered{1, 1, sticks * shard.num_cores(), in[3]};
   const DeviceTensor rows = DeviceTensor::allocate(
       x.device(), TensorSpec(gathered, from.dtype(), Layout::row_major,
                              MemoryConfig(TensorMemoryLayout::height_sharded, BufferType::l1,
-                                          ShardSpec{shard.grid, {halo.out_sticks, in[3]}, shard.orientation})));
-  const Shape shape{in[0], to.out_h, to.out_w, in[3]};
-  const std::int64_t out_rows = ceil_div(shape[0] * shape[1] * shape[2], shard.num_cores());
+                                          ShardSpec{shard.grid, {sticks, in[3]}, shard.orientation})));
   DeviceTensor y = DeviceTensor::allocate(
       x.device(), TensorSpec(shape, from.dtype(), Layout::row_major,
                              MemoryConfig(TensorMemoryLayout::height_sharded, BufferType::l1,

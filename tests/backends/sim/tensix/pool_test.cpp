@@ -48,7 +48,8 @@ DeviceTensor input_of(const std::shared_ptr<Device>& device, const Json& c) {
                                                    c.contains("in_layout") ? Layout::tile : Layout::row_major, place));
 }
 
-// Which kind of shards TTNN picks for itself is not fully known; with a given kind, or given shards, all is equal.
+// Which kind of shards TTNN picks for itself is known up to a few cases; with a given kind, or given shards, all is
+// equal.
 TEST(Pool, GoesWhereTheRealOneGoes) {
   const Json answers = golden::load("pool_buffers_n150");
   int equal = 0, open = 0, refused = 0;
@@ -82,7 +83,8 @@ TEST(Pool, GoesWhereTheRealOneGoes) {
     std::string want = fmt::format("{} {} {}", real["mem"]["layout"].get<std::string>(),
                                    real["mem"]["buffer"].get<std::string>(), real["addr"].get<std::int64_t>());
     if (real["mem"].contains("shard"))
-      want += fmt::format(" {} on {}", real["mem"]["shard"][0].get<std::int64_t>(), real["mem"]["grid"].get<std::string>());
+      want +=
+          fmt::format(" {} on {}", real["mem"]["shard"][0].get<std::int64_t>(), real["mem"]["grid"].get<std::string>());
     if (ours == want)
       ++equal;
     else if (!c.contains("scheme") && !c.contains("shard"))
@@ -92,9 +94,8 @@ TEST(Pool, GoesWhereTheRealOneGoes) {
   }
   for (std::size_t i = 0; i < std::min<std::size_t>(wrong.size(), 8); ++i) ADD_FAILURE() << wrong[i];
   EXPECT_TRUE(wrong.empty()) << wrong.size() << " differ, " << equal << " equal, " << open << " open, " << refused;
-  RecordProperty("equal", equal);
-  RecordProperty("open", open);
-  std::printf("%d equal, %d open, %d refused, %d wrong\n", equal, open, refused, static_cast<int>(wrong.size()));
+  EXPECT_GT(equal, 230) << open << " open";
+  EXPECT_LT(open, 8);
 }
 
 TEST(Pool, HasTheHaloAndBuffersOfTheRealOne) {
@@ -102,11 +103,26 @@ TEST(Pool, HasTheHaloAndBuffersOfTheRealOne) {
   int equal = 0;
   for (const Json& record : answers["records"]) {
     const Json& c = record["case"];
-    if (!record["ok"] || (!c.contains("scheme") && !c.contains("shard")) || record["out"]["shape"][0] != 1 || record["out"]["shape"][1] != 1) continue;
+    if (!record["ok"] || (!c.contains("scheme") && !c.contains("shard")) || record["out"]["shape"][0] != 1 ||
+        record["out"]["shape"][1] != 1)
+      continue;
     const PoolOptions o = options_of(c);
     const auto device = open_card();
     const DeviceTensor x = input_of(device, c);
-    PoolProblem p{.kind = kind_of(c), .batch = o.batch, .height = o.height, .width = o.width, .channels = o.channels, .window = o.window, .ceil_mode = o.ceil_mode, .count_include_pad = o.count_include_pad, .divisor_override = o.divisor_override.has_value(), .input_dtype = x.spec().dtype(), .output_dtype = o.dtype, .input_layout = x.spec().layout(), .output_layout = o.layout, .grid = device->grid()};
+    PoolProblem p{.kind = kind_of(c),
+                  .batch = o.batch,
+                  .height = o.height,
+                  .width = o.width,
+                  .channels = o.channels,
+                  .window = o.window,
+                  .ceil_mode = o.ceil_mode,
+                  .count_include_pad = o.count_include_pad,
+                  .divisor_override = o.divisor_override.has_value(),
+                  .input_dtype = x.spec().dtype(),
+                  .output_dtype = o.dtype,
+                  .input_layout = x.spec().layout(),
+                  .output_layout = o.layout,
+                  .grid = device->grid()};
     p.layout = c.contains("scheme") ? *o.scheme : x.spec().memory_config().layout();
     if (c.contains("shard")) p.input_shard = x.spec().memory_config().shard_spec();
     const PoolPlan plan = plan_pool(p);
@@ -118,7 +134,8 @@ TEST(Pool, HasTheHaloAndBuffersOfTheRealOne) {
       }
       if (op[0] == "HaloDeviceOperation") {
         EXPECT_EQ(tensors.front(), plan.halo.out_bytes_per_core()) << c;
-        EXPECT_EQ(lists, (std::vector<std::int64_t>(plan.halo.config_bytes.begin(), plan.halo.config_bytes.end()))) << c;
+        EXPECT_EQ(lists, (std::vector<std::int64_t>(plan.halo.config_bytes.begin(), plan.halo.config_bytes.end())))
+            << c;
         ++equal;
       }
       if (op[0] == "Pool2D") {
@@ -141,8 +158,18 @@ TEST(Pool, ComesCloseToPlainPoolsOnRandomWindows) {
   };
   int done = 0;
   for (int round = 0; round < 40; ++round) {
-    PoolOptions o{.batch = pick(1, 2), .height = pick(5, 8, 13), .width = pick(4, 9, 16), .channels = pick(16, 32, 40, 3)};
-    o.window = {.kernel_h = pick(1, 2, 3), .kernel_w = pick(2, 3, 4), .stride_h = pick(1, 2), .stride_w = pick(1, 2, 3), .dilation_h = 1, .dilation_w = 1, .top = 0, .bottom = 0, .left = 0, .right = 0};
+    PoolOptions o{
+        .batch = pick(1, 2), .height = pick(5, 8, 13), .width = pick(4, 9, 16), .channels = pick(16, 32, 40, 3)};
+    o.window = {.kernel_h = pick(1, 2, 3),
+                .kernel_w = pick(2, 3, 4),
+                .stride_h = pick(1, 2),
+                .stride_w = pick(1, 2, 3),
+                .dilation_h = 1,
+                .dilation_w = 1,
+                .top = 0,
+                .bottom = 0,
+                .left = 0,
+                .right = 0};
     if (pick(0, 1) == 1) o.window.top = o.window.bottom = o.window.kernel_h / 2, o.window.left = o.window.kernel_w / 2;
     o.count_include_pad = pick(0, 1) == 1;
     const PoolKind kind = pick(0, 1) == 1 ? PoolKind::max : PoolKind::average;
@@ -173,12 +200,15 @@ TEST(Pool, ComesCloseToPlainPoolsOnRandomWindows) {
               for (std::int64_t j = 0; j < w.kernel_w; ++j) {
                 const std::int64_t row = r * w.stride_h + i - w.top, column = q * w.stride_w + j - w.left;
                 if (row < 0 || row >= o.height || column < 0 || column >= o.width) continue;
-                const double v = static_cast<double>(image[static_cast<std::size_t>(((n * o.height + row) * o.width + column) * o.channels + c)]);
+                const double v = static_cast<double>(
+                    image[static_cast<std::size_t>(((n * o.height + row) * o.width + column) * o.channels + c)]);
                 sum += v, most = std::max(most, v), ++count;
               }
             const double divisor = static_cast<double>(o.count_include_pad ? w.kernel_h * w.kernel_w : count);
             const double want = kind == PoolKind::max ? most : sum / divisor;
-            ASSERT_NEAR(static_cast<double>(got[at]), want, kind == PoolKind::max ? 0 : tolerance(8, static_cast<double>(w.kernel_h * w.kernel_w), 3)) << round;
+            ASSERT_NEAR(static_cast<double>(got[at]), want,
+                        kind == PoolKind::max ? 0 : tolerance(8, static_cast<double>(w.kernel_h * w.kernel_w), 3))
+                << round;
           }
   }
   EXPECT_GT(done, 20);
@@ -188,7 +218,8 @@ TEST(Pool, FreesItsInputOnRequestAndLeavesNothingElseBehind) {
   const auto device = open_card();
   const Shape shape{1, 1, 64, 32};
   std::mt19937 rng(2);
-  DeviceTensor x = on_card(device, random_values(shape, DType::bfloat16, rng), shape, DType::bfloat16, Layout::row_major, height_shards(8, 8, 32));
+  DeviceTensor x = on_card(device, random_values(shape, DType::bfloat16, rng), shape, DType::bfloat16,
+                           Layout::row_major, height_shards(8, 8, 32));
   PoolOptions o{.batch = 1, .height = 8, .width = 8, .channels = 32};
   o.window = {.kernel_h = 2, .kernel_w = 2, .stride_h = 2, .stride_w = 2};
   o.deallocate_input = true;
@@ -213,7 +244,8 @@ TEST(GlobalAveragePool, IsTheMeanOfAllPixels) {
     for (std::int64_t n = 0; n < 2; ++n)
       for (std::int64_t c = 0; c < 40; ++c) {
         double sum = 0;
-        for (std::int64_t i = 0; i < 49; ++i) sum += static_cast<double>(image[static_cast<std::size_t>((n * 49 + i) * 40 + c)]);
+        for (std::int64_t i = 0; i < 49; ++i)
+          sum += static_cast<double>(image[static_cast<std::size_t>((n * 49 + i) * 40 + c)]);
         ASSERT_NEAR(static_cast<double>(got[static_cast<std::size_t>(n * 40 + c)]), sum / 49, tolerance(8, 49, 0.5));
       }
   }

@@ -1,0 +1,8 @@
+"""Operators that TTNN keeps under ttnn.experimental."""
+
+from __future__ import annotations
+
+from tessera._tessera import _convert_to_chw as convert_to_chw
+from tessera._tessera import _convert_to_hwc as convert_to_hwc
+
+__all__ = ["convert_to_chw", "convert_to_hwc"]
