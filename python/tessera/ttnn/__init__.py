@@ -137,9 +137,8 @@ from tessera._tessera import (
     upsample,
     zeros,
 )
-from tessera.ttnn import device
-from tessera.ttnn.conv import get_conv_output_dim
 from tessera.ttnn import device, experimental, model_preprocessing
+from tessera.ttnn.conv import get_conv_output_dim
 from tessera.ttnn.core import ShardStrategy, create_sharded_memory_config, create_sharded_memory_config_
 from tessera.ttnn.device import MeshDevice, manage_device
 from tessera.ttnn.tensors import as_tensor, from_numpy, from_torch, is_tensor_storage_on_device, to_numpy, to_torch
