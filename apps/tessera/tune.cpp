@@ -216,6 +216,12 @@ void sweep(const TuneOptions& options, const Context& context) {
                                     progress->at(done);
                                   });
   }
+  // A layer that no configuration can run is an error, not a table.
+  const auto same = [&](const Conv2dTrial& trial) {
+    return !trial.plan && trial.refusal->code() != Code::out_of_memory &&
+           trial.refusal->message() == trials.front().refusal->message();
+  };
+  if (!trials.front().fits() && std::all_of(trials.begin(), trials.end(), same)) throw Error(*trials.front().refusal);
   const std::optional<std::size_t> best = best_trial(trials);
   const std::int64_t bank_bytes = card.l1_bank_bytes() - options.l1_small_bytes;
   context.print(sweep_table(trials, best, bank_bytes));

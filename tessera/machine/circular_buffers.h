@@ -36,9 +36,9 @@ struct CircularBufferPlacement {
   std::vector<CircularBufferRegion> regions;
 };
 
-// Places the buffers one after the other, each at the lowest address that is free on all its cores. Refuses with
-// out_of_memory when they grow beyond the end of L1 ("beyond max L1 size") or into a live tensor ("clash with L1
-// buffers").
+// Places the buffers one after the other, each at the lowest address that is free on all its cores and aligned as
+// tensors are. Refuses with out_of_memory when they grow beyond the end of L1 ("beyond max L1 size") or into a live
+// tensor ("clash with L1 buffers").
 TSR_API CircularBufferPlacement place_circular_buffers(const Device& device, const std::vector<CircularBuffer>& buffers,
                                                        std::int64_t program_id);
 // The same where an allocator stands for the device: to see whether a program would fit. Newer programs call their

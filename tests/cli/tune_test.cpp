@@ -101,6 +101,9 @@ TEST(Tune, SaysWhatIsWrongWithALayerOrATable) {
   EXPECT_THAT(run_tessera(layer({"--dtype", "int7"})).err, HasSubstr("int7"));
   EXPECT_THAT(run_tessera(layer({"--padding", "1,2,3"})).err, HasSubstr("--padding"));
   EXPECT_EQ(run_tessera(layer({"--table", "x.csv"})).status, 2) << "a table has its own layers";
+  const CommandResult impossible = run_tessera(layer({"--groups", "3"}));
+  EXPECT_EQ(impossible.status, 1);
+  EXPECT_THAT(impossible.err, HasSubstr("3 groups"));
   const CommandResult elsewhere = run_tessera(
       {"tune", "conv2d", "--device", "apple_m1", "--height", "8", "--in-channels", "8", "--out-channels", "8"});
   EXPECT_EQ(elsewhere.status, 1);

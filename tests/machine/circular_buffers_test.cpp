@@ -33,7 +33,7 @@ TEST(CircularBuffers, EachCoreOnlyCountsItsOwn) {
       place_circular_buffers(*device, {{"a", left, 1000}, {"b", right, 64}, {"c", right, 64}, {"d", all, 32}}, 0);
   EXPECT_EQ(placed.buffers[1].address, 105824);
   EXPECT_EQ(placed.buffers[2].address, 105824 + 64);
-  EXPECT_EQ(placed.buffers[3].address, 105824 + 1008);  // above the highest of its cores, aligned to 16
+  EXPECT_EQ(placed.buffers[3].address, 105824 + 1024);  // above the highest of its cores, aligned as tensors are
 }
 
 std::string refusal(const Device& device, const std::vector<CircularBuffer>& buffers, std::int64_t program) {

@@ -125,6 +125,15 @@ class SlicedCall {
   std::vector<Conv2dPlan> plans_;
 };
 
+// Folding may make a product of it.
+bool runs_as_product(const Conv2dProblem& problem, const TensixSpec& card) {
+  try {
+    return plan_conv2d(problem, card).as_matmul;
+  } catch (const Error&) {
+    return false;  // too large for one plan, or wrong, which comes out later
+  }
+}
+
 // Fits, or why not.
 std::optional<std::string> why_not(const MemorySteps& steps) {
   try {
@@ -179,10 +188,11 @@ Conv2dCall call_conv2d(const DeviceTensor& input, const Conv2dOperand& weights,
   in.spread_h = spread_h;
   in.spread_w = spread_w;
 
+  bool in_tiles = false;
   Conv2dSliceConfig slice = options.slice.value_or(Conv2dSliceConfig{});
   const bool in_dram = problem.input_memory.is_dram();
-  const bool product = problem.window == Window{} && problem.config.shard_layout != TensorMemoryLayout::width_sharded;
   const bool plain = spread_h == 1 && spread_w == 1;
+  const bool product = in_dram && runs_as_product(problem, device.card());
   if (product || !in_dram) slice = {};
   const bool chosen = !options.slice && in_dram && !product;
   if (chosen) slice.type = natural_slice_type(problem);
@@ -198,10 +208,13 @@ Conv2dCall call_conv2d(const DeviceTensor& input, const Conv2dOperand& weights,
       return call;
     }
     if (!in.memory_config) in.memory_config = kDramMemoryConfig;
+    in_tiles = true;
   }
   const auto whole = [&] {
     call.sliced = false;
-    call.plan = plan_conv2d(problem, device.card());
+    Conv2dProblem one = problem;
+    if (in_tiles) one.config.output_layout = Layout::tile;  // a single slice stays in tiles, as TTNN leaves it
+    call.plan = plan_conv2d(one, device.card());
     if (!plain) spread_input_shard(call.plan, spread_h, spread_w);
     check_input(input, problem, spread_h, spread_w);
     take_operands(call, in, weights, bias, device, send);

@@ -37,7 +37,8 @@ struct Conv2dResult {
 
 // The input is [1, 1, batch * height * width, in_channels] or [batch, height, width, in_channels]; its dtype, layout
 // and place, the bias and the dtype of the weights are taken from the tensors, whatever `problem` says of them.
-// With deallocate_activation an input in L1 is freed. On failure the device is as it was.
+// A 1x1 convolution that runs as a product gives tiles, whatever output_layout says, as TTNN's does. With
+// deallocate_activation an input in L1 is freed. On failure the device is as it was.
 TSR_API Conv2dResult conv2d(DeviceTensor input, const Conv2dOperand& weights, const std::optional<Conv2dOperand>& bias,
                             const Conv2dProblem& problem, const Conv2dOptions& options = {});
 

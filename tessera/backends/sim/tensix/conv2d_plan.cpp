@@ -232,6 +232,10 @@ Conv2dPlan plan_conv2d(const Conv2dProblem& problem, const TensixSpec& card) {
   check_pages(plan);
   check_blocks(plan, card);
   choose_buffers(plan, card);
+  check(!plan.problem.config.enable_activation_reuse || plan.split_reader ||
+            plan.input.layout != TensorMemoryLayout::height_sharded,
+        Code::unsupported, Hint{"leave force_split_reader open, or switch enable_activation_reuse off"},
+        "Activation data reuse requires split reader to be on");
   check_reader_indices(plan);
   return plan;
 }

@@ -69,7 +69,6 @@ class ConvolutionSteps {
 
   Conv2dSlots build() {
     work_ = slots_.input;
-    owned_ = in_.owned;
     memory_ = in_.input->spec().memory_config();
     if (plan_.folded) fold();
     if (!plan_.interleaved && plan_.moves_input) move_input();
@@ -84,7 +83,9 @@ class ConvolutionSteps {
       return slots_;
     }
     if (in_.memory_config && *in_.memory_config != plan_.output_memory()) move_output();
-    if (work_ != slots_.input || owned_ || frees_input()) free(work_);
+    // Width shards that are read without a halo stay, whoever asks.
+    const bool stays = work_ == slots_.input && !plan_.as_matmul && !plan_.has_halo;
+    if (work_ != slots_.input || (frees_input() && !stays)) free(work_);
     if (folded_) steps_.free(*folded_);
     return slots_;
   }
@@ -103,9 +104,9 @@ class ConvolutionSteps {
   }
   std::int64_t out_rows() const { return p_.batch * p_.out_h() * p_.out_w(); }
   std::int64_t in_bytes() const { return matrix_bytes(in_rows(), p_.in_channels, p_.input_dtype, layout_); }
-  std::int64_t out_bytes() const {
-    return matrix_bytes(out_rows(), p_.out_channels, p_.output_dtype, p_.config.output_layout);
-  }
+  std::int64_t out_bytes() const { return matrix_bytes(out_rows(), p_.out_channels, p_.output_dtype, out_layout()); }
+  // A product leaves tiles, whatever was asked for.
+  Layout out_layout() const { return plan_.as_matmul ? Layout::tile : p_.config.output_layout; }
   // An input that is no longer needed: one in DRAM stays.
   bool frees_input() const { return p_.config.deallocate_activation && in_.input->spec().memory_config().is_l1(); }
   MemoryKind kind() const { return memory_kind(memory_.buffer_type()); }
@@ -133,7 +134,7 @@ class ConvolutionSteps {
           {transfer(kind(), MemoryKind::dram, pixels * asked_.in_channels * element_bytes(dtype), pixels, 0)});
     }
     const bool sharded = memory_.is_sharded() && !padded;
-    MemoryConfig place = kDramMemoryConfig;
+    MemoryConfig place = memory_.is_sharded() ? kDramMemoryConfig : memory_;
     if (sharded) {
       const ShardSpec& s = *memory_.shard_spec();
       const std::int64_t step = w.stride_h * w.stride_w;
@@ -147,32 +148,65 @@ class ConvolutionSteps {
     run("fold", fmt::format("fold {}", window_key(asked_)), fmt::format("by {}x{}", w.stride_h, w.stride_w),
         {transfer(kind(), memory_kind(place.buffer_type()), bytes, in_rows(), 0)});
     if (before) steps_.free(*before);
+    if (frees_input()) steps_.free(slots_.input);
     work_ = *folded_;
     memory_ = place;
     layout_ = Layout::row_major;
-    input_is_folded_ = true;
   }
 
   void move_input() {
     const MemoryConfig target = plan_.input_memory();
     const std::string key = fmt::format("{} to {}", window_key(p_), target.to_string());
-    std::optional<MemorySteps::Slot> tiles;
     // A block-sharded product takes tiles, which row-major shards of part of a row could not be cut into.
     if (plan_.as_matmul && plan_.input.layout == TensorMemoryLayout::block_sharded && layout_ == Layout::row_major &&
-        !memory_.is_sharded())
-      tiles = tilize(kDramMemoryConfig);
-    const MemorySteps::Slot before = work_;
-    work_ = allocate_shards(target, "input shards");
-    const std::string op = in_.slice_of ? "padded_slice" : memory_.is_sharded() ? "reshard" : "interleaved_to_sharded";
-    run(op, op + " " + key, target.to_string(),
-        {transfer(kind(), MemoryKind::l1, in_bytes(), in_rows(), in_bytes() / plan_.input.cores.num_cores())});
-    if (tiles) steps_.free(*tiles);
-    if (!tiles && before == slots_.input && !input_is_folded_ && (frees_input() || owned_)) {
-      steps_.free(before);
-      steps_.reallocate(work_, "move " + key, {"move", "input shards", {}});
+        !memory_.is_sharded()) {
+      const MemorySteps::Slot rows = work_;
+      tilize(memory_);
+      if (frees_input()) replace(rows, "tiles " + key);
     }
+    const MemorySteps::Slot before = work_;
+    const bool ours = before != slots_.input && folded_ != before;
+    work_ = allocate_shards(target, "input shards");
+    // Row by row, shards of another width are reached through a copy in DRAM.
+    if (!in_.slice_of && memory_.is_sharded() && layout_ == Layout::row_major &&
+        memory_.shard_spec()->shape.width != plan_.input_shard.width) {
+      const MemorySteps::Slot copy =
+          steps_.allocate(TensorSpec({1, 1, in_rows(), p_.in_channels}, p_.input_dtype, layout_, kDramMemoryConfig),
+                          "copy of the input");
+      run("sharded_to_interleaved", "sharded_to_interleaved " + key, "on the way to other shards",
+          {transfer(kind(), MemoryKind::dram, in_bytes(), in_rows(), 0)});
+      memory_ = kDramMemoryConfig;
+      bring_input(key, target);
+      steps_.free(copy);
+    } else {
+      bring_input(key, target);
+    }
+    if (frees_input())
+      replace(before, key);
+    else if (ours)
+      free(before);
     memory_ = target;
-    moved_ = true;
+  }
+
+  void bring_input(const std::string& key, const MemoryConfig& target) {
+    const std::string op = in_.slice_of ? "padded_slice" : memory_.is_sharded() ? "reshard" : "interleaved_to_sharded";
+    std::vector<CircularBuffer> buffers;
+    if (in_.slice_of && in_.input->spec().layout() == Layout::tile) {
+      // A slice is cut out of untilized rows of tiles, which its program holds twice.
+      const std::int64_t tiles = 4 * ceil_div(p_.in_channels, kTile) * tile_bytes(Tile{}, p_.input_dtype);
+      const std::int64_t stick = plan_.input_shard.width * element_bytes(p_.input_dtype);
+      buffers = {
+          {"tiles", plan_.input.cores, tiles}, {"rows", plan_.input.cores, tiles}, {"stick", plan_.input.cores, stick}};
+    }
+    run(op, op + " " + key, target.to_string(),
+        {transfer(kind(), MemoryKind::l1, in_bytes(), in_rows(), in_bytes() / plan_.input.cores.num_cores())}, {},
+        std::move(buffers));
+  }
+
+  // What has been read goes, and what was made of it moves up into its place.
+  void replace(MemorySteps::Slot before, const std::string& key) {
+    free(before);
+    steps_.reallocate(work_, "move " + key, {"move", "input", {}});
   }
 
   // Shards may be wider than the tensor: channels padded to what a core reads at once.
@@ -194,7 +228,7 @@ class ConvolutionSteps {
     return std::min(rows * columns, shards.grid.num_cores());
   }
 
-  MemorySteps::Slot tilize(const MemoryConfig& place) {
+  void tilize(const MemoryConfig& place) {
     MemorySteps::Slot tiles = 0;
     layout_ = Layout::tile;
     if (place.is_sharded())
@@ -207,7 +241,6 @@ class ConvolutionSteps {
         {transfer(kind(), memory_kind(place.buffer_type()), bytes, bytes / tile_bytes(Tile{}, p_.input_dtype), 0)});
     work_ = tiles;
     memory_ = place;
-    return tiles;
   }
 
   void prepare() {
@@ -242,10 +275,17 @@ class ConvolutionSteps {
 
   void multiply() {
     if (layout_ == Layout::row_major) {
-      const bool was_moved = moved_;
       const MemorySteps::Slot before = work_;
-      tilize(plan_.interleaved ? kDramMemoryConfig : plan_.input_memory());
-      if (was_moved || (before == slots_.input && (frees_input() || owned_))) free(before);
+      // Shards that are there already are first padded to whole tiles.
+      std::optional<MemorySteps::Slot> padded;
+      if (before == slots_.input && memory_.is_sharded() && in_rows() % kTile != 0) {
+        padded = allocate_shards(plan_.input_memory(), "padded input");
+        run("pad", fmt::format("pad {} {}", window_key(p_), memory_.to_string()), "to whole tiles",
+            {transfer(MemoryKind::l1, MemoryKind::l1, in_bytes(), in_rows(), 0, in_bytes())});
+      }
+      tilize(plan_.interleaved ? memory_ : plan_.input_memory());
+      if (padded) steps_.free(*padded);
+      if (before == slots_.input ? frees_input() : (folded_ != before || frees_input())) free(before);
     }
     allocate_output();
     std::vector<Transfer> transfers = weight_transfers();
@@ -257,6 +297,13 @@ class ConvolutionSteps {
                 .circular_buffers = on_cores(plan_.circular_buffers, conv_cores()),
                 .dataflow = true,
                 .record = {"matmul", describe(), std::move(transfers)}});
+    // A product of an interleaved input in L1 leaves the bias to a program of its own.
+    if (plan_.interleaved && p_.has_bias && memory_.is_l1()) {
+      const MemorySteps::Slot product = slots_.output;
+      allocate_output();
+      run("add", "add " + conv_key(plan_), "bias", {transfer(MemoryKind::dram, MemoryKind::dram, out_bytes(), 0, 0)});
+      steps_.free(product);
+    }
   }
 
   void convolve() {
@@ -295,7 +342,7 @@ class ConvolutionSteps {
         {transfer(MemoryKind::l1, MemoryKind::l1, moved, halo.pieces * columns,
                   halo.busiest_core_sticks * halo.stick_bytes, halo.local_sticks * halo.stick_bytes * columns)},
         std::move(lists), on_cores(buffers, plan_.input.cores));
-    if (before != slots_.input || owned_ || frees_input()) free(before);
+    if (before == slots_.input ? frees_input() : (folded_ != before || frees_input())) free(before);
     work_ = out;
     if (p_.config.reallocate_halo_output)
       steps_.reallocate(out, "move " + key,
@@ -310,9 +357,11 @@ class ConvolutionSteps {
     if (!p_.config.config_tensors_in_dram)
       return {std::move(label), BufferType::l1_small,
               on_each(round_up(bytes, device_.card().l1_alignment_bytes), cores)};
+    // In DRAM one list does for all cores that have the same rows.
+    const std::int64_t lists = plan_.input.row_parts;
     const std::int64_t page = round_up(bytes, device_.card().dram_alignment_bytes);
     const int banks = device_.card().dram_banks;
-    return {std::move(label), BufferType::dram, {ceil_div(cores, banks) * page, cores * page, banks}};
+    return {std::move(label), BufferType::dram, {ceil_div(lists, banks) * page, lists * page, banks}};
   }
 
   CoreRangeSet conv_cores() const { return plan_.input.cores.merged_with(plan_.output.cores).bounding_box(); }
@@ -325,7 +374,7 @@ class ConvolutionSteps {
 
   void allocate_output() {
     const Shape shape{1, 1, out_rows(), p_.out_channels};
-    const Layout layout = p_.config.output_layout;
+    const Layout layout = out_layout();
     const MemoryConfig place = plan_.output_memory();
     if (layout == Layout::tile || !place.is_sharded()) {
       slots_.output = steps_.allocate(TensorSpec(shape, p_.output_dtype, layout, place), "output");
@@ -346,8 +395,7 @@ class ConvolutionSteps {
 
   void move_output() {
     const MemorySteps::Slot before = slots_.output;
-    const TensorSpec spec({1, 1, out_rows(), p_.out_channels}, p_.output_dtype, p_.config.output_layout,
-                          *in_.memory_config);
+    const TensorSpec spec({1, 1, out_rows(), p_.out_channels}, p_.output_dtype, out_layout(), *in_.memory_config);
     slots_.output = steps_.allocate(spec, "output");
     const std::string op = in_.memory_config->is_sharded() ? "reshard" : "sharded_to_interleaved";
     run(op, fmt::format("{} {} {}", op, conv_key(plan_), in_.memory_config->to_string()),
@@ -391,7 +439,6 @@ class ConvolutionSteps {
   MemorySteps::Slot work_ = 0;  // what the next program reads
   MemoryConfig memory_;         // where that is
   Layout layout_ = Layout::row_major;
-  bool owned_ = false, moved_ = false, input_is_folded_ = false;
   std::optional<MemorySteps::Slot> folded_;
 };
 

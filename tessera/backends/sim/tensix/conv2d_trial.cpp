@@ -68,13 +68,21 @@ void take_program_sizes(Conv2dTrial& trial, const Conv2dPlan& plan) {
 }
 
 MemoryStory rehearse(const Conv2dProblem& p, const Machine& machine, std::int64_t l1_small_bytes) {
+  const TensixSpec& card = tensix_of(machine);
+  const double weight_bytes = 2.0 * static_cast<double>(p.out_channels) *
+                              static_cast<double>(p.in_channels / p.groups) *
+                              static_cast<double>(p.window.kernel_h * p.window.kernel_w);
+  const double dram_bytes = static_cast<double>(card.dram_bank_bytes) * card.dram_banks;
+  check(weight_bytes <= dram_bytes, Code::out_of_memory,
+        "the weights alone are {:.0f} bytes of bfloat16, more than the {:.0f} of all DRAM banks", weight_bytes,
+        dram_bytes);
   const auto device = Device::open(machine, {.l1_small_bytes = l1_small_bytes});
   const TensorSpec spec({1, 1, p.batch * p.height * p.width, p.in_channels}, p.input_dtype, p.input_layout,
                         p.input_memory);
   const DeviceTensor input = DeviceTensor::allocate(device, spec);
   const DType host = p.weights_dtype == DType::float32 ? DType::float32 : DType::bfloat16;
-  const Tensor weights({p.out_channels, p.in_channels / p.groups, p.window.kernel_h, p.window.kernel_w}, host,
-                       Layout::row_major);
+  const Conv2dOperand weights =
+      Tensor({p.out_channels, p.in_channels / p.groups, p.window.kernel_h, p.window.kernel_w}, host, Layout::row_major);
   std::optional<Conv2dOperand> bias;
   if (p.has_bias) bias = Tensor({1, 1, 1, p.out_channels}, host, Layout::row_major);
   Conv2dProblem problem = p;

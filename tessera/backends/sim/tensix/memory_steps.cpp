@@ -74,7 +74,10 @@ class MemorySteps::Rehearsal {
     const std::int64_t before = story_.addresses[step.slot];
     take(Free{step.slot});
     give(step.slot);
-    if (story_.addresses[step.slot] != before) begin("move", step.key);
+    if (story_.addresses[step.slot] != before) {
+      begin("move", step.key);
+      circular_buffer_bytes_ = 0;
+    }
   }
 
   void take(const Program& program) {
@@ -84,6 +87,7 @@ class MemorySteps::Rehearsal {
         memory.allocated.push_back(place(list.label, list.type, list.request));
         count();
       }
+    circular_buffer_bytes_ = 0;  // those of the program before it lived until now
     memory.circular_buffers = place_circular_buffers(device_.card(), allocator_, program.circular_buffers, memory.id,
                                                      program.dataflow ? "dataflow" : "circular")
                                   .buffers;
@@ -93,7 +97,6 @@ class MemorySteps::Rehearsal {
   }
 
   ProgramMemory& begin(const std::string& op, const std::string& key) {
-    circular_buffer_bytes_ = 0;
     ProgramMemory& memory = story_.programs.emplace_back();
     memory.op = op;
     memory.id = next_program_id_;

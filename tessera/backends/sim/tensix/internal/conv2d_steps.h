@@ -20,7 +20,6 @@ struct Conv2dSlots {
 
 struct Conv2dStepsInput {
   const DeviceTensor* input = nullptr;
-  bool owned = false;                         // the input is ours: it goes as soon as it has been read
   std::optional<DeviceTensor> weights, bias;  // prepared already
   DType weights_dtype = DType::bfloat16;
   std::optional<MemoryConfig> memory_config;
