@@ -14,8 +14,8 @@ enum class UpsampleMode : std::uint8_t { nearest, bilinear };
 struct UpsampleOptions {
   std::array<double, 2> scale{1, 1};  // of height and width
   UpsampleMode mode = UpsampleMode::nearest;
-  std::optional<MemoryConfig> memory_config;
-  std::optional<ComputeConfig> compute;
+  std::optional<MemoryConfig> memory_config = {};
+  std::optional<ComputeConfig> compute = {};
 };
 
 // [n, h, w, c] to [n, floor(h sh), floor(w sw), c]. Nearest: any dtype, interleaved or sharded, in ROW_MAJOR, or in
