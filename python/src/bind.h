@@ -26,5 +26,8 @@ void bind_compute_config(nanobind::module_& module);
 void bind_elementwise(nanobind::module_& module);
 void bind_matmul(nanobind::module_& module);
 void bind_pool(nanobind::module_& module);
+void bind_conv2d(nanobind::module_& module);
+void bind_prepare_conv(nanobind::module_& module);
+void bind_conv_transpose2d(nanobind::module_& module);
 
 }  // namespace tessera::python

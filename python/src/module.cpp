@@ -23,4 +23,7 @@ NB_MODULE(_tessera, module) {
   tessera::python::bind_elementwise(module);
   tessera::python::bind_matmul(module);
   tessera::python::bind_pool(module);
+  tessera::python::bind_conv2d(module);
+  tessera::python::bind_prepare_conv(module);
+  tessera::python::bind_conv_transpose2d(module);
 }

@@ -11,6 +11,7 @@ from tessera._tessera import (
     BufferType,
     CloseDevice,
     Conv2dConfig,
+    Conv2dSliceConfig,
     CoreCoord,
     CoreGrid,
     CoreRange,
@@ -55,6 +56,8 @@ from tessera._tessera import (
     clone,
     close_device,
     concat,
+    conv2d,
+    conv_transpose2d,
     copy_host_to_device_tensor,
     corerange_to_cores,
     deallocate,
@@ -99,6 +102,8 @@ from tessera._tessera import (
     ones,
     open_device,
     pad,
+    prepare_conv_bias,
+    prepare_conv_weights,
     reallocate,
     reciprocal,
     relu,
@@ -133,11 +138,17 @@ from tessera._tessera import (
     zeros,
 )
 from tessera.ttnn import device, experimental, model_preprocessing
+from tessera.ttnn.conv import get_conv_output_dim
 from tessera.ttnn.core import ShardStrategy, create_sharded_memory_config, create_sharded_memory_config_
 from tessera.ttnn.device import MeshDevice, manage_device
 from tessera.ttnn.tensors import as_tensor, from_numpy, from_torch, is_tensor_storage_on_device, to_numpy, to_torch
 
-BlackholeComputeKernelConfig = WormholeComputeKernelConfig
+BlackholeComputeKernelConfig = DeviceComputeKernelConfig = WormholeComputeKernelConfig
+Op2DSliceConfig = Conv2dSliceConfig
+Conv2dL1Full = Conv2dSliceConfig.SliceTypeEnum.L1Full
+Conv2dDRAMSliceHeight = Op2DDRAMSliceHeight = Conv2dSliceConfig.SliceTypeEnum.DRAMSliceHeight
+Conv2dDRAMSliceWidth = Op2DDRAMSliceWidth = Conv2dSliceConfig.SliceTypeEnum.DRAMSliceWidth
+Conv2dL1FullSliceConfig = Op2DL1FullSliceConfig = Conv2dSliceConfig(slice_type=Conv2dL1Full)
 
 bfloat16 = DataType.BFLOAT16
 float32 = DataType.FLOAT32
@@ -166,6 +177,11 @@ __all__ = [
     "BufferType",
     "CloseDevice",
     "Conv2dConfig",
+    "Conv2dDRAMSliceHeight",
+    "Conv2dDRAMSliceWidth",
+    "Conv2dL1Full",
+    "Conv2dL1FullSliceConfig",
+    "Conv2dSliceConfig",
     "CoreCoord",
     "CoreGrid",
     "CoreRange",
@@ -174,6 +190,7 @@ __all__ = [
     "DRAM_MEMORY_CONFIG",
     "DataType",
     "Device",
+    "DeviceComputeKernelConfig",
     "DisableMemoryReports",
     "EnableMemoryReports",
     "GetNumAvailableDevices",
@@ -191,6 +208,10 @@ __all__ = [
     "MemoryView",
     "MeshDevice",
     "NdShardSpec",
+    "Op2DDRAMSliceHeight",
+    "Op2DDRAMSliceWidth",
+    "Op2DL1FullSliceConfig",
+    "Op2DSliceConfig",
     "PaddingMode",
     "ROW_MAJOR_LAYOUT",
     "Shape",
@@ -224,6 +245,8 @@ __all__ = [
     "clone",
     "close_device",
     "concat",
+    "conv2d",
+    "conv_transpose2d",
     "copy_host_to_device_tensor",
     "corerange_to_cores",
     "create_sharded_memory_config",
@@ -248,6 +271,7 @@ __all__ = [
     "full",
     "gelu",
     "get_arch_name",
+    "get_conv_output_dim",
     "get_dram_alignment",
     "get_l1_alignment",
     "get_max_worker_l1_unreserved_size",
@@ -280,6 +304,8 @@ __all__ = [
     "ones",
     "open_device",
     "pad",
+    "prepare_conv_bias",
+    "prepare_conv_weights",
     "reallocate",
     "reciprocal",
     "relu",

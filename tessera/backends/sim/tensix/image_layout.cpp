@@ -5,6 +5,9 @@
 #include "tessera/machine/ops/program.h"
 #include "tessera/machine/page_copy.h"
 
+#include <span>
+#include <vector>
+
 namespace tessera::tensix {
 namespace {
 
@@ -27,6 +30,24 @@ DeviceTensor finish(std::string_view op, const DeviceTensor& x, DeviceTensor y, 
   return y;
 }
 
+// [b, c, i] to [b, i, c], c filled up with zeros. The other way round it is the same with the extents exchanged.
+std::vector<float> channels_last(std::span<const float> image, std::int64_t batch, std::int64_t c, std::int64_t pixels,
+                                 std::int64_t channels) {
+  std::vector<float> out(static_cast<std::size_t>(batch * pixels * channels), 0.0f);
+  for (std::int64_t b = 0; b < batch; ++b)
+    for (std::int64_t k = 0; k < c; ++k)
+      for (std::int64_t i = 0; i < pixels; ++i)
+        out[static_cast<std::size_t>((b * pixels + i) * channels + k)] =
+            image[static_cast<std::size_t>((b * c + k) * pixels + i)];
+  return out;
+}
+
+DeviceTensor allocate_beside(const DeviceTensor& x, const Shape& shape, std::optional<DType> dtype) {
+  const TensorSpec& from = x.spec();
+  return DeviceTensor::allocate(
+      x.device(), TensorSpec(shape, dtype.value_or(from.dtype()), Layout::row_major, from.memory_config()));
+}
+
 }  // namespace
 
 DeviceTensor convert_to_hwc(const DeviceTensor& x, const std::optional<MemoryConfig>& config,
@@ -34,6 +55,16 @@ DeviceTensor convert_to_hwc(const DeviceTensor& x, const std::optional<MemoryCon
   x.check_allocated();
   const TensorSpec& from = x.spec();
   const Shape& in = from.logical_shape();
+  const bool interleaved = from.memory_config().layout() == TensorMemoryLayout::interleaved;
+  if (interleaved && !config) {
+    check(in.rank() == 4 && in[0] == 1, Code::invalid_argument,
+          "convert_to_hwc: the input must be of shape [1, B, C, HW], it is {}", in.to_string());
+    check_element("convert_to_hwc", dtype.value_or(from.dtype()));
+    const std::int64_t channels = round_up(in[2], kChannelMultiple);
+    DeviceTensor y = allocate_beside(x, {1, 1, in[1] * in[3], channels}, dtype);
+    return finish("convert_to_hwc", x, std::move(y),
+                  channels_last(read_pages(x).to_float32(), in[1], in[2], in[3], channels));
+  }
   check(from.memory_config().is_l1() || config, Code::invalid_argument,
         "convert_to_hwc: when the input is in DRAM, the output's memory_config must be given");
   check(in.rank() == 4 && in[0] == 1, Code::invalid_argument,
@@ -63,14 +94,8 @@ DeviceTensor convert_to_hwc(const DeviceTensor& x, const std::optional<MemoryCon
   const Shape shape{1, 1, rows, channels};
   DeviceTensor y =
       DeviceTensor::allocate(x.device(), TensorSpec(shape, dtype.value_or(from.dtype()), Layout::row_major, place));
-  const std::vector<float> image = read_pages(x).to_float32();
-  std::vector<float> out(static_cast<std::size_t>(shape.volume()), 0.0f);
-  for (std::int64_t b = 0; b < in[1]; ++b)
-    for (std::int64_t c = 0; c < in[2]; ++c)
-      for (std::int64_t i = 0; i < in[3]; ++i)
-        out[static_cast<std::size_t>((b * in[3] + i) * channels + c)] =
-            image[static_cast<std::size_t>((b * in[2] + c) * in[3] + i)];
-  return finish("convert_to_hwc", x, std::move(y), out);
+  return finish("convert_to_hwc", x, std::move(y),
+                channels_last(read_pages(x).to_float32(), in[1], in[2], in[3], channels));
 }
 
 DeviceTensor convert_to_chw(const DeviceTensor& x, std::optional<DType> dtype) {
@@ -78,8 +103,14 @@ DeviceTensor convert_to_chw(const DeviceTensor& x, std::optional<DType> dtype) {
   const TensorSpec& from = x.spec();
   const Shape& in = from.logical_shape();
   const MemoryConfig& source = from.memory_config();
-  check(source.is_sharded(), Code::invalid_argument, Hint{"use to_memory_config"},
-        "convert_to_chw: the input must be sharded, which says where the output goes");
+  if (source.layout() == TensorMemoryLayout::interleaved) {
+    check(in.rank() == 4 && in[0] == 1 && in[1] == 1, Code::invalid_argument,
+          "convert_to_chw: the input must be of shape [1, 1, HW, C], it is {}", in.to_string());
+    const DType kept = is_block_float(from.dtype()) ? DType::bfloat16 : from.dtype();
+    check_element("convert_to_chw", dtype.value_or(kept));
+    DeviceTensor y = allocate_beside(x, {1, 1, in[3], in[2]}, dtype.value_or(kept));
+    return finish("convert_to_chw", x, std::move(y), channels_last(read_pages(x).to_float32(), 1, in[2], in[3], in[2]));
+  }
   check(source.layout() == TensorMemoryLayout::height_sharded && source.shard_spec(), Code::invalid_argument,
         "convert_to_chw: the input must be HEIGHT_SHARDED, it is {}", name(source.layout()));
   check(in.rank() == 4 && in[0] == 1 && in[1] == 1, Code::invalid_argument,
@@ -100,12 +131,7 @@ DeviceTensor convert_to_chw(const DeviceTensor& x, std::optional<DType> dtype) {
                            ShardSpec{shard.grid, {in[3], shard.shape.height}, shard.orientation});
   DeviceTensor y =
       DeviceTensor::allocate(x.device(), TensorSpec(shape, dtype.value_or(from.dtype()), Layout::row_major, place));
-  const std::vector<float> image = read_pages(x).to_float32();
-  std::vector<float> out(image.size());
-  for (std::int64_t i = 0; i < in[2]; ++i)
-    for (std::int64_t c = 0; c < in[3]; ++c)
-      out[static_cast<std::size_t>(c * in[2] + i)] = image[static_cast<std::size_t>(i * in[3] + c)];
-  return finish("convert_to_chw", x, std::move(y), out);
+  return finish("convert_to_chw", x, std::move(y), channels_last(read_pages(x).to_float32(), 1, in[2], in[3], in[2]));
 }
 
 }  // namespace tessera::tensix

@@ -1,7 +1,8 @@
 #pragma once
 
 // Between the two orders of an image's elements: channels first, as cameras and files have them, and channels last, as
-// convolutions want them.
+// convolutions want them. TTNN wants shards, few channels and whole tiles; images that are interleaved are converted
+// here too, of any size, and stay where they are.
 
 #include "tessera/core/export.h"
 #include "tessera/machine/device_tensor.h"

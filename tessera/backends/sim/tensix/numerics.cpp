@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <string>
 
 namespace tessera::tensix {
@@ -53,6 +54,7 @@ Activation activation_from_name(std::string_view text) {
   struct Named {
     std::string_view name;
     Activation activation;
+    bool has_parameter = false;
   };
   static constexpr float kAny = std::numeric_limits<float>::infinity();
   const Named all[] = {
@@ -63,18 +65,30 @@ Activation activation_from_name(std::string_view text) {
       {"gelu", {{Kind::gelu}, kAny}},
       {"sigmoid", {{Kind::sigmoid}, kAny}},
       {"tanh", {{Kind::tanh}, kAny}},
-      {"leaky_relu", {{Kind::leaky_relu, 0.01f}, kAny}},
+      {"leaky_relu", {{Kind::leaky_relu, 0.01f}, kAny}, true},
       {"hardswish", {{Kind::hard_swish}, kAny}},
       {"hardsigmoid", {{Kind::hard_sigmoid, 1.0f / 6, 0.5f}, kAny}},
       {"mish", {{Kind::mish}, kAny}},
       {"softplus", {{Kind::softplus}, kAny}},
-      {"elu", {{Kind::elu, 1}, kAny}},
+      {"elu", {{Kind::elu, 1}, kAny}, true},
       {"exp", {{Kind::exp}, kAny}},
       {"sqrt", {{Kind::sqrt}, kAny}},
   };
+  const std::size_t open = text.find('(');
+  const std::string_view called = text.substr(0, open);
   std::string names;
   for (const Named& each : all) {
-    if (each.name == text) return each.activation;
+    if (each.name == called) {
+      Activation activation = each.activation;
+      if (open == std::string_view::npos) return activation;
+      const std::string number(text.substr(open + 1, text.size() - open - 2));
+      char* end = nullptr;
+      const float value = std::strtof(number.c_str(), &end);
+      check(each.has_parameter && text.back() == ')' && !number.empty() && *end == '\0', Code::invalid_argument,
+            "activation '{}' takes {}", text, each.has_parameter ? "one number" : "no parameters");
+      activation.function.alpha = value;
+      return activation;
+    }
     names += fmt::format("{}{}", names.empty() ? "" : ", ", each.name);
   }
   fail(Code::not_found, Hint{fmt::format("one of {}", names)}, "no activation is called '{}'", text);

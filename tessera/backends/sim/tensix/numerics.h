@@ -80,7 +80,7 @@ struct Activation {
   float most = std::numeric_limits<float>::infinity();  // and a bound above it: 6 for relu6
   bool operator==(const Activation&) const = default;
 };
-// "relu", "relu6", "silu", "gelu", ...: an Error with all names for one that does not exist.
+// "relu", "relu6", "silu", "leaky_relu(0.1)", ...: an Error with all names for one that does not exist.
 TSR_API Activation activation_from_name(std::string_view text);
 
 // In double, which the card approximates, and back into Dst.

@@ -102,6 +102,11 @@ TEST(Numerics, ActivationsAreFoundByName) {
   EXPECT_THAT(x, testing::ElementsAre(0, 0, 0.5, 6));
   apply(activation_from_name("sigmoid"), x, false);
   EXPECT_EQ(x[2], into_dst(static_cast<float>(1 / (1 + std::exp(-0.5))), false));
+  x = {-8, 2};
+  apply(activation_from_name("leaky_relu(0.25)"), x, true);
+  EXPECT_THAT(x, testing::ElementsAre(-2, 2));
+  for (const char* wrong : {"relu(1)", "leaky_relu()", "leaky_relu(0.1", "elu(1, 2)", "elu("})
+    EXPECT_THROW(activation_from_name(wrong), Error) << wrong;
   try {
     activation_from_name("rulu");
     FAIL();
