@@ -84,7 +84,8 @@ TEST(ImageLayout, ChannelsGoLastAndComeBack) {
     for (std::size_t c = 0; c < 8; ++c) ASSERT_EQ(got[i * 8 + c], c < 3 ? x[c * 128 + i] : 0);
   const Shape wide{1, 1, 128, 32};
   const std::vector<float> z = random_values(wide, DType::bfloat16, rng);
-  const std::vector<float> back = values_of(convert_to_chw(on_card(device, z, wide, DType::bfloat16, Layout::tile, height_shards(4, 32, 32))));
+  const std::vector<float> back =
+      values_of(convert_to_chw(on_card(device, z, wide, DType::bfloat16, Layout::tile, height_shards(4, 32, 32))));
   for (std::size_t i = 0; i < 128; ++i)
     for (std::size_t c = 0; c < 32; ++c) ASSERT_EQ(back[c * 128 + i], z[i * 32 + c]);
   const CardState before(*device);
@@ -106,8 +107,10 @@ TEST(Upsample, NearestRepeatsPixelsForAnyScale) {
     for (std::int64_t n = 0; n < 2; ++n)
       for (std::int64_t r = 0; r < oh; ++r)
         for (std::int64_t q = 0; q < ow; ++q) {
-          const auto row = static_cast<std::int64_t>(static_cast<double>(r) / scale[0]), column = static_cast<std::int64_t>(static_cast<double>(q) / scale[1]);
-          ASSERT_EQ(got[static_cast<std::size_t>(((n * oh + r) * ow + q) * 40)], x[static_cast<std::size_t>(((n * 5 + row) * 7 + column) * 40)]);
+          const auto row = static_cast<std::int64_t>(static_cast<double>(r) / scale[0]),
+                     column = static_cast<std::int64_t>(static_cast<double>(q) / scale[1]);
+          ASSERT_EQ(got[static_cast<std::size_t>(((n * oh + r) * ow + q) * 40)],
+                    x[static_cast<std::size_t>(((n * 5 + row) * 7 + column) * 40)]);
         }
   }
 }
@@ -138,7 +141,8 @@ TEST(Concat, GroupsAreInterleaved) {
   std::mt19937 rng(5);
   const Shape a{1, 1, 64, 8}, b{1, 1, 64, 4};
   const std::vector<float> x = random_values(a, DType::bfloat16, rng), y = random_values(b, DType::bfloat16, rng);
-  const std::vector<DeviceTensor> both = {on_card(device, x, a, DType::bfloat16, Layout::row_major), on_card(device, y, b, DType::bfloat16, Layout::row_major)};
+  const std::vector<DeviceTensor> both = {on_card(device, x, a, DType::bfloat16, Layout::row_major),
+                                          on_card(device, y, b, DType::bfloat16, Layout::row_major)};
   const std::vector<float> got = values_of(concat(both, 3, std::nullopt, 2));
   for (std::size_t r = 0; r < 64; ++r)
     for (std::size_t c = 0; c < 12; ++c) {
