@@ -68,9 +68,9 @@ void bind_functions(nb::module_& module) {
             for (const nb::handle& p : parameters) values.push_back(nb::cast<float>(p));
             new (self) UnaryWithParam{tensix::vector_function(our_name(op), values)};
           },
-          "op_type"_a, "parameters"_a)
+          "op_type"_a, "parameters"_a, nb::sig("def __init__(self, op_type: UnaryOpType, *parameters: float) -> None"))
       .def("__init__",
-           [](UnaryWithParam* self, const nb::tuple& pair) {
+           [](UnaryWithParam* self, const nb::typed<nb::tuple, nb::any, nb::ellipsis>& pair) {
              check(pair.size() >= 1, Code::invalid_argument, "UnaryWithParam: an empty tuple names no function");
              std::vector<float> values;
              for (std::size_t i = 1; i < pair.size(); ++i) values.push_back(nb::cast<float>(pair[i]));
@@ -127,7 +127,7 @@ void bind_compute_config(nb::module_& module) {
       .def_rw("fp32_dest_acc_en", &KernelConfig::fp32_dest_acc_en)
       .def_rw("packer_l1_acc", &KernelConfig::packer_l1_acc)
       .def_rw("dst_full_sync_en", &KernelConfig::dst_full_sync_en)
-      .def(nb::self == nb::self);
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"));
   module.def(
       "init_device_compute_kernel_config",
       [](const nb::object&, const std::optional<KernelConfig>& given, TtnnMathFidelity fidelity, bool approx, bool fp32,

@@ -42,16 +42,16 @@ nb::object conv_transpose2d(const AnyTensor& input, const AnyTensor& weight, con
 }  // namespace
 
 void bind_conv_transpose2d(nb::module_& module) {
-  module.def(
-      "conv_transpose2d", &conv_transpose2d, "input_tensor"_a, "weight_tensor"_a, nb::kw_only(),
-      "device"_a = nb::none(), "in_channels"_a = nb::none(), "out_channels"_a = nb::none(), "batch_size"_a = nb::none(),
-      "input_height"_a = nb::none(), "input_width"_a = nb::none(), "kernel_size"_a = nb::none(), "stride"_a = Sizes(1),
-      "padding"_a = Sizes(0), "output_padding"_a = Sizes(0), "dilation"_a = Sizes(1), "groups"_a = nb::none(),
-      "dtype"_a = nb::none(), "bias_tensor"_a = nb::none(), "conv_config"_a = nb::none(),
-      "compute_config"_a = nb::none(), "memory_config"_a = nb::none(), "dram_slice_config"_a = nb::none(),
-      "mirror_kernel"_a = true, "return_output_dim"_a = false, "return_weights_and_bias"_a = false,
-      "The convolution whose gradient this is, backwards: weights are [C_in, C_out/groups, kh, kw]. Arguments and "
-      "results are those of conv2d.");
+  module.def("conv_transpose2d", &conv_transpose2d, "input_tensor"_a, "weight_tensor"_a, nb::kw_only(),
+             "device"_a = nb::none(), "in_channels"_a = nb::none(), "out_channels"_a = nb::none(),
+             "batch_size"_a = nb::none(), "input_height"_a = nb::none(), "input_width"_a = nb::none(),
+             "kernel_size"_a = nb::none(), "stride"_a = Sizes(1), "padding"_a = Sizes(0), "output_padding"_a = Sizes(0),
+             "dilation"_a = Sizes(1), "groups"_a = nb::none(), "dtype"_a = nb::none(), "bias_tensor"_a = nb::none(),
+             "conv_config"_a = nb::none(), "compute_config"_a = nb::none(), "memory_config"_a = nb::none(),
+             "dram_slice_config"_a = nb::none(), "mirror_kernel"_a = true, "return_output_dim"_a = false,
+             "return_weights_and_bias"_a = false,
+             "A convolution backwards: each pixel of the input adds its window to the output. Weights are "
+             "[C_in, C_out/groups, kh, kw]; arguments and results are those of conv2d.");
 }
 
 }  // namespace tessera::python

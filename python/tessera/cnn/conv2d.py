@@ -115,7 +115,7 @@ class Conv2dConfiguration:
     ) -> Conv2dConfiguration:
         """Of a torch.nn.Conv2d, or of anything with its attributes."""
         weight, bias = torch_layers.weight_and_bias(torch_layer.weight, torch_layer.bias)
-        described = {
+        described: dict[str, Any] = {
             "stride": torch_layers.pair(torch_layer.stride),
             "padding": torch_layers.padding(torch_layer),
             "padding_mode": torch_layers.padding_mode(torch_layer),
@@ -159,10 +159,8 @@ _SAME_NAME = (
 
 
 def to_conv2d_config(configuration: Conv2dConfiguration) -> ttnn.Conv2dConfig:
-    return ttnn.Conv2dConfig(
-        **{name: getattr(configuration, name) for name in _SAME_NAME},
-        **sharding_strategy_to_conv2d_config(configuration.sharding_strategy),
-    )
+    same: dict[str, Any] = {name: getattr(configuration, name) for name in _SAME_NAME}
+    return ttnn.Conv2dConfig(**same, **sharding_strategy_to_conv2d_config(configuration.sharding_strategy))
 
 
 def to_compute_config(configuration: Conv2dConfiguration, device: ttnn.Device) -> ttnn.WormholeComputeKernelConfig:
@@ -218,6 +216,7 @@ class TtConv2d:
         self._forget_unless_prepared_for(x)
         if self.num_slices > 1:
             return self._run_slices(x)
+        output: ttnn.Tensor
         output, (self.weight, self.bias) = ttnn.conv2d(
             input_tensor=x,
             weight_tensor=self.weight,
@@ -244,7 +243,7 @@ class TtConv2d:
         return [ttnn.from_numpy(part, kept) for part in np.split(values, self.num_slices, axis=1)]
 
     def _run_slices(self, x: ttnn.Tensor) -> ttnn.Tensor:
-        total = None
+        total: ttnn.Tensor | None = None
         for i, part in enumerate(cut_channels(x, self.num_slices)):
             output, (self.weight_slices[i], _) = ttnn.conv2d(
                 input_tensor=part,
@@ -265,6 +264,7 @@ class TtConv2d:
             output.deallocate(True)
         if self.configuration.deallocate_activation and x.memory_config().buffer_type != ttnn.BufferType.DRAM:
             x.deallocate(True)
+        assert total is not None  # there are two slices at least
         if self.bias is None:
             return total
         if self.bias.storage_type() != ttnn.StorageType.DEVICE:

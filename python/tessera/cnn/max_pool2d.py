@@ -43,7 +43,7 @@ class MaxPool2dConfiguration:
             raise ValueError("MaxPool2d: return_indices is set, but the layer gives maxima only")
         kernel = torch_layers.pair(torch_layer.kernel_size)
         stride = getattr(torch_layer, "stride", None)
-        described = {
+        described: dict[str, Any] = {
             "stride": kernel if stride is None else torch_layers.pair(stride),
             "padding": torch_layers.pair(torch_layer.padding),
             "dilation": torch_layers.pair(torch_layer.dilation),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Union
+from typing import Any, ClassVar, Union
 
 from tessera import ttnn
 
@@ -22,7 +22,7 @@ class ShardedStrategyConfiguration:
         """The first cores of a grid, row by row."""
         if not 0 < num_cores <= grid_rows * grid_cols:
             raise ValueError(f"a grid of {grid_rows} rows and {grid_cols} columns does not have {num_cores} cores")
-        return ttnn.num_cores_to_corerangeset(num_cores, [grid_cols, grid_rows], row_wise=True)
+        return ttnn.num_cores_to_corerangeset(num_cores, (grid_cols, grid_rows), row_wise=True)
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,11 @@ ShardingStrategy = Union[
 _SAME_NAME = ("reshard_if_not_optimal", "act_block_h_override", "act_block_w_div", "override_output_sharding_config")
 
 
-def sharding_strategy_to_conv2d_config(sharding_strategy: ShardingStrategy) -> dict[str, object]:
+def sharding_strategy_to_conv2d_config(sharding_strategy: ShardedStrategyConfiguration) -> dict[str, Any]:
     """The arguments of ttnn.Conv2dConfig that a strategy stands for."""
     if not isinstance(sharding_strategy, ShardedStrategyConfiguration):
         raise ValueError(f"a sharding strategy is expected, such as HeightShardedStrategyConfiguration(), not {sharding_strategy!r}")
-    arguments = {name: getattr(sharding_strategy, name) for name in _SAME_NAME if hasattr(sharding_strategy, name)}
+    arguments: dict[str, Any] = {name: getattr(sharding_strategy, name) for name in _SAME_NAME if hasattr(sharding_strategy, name)}
     grid = getattr(sharding_strategy, "override_core_grid", None)
     if grid is not None:
         arguments |= {"core_grid": grid, "override_sharding_config": True}

@@ -39,7 +39,7 @@ class UpsampleConfiguration:
         if factor is None:
             height, width = _pair(torch_layer.size)
             factor = (height / input_height, width / input_width)
-        described = {"scale_factor": _pair(factor), "mode": torch_layer.mode}
+        described: dict[str, Any] = {"scale_factor": _pair(factor), "mode": torch_layer.mode}
         return cls(input_height, input_width, channels, batch_size, **(described | options))
 
 
