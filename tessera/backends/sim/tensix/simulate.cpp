@@ -173,8 +173,9 @@ class Runner {
     return near_or_far(
         node,
         [&] {
+          // Asked before there is a second handle.
+          o.deallocate_input = values_.may_consume(node.inputs[0]) && input(node).spec().memory_config().is_l1();
           DeviceTensor x = input(node);
-          o.deallocate_input = values_.may_consume(node.inputs[0]) && x.spec().memory_config().is_l1();
           return pool2d(kind, x, o);
         },
         [&] {
@@ -220,16 +221,18 @@ class Runner {
     o.dtype = result_dtype(node);
     if (layer.activation) o.activations.push_back(*layer.activation);
     if (layer.constant) return with_constant(node, layer, o);
-    const auto add = [&](DeviceTensor a, DeviceTensor b) {
-      if (!is_tiled(a) || !is_tiled(b)) {
-        a = in_tiles(a);
-        b = in_tiles(b);
-      }
+    // Rows of a pool may lie in shards that are no whole tiles.
+    const auto tiles_of = [](const DeviceTensor& x) {
+      return is_tiled(x) ? x : in_tiles(x.spec().memory_config().is_sharded() ? in_dram(x) : x);
+    };
+    const auto add = [&](const DeviceTensor& left, const DeviceTensor& right) {
+      const bool in_place = values_.may_consume(node.inputs[0]);  // asked before there is a second handle
+      const DeviceTensor a = tiles_of(left), b = tiles_of(right);
       BinaryOptions inner = o;
       // In place of the first operand, where it is not needed any more.
       if (a.spec().logical_shape() == b.spec().logical_shape() && a.spec().dtype() == *o.dtype &&
-          a.spec().memory_config() == b.spec().memory_config() && a.address() == input(node).address() &&
-          values_.may_consume(node.inputs[0]) && a.spec().memory_config().is_l1())
+          a.spec().memory_config() == b.spec().memory_config() && a.address() == input(node).address() && in_place &&
+          a.spec().memory_config().is_l1())
         inner.output = a;
       return binary(layer.kind, a, b, inner);
     };
