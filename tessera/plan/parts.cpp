@@ -1,7 +1,6 @@
 #include "tessera/plan/parts.h"
 
-#include <algorithm>
-#include <utility>
+#include <cstdint>
 #include <vector>
 
 namespace tessera {

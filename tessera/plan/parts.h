@@ -6,7 +6,6 @@
 #include "tessera/core/export.h"
 #include "tessera/plan/plan.h"
 
-#include <cstdint>
 #include <string_view>
 
 namespace tessera {

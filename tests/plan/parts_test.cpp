@@ -2,16 +2,16 @@
 
 #include "tessera/core/error.h"
 
-#include <gmock/gmock.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace tessera {
 namespace {
-
-using testing::ElementsAre;
 
 TensorType f32(Shape shape) { return {ElementType::float32, std::move(shape)}; }
 
