@@ -1,0 +1,37 @@
+#pragma once
+
+// Layers made ready to run fast in float32: parameters packed once, then any number of sequences. The heads of a cell
+// are one product whose gate is computed while its sums are in registers; several samples share each weight that is
+// loaded; threads take samples; nothing is allocated from step to step.
+
+#include "tessera/core/export.h"
+#include "tessera/ncp/layer.h"
+#include "tessera/ncp/sequence.h"
+
+#include <memory>
+#include <string_view>
+
+namespace tessera::ncp {
+
+class TSR_API Runner {
+ public:
+  // Packs for active_isa().
+  Runner(Layer layer, ParameterSet<float> parameters);
+  ~Runner();
+  Runner(Runner&&) noexcept;
+  Runner& operator=(Runner&&) noexcept;
+
+  // As run_reference(), to a few roundings of float for each step. Samples do not depend on each other or on the number
+  // of threads; calls at the same time are fine.
+  SequenceResult<float> run(const Sequence<float>& sequence, KeepStates keep = KeepStates::no) const;
+
+  const Layer& layer() const;
+  // What runs: "cfc_f32_avx512", "ltc_f32_avx512", or "reference".
+  std::string_view kernel() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tessera::ncp
