@@ -5,10 +5,6 @@
 #include "tessera/ncp/internal/ltc_kernels.h"
 #include "tessera/ncp/internal/vector_math_inl.h"
 
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
-
 namespace tessera::ncp {
 namespace {
 
