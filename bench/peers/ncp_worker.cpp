@@ -1,6 +1,6 @@
-// Times a liquid layer for compare_ncps.py: tessera_ncp_worker PARAMETERS.safetensors LAYER_JSON BATCH STEPS INPUT OUTPUT.
-// INPUT and OUTPUT are raw float32. Each line on standard input asks for one block of calls; the answer is the seconds of
-// the fastest call in it.
+// Times a liquid layer for compare_ncps.py: tessera_ncp_worker PARAMETERS.safetensors LAYER_JSON BATCH STEPS INPUT
+// OUTPUT. INPUT and OUTPUT are raw float32. Each line on standard input asks for one block of calls, and the answer is
+// the seconds of the fastest call in it; "steps" asks for the median of single steps.
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
@@ -19,6 +19,20 @@ namespace {
 
 constexpr double kBlockSeconds = 0.02;
 
+// As a control loop sees it: the median of single steps.
+double seconds_of_a_step(const ncp::Runner& runner) {
+  ncp::Stepper stepper(runner);
+  const std::vector<float> input(static_cast<std::size_t>(sizes(runner.layer()).inputs), 0.5f);
+  std::vector<double> times;
+  for (int i = 0; i < 20000; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    stepper.step(input, 0.1f);
+    times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  std::nth_element(times.begin(), times.begin() + 10000, times.end());
+  return times[10000];
+}
+
 int serve(char** argv) {
   const ncp::Layer layer = ncp::layer_from_json(argv[2]);
   const ncp::Runner runner(layer, load_ncp_parameters(argv[1], layer));
@@ -31,6 +45,11 @@ int serve(char** argv) {
   std::printf("%s\n", std::string(runner.kernel()).c_str());
   std::fflush(stdout);
   for (std::string line; std::getline(std::cin, line);) {
+    if (line == "steps") {
+      std::printf("%.9f\n", seconds_of_a_step(runner));
+      std::fflush(stdout);
+      continue;
+    }
     double best = 1e9, spent = 0;
     while (spent < kBlockSeconds) {
       const auto start = std::chrono::steady_clock::now();

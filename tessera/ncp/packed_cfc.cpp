@@ -252,6 +252,33 @@ void PackedCfc::write_output(Workspace& work, std::int64_t row, float* to) const
   std::copy_n(work.output.data(), sizes_.outputs, to);
 }
 
+std::shared_ptr<PackedCfc::Workspace> PackedCfc::make_workspace(std::int64_t rows) const {
+  const auto size = [&](std::int64_t width) { return static_cast<std::size_t>(rows * width); };
+  auto work = std::make_shared<Workspace>(Workspace{.rows = rows});
+  work->state.resize(size(state_width_));
+  work->next.resize(size(state_width_));
+  if (sizes_.mixed_memory) work->memory.resize(size(state_width_));
+  work->wide.resize(size(widest_));
+  work->other_wide.resize(size(widest_));
+  work->output.resize(static_cast<std::size_t>(projection_.width()));
+  return work;
+}
+
+void PackedCfc::step_once(Workspace& work, const float* x, float elapsed, float* output) const {
+  step(work, {.x = x, .timespans = &elapsed});
+  write_output(work, 0, output);
+}
+
+void PackedCfc::set_state(Workspace& work, const float* state, const float* memory) const {
+  scatter(state, work.state.data());
+  if (sizes_.mixed_memory) scatter(memory, work.memory.data());
+}
+
+void PackedCfc::get_state(const Workspace& work, float* state, float* memory) const {
+  gather(work.state.data(), state);
+  if (sizes_.mixed_memory) gather(work.memory.data(), memory);
+}
+
 void PackedCfc::run(const Sequence<float>& sequence, std::int64_t begin, std::int64_t end,
                     SequenceResult<float>& result) const {
   const std::int64_t rows = end - begin, steps = sequence.steps;
@@ -259,13 +286,8 @@ void PackedCfc::run(const Sequence<float>& sequence, std::int64_t begin, std::in
   // From sample to sample, and from step to step, in rows of a sequence.
   const std::int64_t by_sample = batch_first ? steps : 1, by_step = batch_first ? 1 : sequence.batch;
   const auto size = [](std::int64_t a, std::int64_t b) { return static_cast<std::size_t>(a * b); };
-  Workspace work{.rows = rows};
-  work.state.resize(size(rows, state_width_));
-  work.next.resize(work.state.size());
-  if (sizes_.mixed_memory) work.memory.resize(work.state.size());
-  work.wide.resize(size(rows, widest_));
-  work.other_wide.resize(work.wide.size());
-  work.output.resize(static_cast<std::size_t>(projection_.width()));
+  const std::shared_ptr<Workspace> own = make_workspace(rows);
+  Workspace& work = *own;
   for (std::int64_t r = 0; r < rows; ++r) {
     if (!sequence.state.empty())
       scatter(sequence.state.data() + (begin + r) * sizes_.state, work.state.data() + r * state_width_);

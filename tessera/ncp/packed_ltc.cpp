@@ -114,43 +114,77 @@ PackedLtc::PackedLtc(const LtcLayer& layer, const ParameterSet<float>& p, const 
   output_b_ = values_or(p, cell.output_b, sizes_.outputs, 0);
 }
 
+PackedLtc::Workspace PackedLtc::make_workspace(std::int64_t width) const {
+  const std::int64_t units = groups_ * kernel_->lanes;
+  const auto zeros_of = [&](std::int64_t n) { return std::vector<float>(static_cast<std::size_t>(n * width)); };
+  return {zeros_of(units), zeros_of(sizes_.inputs), zeros_of(3 * units), zeros_of(1)};
+}
+
+LtcStep PackedLtc::step_of(Workspace& work) const {
+  return {.groups = groups_,
+          .unfolds = unfolds_,
+          .epsilon = epsilon_,
+          .sensory = sensory_.table(),
+          .recurrent = recurrent_.table(),
+          .leak = leak_.data(),
+          .leak_current = leak_current_.data(),
+          .capacity = capacity_.data(),
+          .elapsed = work.elapsed.data(),
+          .input = work.input.data(),
+          .state = work.state.data(),
+          .scratch = work.scratch.data()};
+}
+
+void PackedLtc::map_input(Workspace& work, const float* x, std::int64_t width, std::int64_t row) const {
+  for (std::int64_t i = 0; i < sizes_.inputs; ++i)
+    work.input[static_cast<std::size_t>(i * width + row)] =
+        x[i] * input_w_[static_cast<std::size_t>(i)] + input_b_[static_cast<std::size_t>(i)];
+}
+
+void PackedLtc::map_output(const Workspace& work, float* out, std::int64_t width, std::int64_t row) const {
+  for (std::int64_t i = 0; i < sizes_.outputs; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    out[i] = work.state[static_cast<std::size_t>(place_[at] * width + row)] * output_w_[at] + output_b_[at];
+  }
+}
+
+void PackedLtc::step_once(Workspace& work, const float* x, float elapsed, float* output) const {
+  map_input(work, x, 1, 0);
+  work.elapsed[0] = elapsed / static_cast<float>(unfolds_);
+  kernel_->run_one(step_of(work));
+  map_output(work, output, 1, 0);
+}
+
+void PackedLtc::set_state(Workspace& work, const float* state) const {
+  for (std::size_t i = 0; i < place_.size(); ++i) work.state[static_cast<std::size_t>(place_[i])] = state[i];
+}
+
+void PackedLtc::get_state(const Workspace& work, float* state) const {
+  for (std::size_t i = 0; i < place_.size(); ++i) state[i] = work.state[static_cast<std::size_t>(place_[i])];
+}
+
 void PackedLtc::run_some(const Sequence<float>& sequence, std::int64_t begin, std::int64_t rows, std::int64_t width,
                          SequenceResult<float>& result) const {
-  const std::int64_t steps = sequence.steps, units = groups_ * kernel_->lanes;
+  const std::int64_t steps = sequence.steps;
   const std::int64_t by_sample = sizes_.batch_first ? steps : 1, by_step = sizes_.batch_first ? 1 : sequence.batch;
-  const auto size = [&](std::int64_t n) { return static_cast<std::size_t>(n * width); };
-  std::vector<float> state(size(units)), input(size(sizes_.inputs)), scratch(size(3 * units)), elapsed(size(1));
+  Workspace work = make_workspace(width);
   const auto at = [&](std::int64_t neuron, std::int64_t r) -> float& {
-    return state[static_cast<std::size_t>(place_[static_cast<std::size_t>(neuron)] * width + r)];
+    return work.state[static_cast<std::size_t>(place_[static_cast<std::size_t>(neuron)] * width + r)];
   };
   if (!sequence.state.empty())
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t i = 0; i < sizes_.state; ++i)
         at(i, r) = sequence.state[static_cast<std::size_t>((begin + r) * sizes_.state + i)];
-  const LtcStep step{.groups = groups_,
-                     .unfolds = unfolds_,
-                     .epsilon = epsilon_,
-                     .sensory = sensory_.table(),
-                     .recurrent = recurrent_.table(),
-                     .leak = leak_.data(),
-                     .leak_current = leak_current_.data(),
-                     .capacity = capacity_.data(),
-                     .elapsed = elapsed.data(),
-                     .input = input.data(),
-                     .state = state.data(),
-                     .scratch = scratch.data()};
+  const LtcStep step = step_of(work);
   for (std::int64_t t = 0; t < steps; ++t) {
     for (std::int64_t r = 0; r < rows; ++r) {
       const std::int64_t place = (begin + r) * by_sample + t * by_step;
-      const float* x = sequence.input.data() + place * sizes_.inputs;
-      for (std::int64_t i = 0; i < sizes_.inputs; ++i)
-        input[static_cast<std::size_t>(i * width + r)] =
-            x[i] * input_w_[static_cast<std::size_t>(i)] + input_b_[static_cast<std::size_t>(i)];
+      map_input(work, sequence.input.data() + place * sizes_.inputs, width, r);
       const float whole =
           sequence.timespans.empty()
               ? 1.0f
               : sequence.timespans[sequence.timespans.size() == 1 ? 0 : static_cast<std::size_t>(place)];
-      elapsed[static_cast<std::size_t>(r)] = whole / static_cast<float>(unfolds_);
+      work.elapsed[static_cast<std::size_t>(r)] = whole / static_cast<float>(unfolds_);
     }
     (width == 1 ? kernel_->run_one : kernel_->run_lanes)(step);
     for (std::int64_t r = 0; r < rows; ++r) {
@@ -158,10 +192,9 @@ void PackedLtc::run_some(const Sequence<float>& sequence, std::int64_t begin, st
       if (!result.states.empty())
         for (std::int64_t i = 0; i < sizes_.state; ++i)
           result.states[static_cast<std::size_t>(place * sizes_.state + i)] = at(i, r);
-      if (!sizes_.return_sequences && t + 1 < steps) continue;
-      float* out = result.output.data() + (sizes_.return_sequences ? place : begin + r) * sizes_.outputs;
-      for (std::int64_t i = 0; i < sizes_.outputs; ++i)
-        out[i] = at(i, r) * output_w_[static_cast<std::size_t>(i)] + output_b_[static_cast<std::size_t>(i)];
+      if (sizes_.return_sequences || t + 1 == steps)
+        map_output(work, result.output.data() + (sizes_.return_sequences ? place : begin + r) * sizes_.outputs, width,
+                   r);
     }
   }
   for (std::int64_t r = 0; r < rows; ++r)

@@ -1,8 +1,7 @@
 #include "tessera/ncp/runner.h"
 
 #include "tessera/core/parallel_for.h"
-#include "tessera/ncp/internal/packed_cfc.h"
-#include "tessera/ncp/internal/packed_ltc.h"
+#include "tessera/ncp/internal/runner_state.h"
 
 #include <fmt/format.h>
 
@@ -17,14 +16,6 @@ constexpr std::int64_t kFewest = 4;
 constexpr std::int64_t kMost = 96;
 
 }  // namespace
-
-struct Runner::State {
-  Layer layer;
-  ParameterSet<float> parameters;
-  std::optional<PackedCfc> cfc;
-  std::optional<PackedLtc> ltc;
-  std::string kernel = "reference";
-};
 
 Runner::Runner(Layer layer, ParameterSet<float> parameters) : state_(std::make_unique<State>()) {
   check_parameters(layer, parameters);

@@ -9,7 +9,9 @@
 #include "tessera/ncp/sequence.h"
 
 #include <memory>
+#include <span>
 #include <string_view>
+#include <vector>
 
 namespace tessera::ncp {
 
@@ -30,8 +32,30 @@ class TSR_API Runner {
   std::string_view kernel() const;
 
  private:
+  friend class Stepper;
   struct State;
   std::unique_ptr<State> state_;
+};
+
+// A layer in a control loop: one sample, one step at a time, the state kept between. Steps allocate nothing where the
+// runner has a fast version. The runner has to stay.
+class TSR_API Stepper {
+ public:
+  explicit Stepper(const Runner& runner);
+  ~Stepper();
+
+  // The output of the step, valid until the next one. The same as a sequence of these steps gives.
+  std::span<const float> step(std::span<const float> input, float elapsed = 1);
+
+  std::vector<float> state() const;
+  std::vector<float> memory() const;  // of mixed memory, else empty
+  void set_state(std::span<const float> state, std::span<const float> memory = {});
+  void reset();  // to zeros
+
+ private:
+  struct Work;
+  const Runner& runner_;
+  std::unique_ptr<Work> work_;
 };
 
 }  // namespace tessera::ncp

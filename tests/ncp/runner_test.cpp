@@ -1,5 +1,6 @@
 #include "golden.h"
 
+#include "tessera/core/error.h"
 #include "tessera/core/isa.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/ncp/random_generator.h"
@@ -184,6 +185,38 @@ TEST(Runner, ASampleDoesNotDependOnItsCompanyOrOnThreads) {
       EXPECT_EQ(some.output, std::vector<float>(same.begin(), same.end())) << first;
       first += n;
     }
+  }
+}
+
+TEST(Stepper, StepsOneByOneAreTheSequence) {
+  for (const char* name :
+       {"cfc_default", "cfc_mixed", "cfc_wired_auto", "cfc_pure", "cfc_projected", "ltc_ncp", "ltc_mixed"}) {
+    SCOPED_TRACE(name);
+    const GoldenCase golden = load_golden(name);
+    const Runner runner(golden.layer, converted<float>(golden.parameters));
+    const LayerSizes size = sizes(golden.layer);
+    const Given given(golden.layer, 1, 40);
+    const auto whole = runner.run(given.sequence);
+    Stepper stepper(runner);
+    for (int round = 0; round < 2; ++round) {
+      stepper.set_state(given.state, given.memory);
+      EXPECT_EQ(stepper.state(), given.state);
+      std::vector<float> outputs;
+      for (std::size_t t = 0; t < 40; ++t) {
+        const auto x = std::span<const float>(given.input)
+                           .subspan(t * static_cast<std::size_t>(size.inputs), static_cast<std::size_t>(size.inputs));
+        const auto y = stepper.step(x, given.timespans[t]);
+        outputs.insert(outputs.end(), y.begin(), y.end());
+      }
+      EXPECT_EQ(outputs, whole.output);
+      EXPECT_EQ(stepper.state(), whole.state);
+      EXPECT_EQ(stepper.memory(), whole.memory);
+    }
+    stepper.reset();
+    EXPECT_EQ(stepper.state(), std::vector<float>(static_cast<std::size_t>(size.state)));
+    EXPECT_THROW(stepper.step(std::vector<float>(9)), Error);
+    EXPECT_THROW(stepper.step(std::vector<float>(3), NAN), Error);
+    EXPECT_THROW(stepper.set_state(std::vector<float>(1)), Error);
   }
 }
 

@@ -6,6 +6,7 @@
 #include "tessera/ncp/parameters.h"
 #include "tessera/ncp/sequence.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -40,8 +41,14 @@ class PackedCfc {
   // Samples [begin, end) of a sequence into the result, whose vectors have their sizes.
   void run(const Sequence<float>& sequence, std::int64_t begin, std::int64_t end, SequenceResult<float>& result) const;
 
- private:
+  // One sample step by step; nothing is allocated after the workspace. Rows of states have no padding.
   struct Workspace;
+  std::shared_ptr<Workspace> make_workspace(std::int64_t rows) const;
+  void step_once(Workspace& work, const float* x, float elapsed, float* output) const;
+  void set_state(Workspace& work, const float* state, const float* memory) const;
+  void get_state(const Workspace& work, float* state, float* memory) const;
+
+ private:
   struct StepInput;
 
   void add_cell(const CfcLayer& layer, const ParameterSet<float>& p, const std::string& prefix, std::int64_t hidden);

@@ -26,7 +26,19 @@ class PackedLtc {
   void run(const Sequence<float>& sequence, std::int64_t begin, std::int64_t end, SequenceResult<float>& result) const;
   int lanes() const { return kernel_->lanes; }
 
+  // One sample step by step; nothing is allocated after the workspace.
+  struct Workspace {
+    std::vector<float> state{}, input{}, scratch{}, elapsed{};
+  };
+  Workspace make_workspace(std::int64_t width) const;
+  void step_once(Workspace& work, const float* x, float elapsed, float* output) const;
+  void set_state(Workspace& work, const float* state) const;
+  void get_state(const Workspace& work, float* state) const;
+
  private:
+  LtcStep step_of(Workspace& work) const;
+  void map_input(Workspace& work, const float* x, std::int64_t width, std::int64_t row) const;
+  void map_output(const Workspace& work, float* out, std::int64_t width, std::int64_t row) const;
   // Up to `width` samples side by side: 1, or as many as there are lanes.
   void run_some(const Sequence<float>& sequence, std::int64_t begin, std::int64_t rows, std::int64_t width,
                 SequenceResult<float>& result) const;
