@@ -116,12 +116,16 @@ PackedLtc::PackedLtc(const LtcLayer& layer, const ParameterSet<float>& p, const 
 
 PackedLtc::Workspace PackedLtc::make_workspace(std::int64_t width) const {
   const std::int64_t units = groups_ * kernel_->lanes;
-  const auto zeros_of = [&](std::int64_t n) { return std::vector<float>(static_cast<std::size_t>(n * width)); };
+  // The kernel may read four vectors of whatever it looks values up in.
+  const auto zeros_of = [&](std::int64_t n) {
+    return std::vector<float>(static_cast<std::size_t>(n * width + 4 * kernel_->lanes));
+  };
   return {zeros_of(units), zeros_of(sizes_.inputs), zeros_of(3 * units), zeros_of(1)};
 }
 
 LtcStep PackedLtc::step_of(Workspace& work) const {
   return {.groups = groups_,
+          .inputs = sizes_.inputs,
           .unfolds = unfolds_,
           .epsilon = epsilon_,
           .sensory = sensory_.table(),

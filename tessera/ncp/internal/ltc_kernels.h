@@ -21,6 +21,7 @@ struct SynapseTable {
 
 struct LtcStep {
   std::int64_t groups = 0;  // of destinations
+  std::int64_t inputs = 0;
   int unfolds = 0;
   float epsilon = 0;
   SynapseTable sensory{};
@@ -37,7 +38,8 @@ struct LtcStep {
 struct LtcKernel {
   const char* name;
   int lanes;
-  // One sample: lanes are destinations. Arrays of states and inputs are plain.
+  // One sample: lanes are destinations. Arrays of states and inputs are plain; four vectors from the beginning of each
+  // can be read, whatever its size.
   void (*run_one)(const LtcStep&) noexcept;
   // As many samples as there are lanes: every value of a state or input is a vector.
   void (*run_lanes)(const LtcStep&) noexcept;

@@ -65,7 +65,15 @@ inline Parts split_exp(Vec x) {
   return {power, p};
 }
 
+// NaN stays NaN: of two operands the instructions give the second where one is not a number.
 inline Vec clamp(Vec x, float low, float high) {
+#if defined(__AVX512F__)
+  if constexpr (kLanes == 16)
+    return (Vec)_mm512_min_ps(_mm512_set1_ps(high), _mm512_max_ps(_mm512_set1_ps(low), (__m512)x));
+#elif defined(__AVX2__)
+  if constexpr (kLanes == 8)
+    return (Vec)_mm256_min_ps(_mm256_set1_ps(high), _mm256_max_ps(_mm256_set1_ps(low), (__m256)x));
+#endif
   x = x < all(low) ? all(low) : x;
   return x > all(high) ? all(high) : x;
 }
