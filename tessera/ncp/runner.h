@@ -26,6 +26,8 @@ class TSR_API Runner {
   // As run_reference(), to a few roundings of float for each step. Samples do not depend on each other or on the number
   // of threads; calls at the same time are fine.
   SequenceResult<float> run(const Sequence<float>& sequence, KeepStates keep = KeepStates::no) const;
+  // Into a result of an earlier call, whose memory is used again; the sequence may not point into it.
+  void run(const Sequence<float>& sequence, SequenceResult<float>& result, KeepStates keep = KeepStates::no) const;
 
   const Layer& layer() const;
   // What runs: "cfc_f32_avx512", "ltc_f32_avx512", or "reference".

@@ -163,6 +163,11 @@ TEST(Runner, ASampleDoesNotDependOnItsCompanyOrOnThreads) {
     const Runner runner(layer, converted<float>(initial_parameters(layer, 1)));
     const Given given(layer, 23, 9);
     const auto whole = runner.run(given.sequence);
+    SequenceResult<float> again = runner.run(Given(layer, 3, 2).sequence, KeepStates::yes);
+    runner.run(given.sequence, again);
+    EXPECT_EQ(again.output, whole.output);
+    EXPECT_EQ(again.state, whole.state);
+    EXPECT_EQ(again.states, whole.states);
     for (const int threads : {1, 2, 3}) {
       const ThreadLimit limit(threads);
       EXPECT_EQ(runner.run(given.sequence).output, whole.output);
