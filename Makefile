@@ -17,6 +17,7 @@ help:
 	@echo 'make demo      a tour; leaves its files in demo/'
 	@echo 'make bench     the benchmarks, as a table'
 	@echo 'make bench-peers   layers and networks beside other runtimes (TORCH=0: without torch, 6 GB; ARGS="--rows 3x3")'
+	@echo 'make bench-ncps    liquid layers beside ncps with PyTorch (6 GB; ARGS="--models ltc_ncp64")'
 	@echo 'make format    rewrite sources to the project style'
 	@echo 'make lint      format, include rules, spelling, shell scripts, exported symbols'
 	@echo 'make tidy      clang-tidy over all sources'
@@ -63,6 +64,13 @@ bench-peers: $(call configured,build)
 	@tools/setup build peers $(if $(filter-out 0,$(TORCH)),torch)
 	cmake --build build --target product tessera_peer_worker -j $(JOBS)
 	.venv-peers/bin/python bench/peers/compare.py $(ARGS)
+
+# ARGS goes to bench/peers/compare_ncps.py.
+.PHONY: bench-ncps
+bench-ncps: $(call configured,build)
+	@tools/setup build peers torch
+	cmake --build build --target tessera_ncp_worker -j $(JOBS)
+	.venv-peers/bin/python bench/peers/compare_ncps.py --worker build/bench/peers/tessera_ncp_worker $(ARGS)
 
 .PHONY: format lint tidy
 format: setup-lint

@@ -1,0 +1,18 @@
+#include "tessera/ncp/internal/dense_kernels.h"
+
+#include "tessera/core/isa.h"
+
+namespace tessera::ncp {
+
+const DenseKernel& dense_kernel() {
+  static constexpr DenseKernel kPortable{"portable", 4, 2, run_dense_portable};
+#if defined(__x86_64__)
+  static constexpr DenseKernel kAvx2{"avx2", 8, 3, run_dense_avx2};
+  static constexpr DenseKernel kAvx512{"avx512", 16, 6, run_dense_avx512};
+  if (active_isa() >= Isa::avx512) return kAvx512;
+  if (active_isa() >= Isa::avx2) return kAvx2;
+#endif
+  return kPortable;
+}
+
+}  // namespace tessera::ncp

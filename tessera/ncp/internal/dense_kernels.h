@@ -1,0 +1,73 @@
+#pragma once
+
+// The one kernel that fast layers are made of: products of rows with packed weights, with what follows them done while
+// the sums are still in registers.
+
+#include "tessera/ncp/layer.h"
+
+#include <cstdint>
+
+namespace tessera::ncp {
+
+// Weights are packed in blocks of kQuad vectors of columns: [block][input][kQuad][lanes].
+constexpr int kQuad = 4;
+
+enum class Finish {
+  store,     // sums as they are
+  activate,  // a layer of a backbone
+  gated,     // a quad is (ff1, ff2, time_a, time_b) of the same neurons, and the new state comes out
+  no_gate,   // likewise
+  pure,      // sums are ff1 alone
+  memory,    // a quad is (value, input, forget, output) of an LSTM
+};
+
+struct Segment {
+  const float* rows = nullptr;
+  std::int64_t stride = 0;  // from row to row
+  std::int64_t inputs = 0;
+  const float* weights = nullptr;
+};
+
+struct DenseStep {
+  std::int64_t rows = 0;
+  std::int64_t blocks = 0;
+  Segment segments[2]{};  // inputs come from two places: the layer's input and its own state
+  int segment_count = 0;
+  const float* start = nullptr;  // what sums begin with: a bias, or rows that were computed before
+  std::int64_t start_stride = 0;
+  float* out = nullptr;
+  std::int64_t out_stride = 0;
+
+  Finish finish = Finish::store;
+  Activation activation = Activation::lecun_tanh;
+  DialectRules::Head head = DialectRules::Head::tanh;
+  float time_sign = 1;
+  const float* timespans = nullptr;  // one for each row; null: 1
+  std::int64_t timespan_stride = 0;
+  const float* w_tau = nullptr;
+  const float* amplitude = nullptr;
+  float* memory = nullptr;  // read and written
+  std::int64_t memory_stride = 0;
+};
+
+struct DenseKernel {
+  const char* name;
+  int lanes;
+  int rows;  // that are computed at a time; fewer are slower for each
+  void (*run)(const DenseStep&) noexcept;
+};
+
+void run_dense_portable(const DenseStep& step) noexcept;
+void run_dense_avx2(const DenseStep& step) noexcept;
+void run_dense_avx512(const DenseStep& step) noexcept;
+
+// For active_isa().
+const DenseKernel& dense_kernel();
+
+// Functions of one number as the kernels compute them, for tests of their error.
+enum class Approximation { exp, tanh, sigmoid };
+void approximate_portable(Approximation what, const float* x, float* y, std::int64_t count) noexcept;
+void approximate_avx2(Approximation what, const float* x, float* y, std::int64_t count) noexcept;
+void approximate_avx512(Approximation what, const float* x, float* y, std::int64_t count) noexcept;
+
+}  // namespace tessera::ncp

@@ -1,0 +1,251 @@
+#include "tessera/ncp/sequence.h"
+
+#include "tessera/core/error.h"
+#include "tessera/ncp/internal/network.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tessera::ncp {
+namespace {
+
+// Where things of one sample lie.
+class Places {
+ public:
+  Places(bool batch_first, std::int64_t batch, std::int64_t steps)
+      : batch_first_(batch_first), batch_(static_cast<std::size_t>(batch)), steps_(static_cast<std::size_t>(steps)) {}
+  std::size_t row(std::size_t sample, std::size_t step) const {
+    return batch_first_ ? sample * steps_ + step : step * batch_ + sample;
+  }
+
+ private:
+  bool batch_first_;
+  std::size_t batch_;
+  std::size_t steps_;
+};
+
+template <class Real>
+std::vector<Real> row(std::span<const Real> from, std::size_t index, std::size_t width) {
+  if (from.empty()) return std::vector<Real>(width);
+  const auto part = from.subspan(index * width, width);
+  return {part.begin(), part.end()};
+}
+
+template <class Real>
+void put(std::vector<Real>& to, std::size_t index, const std::vector<Real>& values) {
+  std::copy(values.begin(), values.end(), to.begin() + static_cast<std::ptrdiff_t>(index * values.size()));
+}
+
+template <class Real>
+Real elapsed(const Sequence<Real>& sequence, std::size_t place) {
+  if (sequence.timespans.empty()) return 1;
+  return sequence.timespans[sequence.timespans.size() == 1 ? 0 : place];
+}
+
+DropoutKey key_of(const std::optional<std::uint64_t>& seed, std::size_t sample, std::size_t step) {
+  return {.active = seed.has_value(),
+          .seed = seed.value_or(0),
+          .sample = static_cast<std::int64_t>(sample),
+          .step = static_cast<std::int64_t>(step)};
+}
+
+void check_size(std::string_view what, std::size_t found, std::int64_t wanted, std::string_view why) {
+  check(static_cast<std::int64_t>(found) == wanted, Code::invalid_argument, "{} has {} values, {} make {}", what, found,
+        why, wanted);
+}
+
+}  // namespace
+
+template <class Real>
+void check_sequence(const Layer& layer, const Sequence<Real>& sequence) {
+  const LayerSizes size = sizes(layer);
+  const auto& [batch, steps, input, timespans, state, memory, seed] = sequence;
+  check(batch >= 0 && steps >= 1, Code::invalid_argument, "a sequence of {} samples and {} steps: at least one step",
+        batch, steps);
+  check_size("the input", input.size(), batch * steps * size.inputs,
+             fmt::format("{} samples x {} steps x {} inputs", batch, steps, size.inputs));
+  if (timespans.size() > 1 || batch * steps == 0)
+    check_size("timespans", timespans.size(), batch * steps, fmt::format("{} samples x {} steps", batch, steps));
+  for (std::size_t i = 0; i < timespans.size(); ++i)
+    check(std::isfinite(timespans[i]), Code::invalid_argument, "timespan {} is {}", i, timespans[i]);
+  const std::string why = fmt::format("{} samples x {} units", batch, size.state);
+  if (!state.empty()) check_size("the initial state", state.size(), batch * size.state, why);
+  if (!memory.empty()) check_size("the initial memory", memory.size(), batch * size.state, why);
+  check(size.mixed_memory || memory.empty(), Code::invalid_argument,
+        "an initial memory was given to a layer without mixed memory");
+  check(!size.mixed_memory || state.empty() == memory.empty(), Code::invalid_argument,
+        "a layer with mixed memory starts from a state and a memory, or from neither");
+}
+
+template <class Real>
+SequenceResult<Real> run_reference(const Layer& layer, const ParameterSet<Real>& parameters,
+                                   const Sequence<Real>& sequence, KeepStates keep) {
+  check_sequence(layer, sequence);
+  check_parameters(layer, parameters);
+  const LayerSizes size = sizes(layer);
+  const Network<Real> network(layer, parameters);
+  const Places places(size.batch_first, sequence.batch, sequence.steps);
+  const auto batch = static_cast<std::size_t>(sequence.batch), steps = static_cast<std::size_t>(sequence.steps);
+  const auto states = static_cast<std::size_t>(size.state);
+  SequenceResult<Real> result;
+  result.output.resize(batch * (size.return_sequences ? steps : 1) * static_cast<std::size_t>(size.outputs));
+  result.state.resize(batch * states);
+  if (size.mixed_memory) result.memory.resize(batch * states);
+  if (keep == KeepStates::yes) result.states.resize(batch * steps * states);
+  for (std::size_t b = 0; b < batch; ++b) {
+    StepState<Real> now{row(sequence.state, b, states), {}};
+    if (size.mixed_memory) now.memory = row(sequence.memory, b, states);
+    for (std::size_t t = 0; t < steps; ++t) {
+      const std::size_t place = places.row(b, t);
+      const std::vector<Real> x = row(sequence.input, place, static_cast<std::size_t>(size.inputs));
+      network.step(x, now, elapsed(sequence, place), key_of(sequence.dropout_seed, b, t));
+      if (keep == KeepStates::yes) put(result.states, place, now.state);
+      if (size.return_sequences)
+        put(result.output, place, network.output(now.state));
+      else if (t + 1 == steps)
+        put(result.output, b, network.output(now.state));
+    }
+    put(result.state, b, now.state);
+    if (size.mixed_memory) put(result.memory, b, now.memory);
+  }
+  return result;
+}
+
+template <class Real>
+SequenceGradients<Real> differentiate_reference(const Layer& layer, const ParameterSet<Real>& parameters,
+                                                const Sequence<Real>& sequence, std::span<const Real> d_output,
+                                                std::span<const Real> d_state, std::span<const Real> d_memory) {
+  check_sequence(layer, sequence);
+  check_parameters(layer, parameters);
+  const LayerSizes size = sizes(layer);
+  const auto batch = static_cast<std::size_t>(sequence.batch), steps = static_cast<std::size_t>(sequence.steps);
+  const auto states = static_cast<std::size_t>(size.state), inputs = static_cast<std::size_t>(size.inputs),
+             outputs = static_cast<std::size_t>(size.outputs);
+  check_size("the gradient of the output", d_output.size(),
+             static_cast<std::int64_t>(batch * (size.return_sequences ? steps : 1) * outputs), "the outputs");
+  if (!d_state.empty())
+    check_size("the gradient of the state", d_state.size(), sequence.batch * size.state, "the states");
+  if (!d_memory.empty())
+    check_size("the gradient of the memory", d_memory.size(), sequence.batch * size.state * (size.mixed_memory ? 1 : 0),
+               "the memories");
+  const Network<Real> network(layer, parameters);
+  const Places places(size.batch_first, sequence.batch, sequence.steps);
+  SequenceGradients<Real> out;
+  out.parameters = zeros<Real>(parameter_list(layer));
+  out.input.resize(sequence.input.size());
+  out.state.resize(batch * states);
+  if (size.mixed_memory) out.memory.resize(batch * states);
+  for (std::size_t b = 0; b < batch; ++b) {
+    std::vector<StepState<Real>> before(steps + 1);
+    before[0].state = row(sequence.state, b, states);
+    if (size.mixed_memory) before[0].memory = row(sequence.memory, b, states);
+    const auto x_of = [&](std::size_t t) { return row(sequence.input, places.row(b, t), inputs); };
+    for (std::size_t t = 0; t < steps; ++t) {
+      before[t + 1] = before[t];
+      network.step(x_of(t), before[t + 1], elapsed(sequence, places.row(b, t)), key_of(sequence.dropout_seed, b, t));
+    }
+    StepState<Real> d{row(d_state, b, states), {}};
+    if (size.mixed_memory) d.memory = row(d_memory, b, states);
+    for (std::size_t t = steps; t-- > 0;) {
+      const std::size_t place = places.row(b, t);
+      if (size.return_sequences || t + 1 == steps)
+        network.output_backward(before[t + 1].state, row(d_output, size.return_sequences ? place : b, outputs), d.state,
+                                out.parameters);
+      std::vector<Real> dx(inputs);
+      network.step_backward(x_of(t), before[t], elapsed(sequence, place), key_of(sequence.dropout_seed, b, t), d, dx,
+                            out.parameters);
+      put(out.input, place, dx);
+    }
+    put(out.state, b, d.state);
+    if (size.mixed_memory) put(out.memory, b, d.memory);
+  }
+  // A frozen parameter has no gradient.
+  for (Parameter<Real>& item : out.parameters.items)
+    if (!item.info.trainable) std::fill(item.values.begin(), item.values.end(), Real{0});
+  return out;
+}
+
+template <class Real>
+std::vector<SequenceResult<Real>> run_stacked(std::span<const StackedLayer<Real>> layers,
+                                              const Sequence<Real>& sequence) {
+  std::vector<SequenceResult<Real>> results;
+  Sequence<Real> now = sequence;
+  now.state = now.memory = {};
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    const LayerSizes size = sizes(*layers[l].layer);
+    check(l + 1 == layers.size() || size.return_sequences, Code::invalid_argument,
+          "layer {} of {} returns its last output only, so the next has no sequence to run over", l, layers.size());
+    check(size.batch_first == sizes(*layers[0].layer).batch_first, Code::invalid_argument,
+          "layers 0 and {} do not agree on whether the batch comes first", l);
+    results.push_back(with_context(fmt::format("while running layer {} of a stack", l),
+                                   [&] { return run_reference(*layers[l].layer, *layers[l].parameters, now); }));
+    now.input = results.back().output;
+  }
+  return results;
+}
+
+namespace {
+
+template <class Real>
+std::vector<Real> reversed(std::span<const Real> from, const LayerSizes& size, const Sequence<Real>& sequence) {
+  const Places places(size.batch_first, sequence.batch, sequence.steps);
+  const auto batch = static_cast<std::size_t>(sequence.batch), steps = static_cast<std::size_t>(sequence.steps);
+  std::vector<Real> out(from.size());
+  if (batch * steps == 0) return out;
+  const std::size_t width = from.size() / (batch * steps);
+  for (std::size_t b = 0; b < batch; ++b)
+    for (std::size_t t = 0; t < steps; ++t) put(out, places.row(b, t), row(from, places.row(b, steps - 1 - t), width));
+  return out;
+}
+
+}  // namespace
+
+template <class Real>
+BidirectionalResult<Real> run_bidirectional(const StackedLayer<Real>& forward, const StackedLayer<Real>& backward,
+                                            const Sequence<Real>& sequence) {
+  const LayerSizes size = sizes(*forward.layer), other = sizes(*backward.layer);
+  check(size.return_sequences == other.return_sequences && size.batch_first == other.batch_first,
+        Code::invalid_argument, "the two directions do not agree on return_sequences ({}, {}) or batch_first ({}, {})",
+        size.return_sequences, other.return_sequences, size.batch_first, other.batch_first);
+  check_sequence(*forward.layer, sequence);
+  Sequence<Real> ahead = sequence;
+  ahead.state = ahead.memory = {};
+  Sequence<Real> back = ahead;
+  const std::vector<Real> input = reversed(sequence.input, size, sequence);
+  back.input = input;
+  std::vector<Real> timespans;
+  if (sequence.timespans.size() > 1) back.timespans = timespans = reversed(sequence.timespans, size, sequence);
+  BidirectionalResult<Real> result;
+  result.forward = run_reference(*forward.layer, *forward.parameters, ahead);
+  result.backward = run_reference(*backward.layer, *backward.parameters, back);
+  if (size.return_sequences)
+    result.backward.output = reversed(std::span<const Real>(result.backward.output), size, sequence);
+  const auto first = static_cast<std::size_t>(size.outputs), second = static_cast<std::size_t>(other.outputs);
+  const std::size_t rows = result.forward.output.size() / first;
+  for (std::size_t r = 0; r < rows; ++r) {
+    const auto append = [&](const std::vector<Real>& from, std::size_t width) {
+      const auto begin = from.begin() + static_cast<std::ptrdiff_t>(r * width);
+      result.output.insert(result.output.end(), begin, begin + static_cast<std::ptrdiff_t>(width));
+    };
+    append(result.forward.output, first);
+    append(result.backward.output, second);
+  }
+  return result;
+}
+
+#define TSR_INSTANTIATE(Real)                                                                                         \
+  template TSR_API void check_sequence(const Layer&, const Sequence<Real>&);                                          \
+  template TSR_API SequenceResult<Real> run_reference(const Layer&, const ParameterSet<Real>&, const Sequence<Real>&, \
+                                                      KeepStates);                                                    \
+  template TSR_API SequenceGradients<Real> differentiate_reference(const Layer&, const ParameterSet<Real>&,           \
+                                                                   const Sequence<Real>&, std::span<const Real>,      \
+                                                                   std::span<const Real>, std::span<const Real>);     \
+  template TSR_API std::vector<SequenceResult<Real>> run_stacked(std::span<const StackedLayer<Real>>,                 \
+                                                                 const Sequence<Real>&);                              \
+  template TSR_API BidirectionalResult<Real> run_bidirectional(const StackedLayer<Real>&, const StackedLayer<Real>&,  \
+                                                               const Sequence<Real>&);
+TSR_INSTANTIATE(float)
+TSR_INSTANTIATE(double)
+#undef TSR_INSTANTIATE
+
+}  // namespace tessera::ncp
