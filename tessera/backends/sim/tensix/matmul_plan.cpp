@@ -223,6 +223,10 @@ class Planner {
           "matmul: the sizes of a program config must be positive: in0_block_w {}, per_core_M {}, per_core_N {}, "
           "out_subblock {} x {}",
           c.block_k, c.per_core_m, c.per_core_n, c.subblock_h, c.subblock_w);
+    constexpr std::int64_t kMost = 1 << 16;  // tiles a side, more than L1 holds
+    check(std::max({c.block_k, c.per_core_m, c.per_core_n, c.out_block_h, c.out_block_w}) <= kMost &&
+              std::min(c.out_block_h, c.out_block_w) >= 0,
+          Code::invalid_argument, "matmul: the sizes of a program config must be between 0 and {} tiles", kMost);
     check(c.grid.x > 0 && c.grid.y > 0 && c.grid.x <= p_.grid.x && c.grid.y <= p_.grid.y, Code::invalid_argument,
           "matmul: the program's grid of {} x {} (columns x rows) does not lie on a card of {} x {}", c.grid.x,
           c.grid.y, p_.grid.x, p_.grid.y);

@@ -21,6 +21,11 @@ void check_window(std::string_view op, const PoolOptions& o) {
   check(w.kernel_h > 0 && w.kernel_w > 0 && w.stride_h > 0 && w.stride_w > 0 && w.dilation_h > 0 && w.dilation_w > 0,
         Code::invalid_argument, "{}: kernel {} x {}, stride {} x {} and dilation {} x {} must be positive", op,
         w.kernel_h, w.kernel_w, w.stride_h, w.stride_w, w.dilation_h, w.dilation_w);
+  constexpr std::int64_t kMost = 1 << 24;                     // far beyond any image, and small enough to be multiplied
+  const Shape image{o.batch, o.height, o.width, o.channels};  // refuses what cannot be counted
+  for (const std::int64_t each : {image[1], image[2], w.kernel_h, w.kernel_w, w.stride_h, w.stride_w, w.dilation_h,
+                                  w.dilation_w, w.top, w.bottom, w.left, w.right})
+    check(each <= kMost, Code::invalid_argument, "{}: an image or window of {} pixels a side is too large", op, each);
   check(w.top >= 0 && w.bottom >= 0 && w.left >= 0 && w.right >= 0, Code::invalid_argument,
         "{}: padding ({}, {}, {}, {}) must not be negative", op, w.top, w.bottom, w.left, w.right);
   check(std::max(w.top, w.bottom) <= w.kernel_h / 2 && std::max(w.left, w.right) <= w.kernel_w / 2,

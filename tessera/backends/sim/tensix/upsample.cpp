@@ -24,6 +24,11 @@ Scaling scaling(const Shape& in, const UpsampleOptions& options) {
   for (const double s : options.scale)
     check(std::isfinite(s) && s > 0, Code::invalid_argument, "upsample: scale factors {} and {} must be positive",
           options.scale[0], options.scale[1]);
+  constexpr double kMost = 1 << 24;  // pixels a side
+  check(
+      static_cast<double>(in[1]) * options.scale[0] <= kMost && static_cast<double>(in[2]) * options.scale[1] <= kMost,
+      Code::invalid_argument, "upsample: {} by {} and {} is too large", in.to_string(), options.scale[0],
+      options.scale[1]);
   Scaling out;
   out.out_h = static_cast<std::int64_t>(std::floor(static_cast<double>(in[1]) * options.scale[0]));
   out.out_w = static_cast<std::int64_t>(std::floor(static_cast<double>(in[2]) * options.scale[1]));
