@@ -23,6 +23,6 @@ def test_python_examples_run(capsys):
     }
     for block in re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE):
         exec(compile(block, "docs/ttnn.md", "exec"), names)
-    assert "to_memory_config" in capsys.readouterr().out
+    assert "'to': 'dram'" in capsys.readouterr().out
     assert (names["height"], names["width"]) == (56, 56)
     assert tuple(names["y"].shape) == (1, 1, 56 * 56, 32)
