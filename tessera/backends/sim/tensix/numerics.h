@@ -8,7 +8,8 @@
 // - The 16 products are added one after the other, lowest k first, in float32 with one rounding each (they are exact
 //   themselves: 12 bits).
 // - A tile of 32 along k takes all its phases before the next tile: k 0..15 and 16..31 of phase 0, then of phase 1, ...
-// - Dst rounds to nearest, ties to even. (Ties are frequent where operands have few bits; taking them all away from zero
+// - Dst rounds to nearest, ties to even. (Ties are frequent where operands have few bits; taking them all away from
+// zero
 //   would make long sums of bfloat8_b grow by percents, which no published accuracy shows.) It holds no -0.
 // - Infinities and NaN follow IEEE 754. Their slices after the first are 0, so more than one phase makes NaN of an
 //   infinity. Which NaN comes out is not told apart: it is 0x7FC00000.
