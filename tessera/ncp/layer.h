@@ -92,16 +92,16 @@ TSR_API ParameterSet<double> initial_parameters(const Layer& layer, std::uint64_
 
 // An Error that names every parameter that is missing, unknown, of another shape, or not finite.
 template <class Real>
-void check_parameters(const Layer& layer, const ParameterSet<Real>& parameters);
+TSR_API void check_parameters(const Layer& layer, const ParameterSet<Real>& parameters);
 
 // Explicit constraints of an LTC layer: negative w, sensory_w, cm and gleak become 0. Nothing for any other layer.
 template <class Real>
-void apply_constraints(const Layer& layer, ParameterSet<Real>& parameters);
+TSR_API void apply_constraints(const Layer& layer, ParameterSet<Real>& parameters);
 
 // Weights for another dialect: time_a changes its sign where the gate's time does. What the heads pass through is not a
 // matter of weights.
 template <class Real>
-void convert_dialect(ParameterSet<Real>& parameters, Dialect from, Dialect to);
+TSR_API void convert_dialect(ParameterSet<Real>& parameters, Dialect from, Dialect to);
 
 TSR_API std::string layer_to_json(const Layer& layer);
 TSR_API Layer layer_from_json(std::string_view text);

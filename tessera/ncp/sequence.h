@@ -45,19 +45,19 @@ struct SequenceGradients {
 enum class KeepStates { no, yes };
 
 template <class Real>
-SequenceResult<Real> run_reference(const Layer& layer, const ParameterSet<Real>& parameters,
-                                   const Sequence<Real>& sequence, KeepStates keep = KeepStates::no);
+TSR_API SequenceResult<Real> run_reference(const Layer& layer, const ParameterSet<Real>& parameters,
+                                           const Sequence<Real>& sequence, KeepStates keep = KeepStates::no);
 
 // Gradients of a number whose gradients by the results are given; an empty one of state or memory is zero.
 template <class Real>
-SequenceGradients<Real> differentiate_reference(const Layer& layer, const ParameterSet<Real>& parameters,
-                                                const Sequence<Real>& sequence, std::span<const Real> d_output,
-                                                std::span<const Real> d_state = {},
-                                                std::span<const Real> d_memory = {});
+TSR_API SequenceGradients<Real> differentiate_reference(const Layer& layer, const ParameterSet<Real>& parameters,
+                                                        const Sequence<Real>& sequence, std::span<const Real> d_output,
+                                                        std::span<const Real> d_state = {},
+                                                        std::span<const Real> d_memory = {});
 
 // An Error unless everything has the size that the layer and the others ask for, and timespans are finite.
 template <class Real>
-void check_sequence(const Layer& layer, const Sequence<Real>& sequence);
+TSR_API void check_sequence(const Layer& layer, const Sequence<Real>& sequence);
 
 // Stacks: each layer's output is the next one's input. Every layer but the last has to return sequences.
 template <class Real>
@@ -66,8 +66,8 @@ struct StackedLayer {
   const ParameterSet<Real>* parameters = nullptr;
 };
 template <class Real>
-std::vector<SequenceResult<Real>> run_stacked(std::span<const StackedLayer<Real>> layers,
-                                              const Sequence<Real>& sequence);
+TSR_API std::vector<SequenceResult<Real>> run_stacked(std::span<const StackedLayer<Real>> layers,
+                                                      const Sequence<Real>& sequence);
 
 // One layer from the first step to the last and one from the last to the first. Outputs of both side by side: a step's
 // own where sequences are returned, else each direction's last. Initial states are zeros.
@@ -78,7 +78,7 @@ struct BidirectionalResult {
   SequenceResult<Real> backward{};  // its sequences in the order of time
 };
 template <class Real>
-BidirectionalResult<Real> run_bidirectional(const StackedLayer<Real>& forward, const StackedLayer<Real>& backward,
-                                            const Sequence<Real>& sequence);
+TSR_API BidirectionalResult<Real> run_bidirectional(const StackedLayer<Real>& forward,
+                                                    const StackedLayer<Real>& backward, const Sequence<Real>& sequence);
 
 }  // namespace tessera::ncp
