@@ -1,6 +1,7 @@
 #include "tessera/backends/sim/tensix/graph_values.h"
 
 #include "tessera/backends/sim/tensix/elementwise_values.h"
+#include "tessera/backends/sim/tensix/internal/graph_window.h"
 #include "tessera/backends/sim/tensix/pool_values.h"
 #include "tessera/backends/sim/tensix/product_values.h"
 #include "tessera/core/error.h"
@@ -226,19 +227,6 @@ class Step {
     const Array a = spread(operands[0]), b = spread(operands[1]);
     const Array* both[] = {&a, &b};
     return combine(op, both);
-  }
-
-  static Window window_of(const ResolvedWindow& w) {
-    return {.kernel_h = w.kernel[0],
-            .kernel_w = w.kernel[1],
-            .stride_h = w.strides[0],
-            .stride_w = w.strides[1],
-            .dilation_h = w.dilations[0],
-            .dilation_w = w.dilations[1],
-            .top = w.begins[0],
-            .bottom = w.ends[0],
-            .left = w.begins[1],
-            .right = w.ends[1]};
   }
 
   static bool as_matmul(const Window& w) {

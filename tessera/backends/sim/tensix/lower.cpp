@@ -1,6 +1,7 @@
 #include "tessera/backends/sim/tensix/lower.h"
 
 #include "tessera/backends/sim/tensix/elementwise.h"
+#include "tessera/backends/sim/tensix/internal/graph_window.h"
 #include "tessera/core/error.h"
 #include "tessera/core/text.h"
 #include "tessera/graph/passes/pass.h"
@@ -20,19 +21,6 @@ struct Refusal {
 using Lowered = std::variant<CardLayer, Refusal>;
 
 std::int64_t rows_of(const Shape& shape) { return shape.rank() < 2 || shape[1] == 0 ? 0 : shape.volume() / shape[1]; }
-
-Window window_of(const ResolvedWindow& w) {
-  return {.kernel_h = w.kernel[0],
-          .kernel_w = w.kernel[1],
-          .stride_h = w.strides[0],
-          .stride_w = w.strides[1],
-          .dilation_h = w.dilations[0],
-          .dilation_w = w.dilations[1],
-          .top = w.begins[0],
-          .bottom = w.ends[0],
-          .left = w.begins[1],
-          .right = w.ends[1]};
-}
 
 // Of TTNN's functions the one that computes the same.
 std::optional<VectorFunction> function_of(const Unary& op) {
