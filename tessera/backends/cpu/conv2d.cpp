@@ -12,7 +12,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
+#include <span>
 #include <utility>
 
 namespace tessera::cpu {
@@ -220,6 +222,11 @@ std::optional<Refusal> refuse_operands(const KernelInfo& info, const Problem& pr
   if (problem.has(2) && problem.node.op_inputs() > 2 && problem.constant(2) == nullptr)
     return Refusal{"the bias is computed at run time"};
   return std::nullopt;
+}
+
+bool all_finite(const Array& weights) {
+  const std::span<const float> values = weights.as<float>();
+  return std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); });
 }
 
 std::optional<Refusal> refuse_inner_planes(const Problem& problem) {

@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 
 namespace tessera::cpu {
@@ -31,11 +30,6 @@ std::int64_t lanes(Isa isa) { return isa == Isa::portable ? 4 : isa == Isa::avx2
 bool to_last(const KernelInfo& kernel) { return kernel.m == conv2d_planes_pixels(kernel.isa); }
 
 std::int64_t panel_channels(const KernelInfo& kernel) { return to_last(kernel) ? kernel.n : kernel.m; }
-
-bool all_finite(const Array& array) {
-  const std::span<const float> values = array.as<float>();
-  return std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); });
-}
 
 // Where the parts of a chunk's scratch lie.
 struct Slot {

@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <span>
 
@@ -21,11 +20,6 @@ namespace {
 
 constexpr std::int64_t kGrainFlops = 1 << 17;  // less is not worth a thread
 constexpr std::int64_t kChunkRows = 4;         // at least, when planes are cut
-
-bool all_finite(const Array& array) {
-  const std::span<const float> values = array.as<float>();
-  return std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); });
-}
 
 // Of the peak: lanes that are used, times what loads across cache lines leave. Measured.
 double efficiency(const Conv2dShape& s, Isa isa) {

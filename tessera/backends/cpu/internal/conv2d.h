@@ -28,6 +28,8 @@ std::variant<Conv2dShape, Refusal> read_conv2d(const Problem& problem);
 void set_wide(Offer& offer, const Epilogue& epilogue);
 // Why a kernel with this storage cannot take the node's operands: another type, weights or a bias that come with a run.
 std::optional<Refusal> refuse_operands(const KernelInfo& info, const Problem& problem);
+// Of float32; for kernels that multiply padding by weights instead of leaving it out.
+bool all_finite(const Array& weights);
 // Results in row_major are for the caller alone: why a node inside a network should not make one, or nothing.
 std::optional<Refusal> refuse_inner_planes(const Problem& problem);
 // By the shapes of the input, the weights and the result, whose pixels lie side by side.
