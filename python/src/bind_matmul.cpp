@@ -46,6 +46,24 @@ std::optional<tensix::VectorFunction> activation_of(const nb::object& value) {
   return value.is_none() ? std::nullopt : std::optional(function_of(value, true));
 }
 
+// What the multicast configs of one and of two dimensions have in common.
+tensix::MatmulProgramConfig multicast(MatmulKind kind, const nb::object& grid, std::int64_t k, std::int64_t h,
+                                      std::int64_t w, std::optional<std::int64_t> block_h,
+                                      std::optional<std::int64_t> block_w, std::int64_t m, std::int64_t n,
+                                      bool fuse_batch, bool multicast_in0) {
+  return {.kind = kind,
+          .grid = grid_of(grid),
+          .block_k = k,
+          .per_core_m = m,
+          .per_core_n = n,
+          .out_block_h = block_h.value_or(0),
+          .out_block_w = block_w.value_or(0),
+          .subblock_h = h,
+          .subblock_w = w,
+          .multicast_in0 = multicast_in0,
+          .fuse_batch = fuse_batch};
+}
+
 void bind_programs(nb::module_& module) {
   nb::class_<MultiCore>(module, "MatmulMultiCoreProgramConfig").def("__init__", [](MultiCore* self) {
     new (self) MultiCore{{.kind = MatmulKind::multi_core, .grid = {1, 1}}, {}};
@@ -73,18 +91,9 @@ void bind_programs(nb::module_& module) {
              std::optional<std::int64_t> block_h, std::optional<std::int64_t> block_w, std::int64_t m, std::int64_t n,
              bool transpose, const nb::object& activation, bool fuse_batch) {
             check(!transpose, Code::unsupported, "transpose_mcast is not supported");
-            new (self) Multicast2d{{.kind = MatmulKind::multicast_2d,
-                                    .grid = grid_of(grid),
-                                    .block_k = k,
-                                    .per_core_m = m,
-                                    .per_core_n = n,
-                                    .out_block_h = block_h.value_or(0),
-                                    .out_block_w = block_w.value_or(0),
-                                    .subblock_h = h,
-                                    .subblock_w = w,
-                                    .multicast_in0 = true,
-                                    .fuse_batch = fuse_batch},
-                                   activation_of(activation)};
+            new (self) Multicast2d{
+                multicast(MatmulKind::multicast_2d, grid, k, h, w, block_h, block_w, m, n, fuse_batch, true),
+                activation_of(activation)};
           },
           nb::kw_only(), "compute_with_storage_grid_size"_a, "in0_block_w"_a, "out_subblock_h"_a, "out_subblock_w"_a,
           "out_block_h"_a = nb::none(), "out_block_w"_a = nb::none(), "per_core_M"_a, "per_core_N"_a,
@@ -95,18 +104,9 @@ void bind_programs(nb::module_& module) {
           [](Multicast1d* self, const nb::object& grid, std::int64_t k, std::int64_t h, std::int64_t w,
              std::optional<std::int64_t> block_h, std::optional<std::int64_t> block_w, std::int64_t m, std::int64_t n,
              bool fuse_batch, const nb::object& activation, bool multicast_in0) {
-            new (self) Multicast1d{{.kind = MatmulKind::multicast_1d,
-                                    .grid = grid_of(grid),
-                                    .block_k = k,
-                                    .per_core_m = m,
-                                    .per_core_n = n,
-                                    .out_block_h = block_h.value_or(0),
-                                    .out_block_w = block_w.value_or(0),
-                                    .subblock_h = h,
-                                    .subblock_w = w,
-                                    .multicast_in0 = multicast_in0,
-                                    .fuse_batch = fuse_batch},
-                                   activation_of(activation)};
+            new (self) Multicast1d{
+                multicast(MatmulKind::multicast_1d, grid, k, h, w, block_h, block_w, m, n, fuse_batch, multicast_in0),
+                activation_of(activation)};
           },
           nb::kw_only(), "compute_with_storage_grid_size"_a, "in0_block_w"_a, "out_subblock_h"_a, "out_subblock_w"_a,
           "out_block_h"_a = nb::none(), "out_block_w"_a = nb::none(), "per_core_M"_a, "per_core_N"_a,
