@@ -39,7 +39,7 @@ nb::object conv2d(const AnyTensor& input, const AnyTensor& weight, const Optiona
                        return_output_dim, return_weights_and_bias);
 }
 
-// Only the stub and help() read it: TTNN's arguments in TTNN's order.
+// For type checkers and help(): TTNN's arguments in TTNN's order.
 constexpr const char* kSignature =
     "def conv2d(input_tensor: Tensor, weight_tensor: Tensor, *, device: Device | None = None, "
     "in_channels: int | None = None, out_channels: int | None = None, batch_size: int | None = None, "
