@@ -1,52 +1,26 @@
 """The examples of docs/run.md run as they stand there."""
 
 import os
-import pathlib
-import re
-import subprocess
 
 import pytest
+from doc_page import blocks, commands, run, working_folder
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("TESSERA_BUILD_DIR", ROOT / "build"))
-PAGE = (ROOT / "docs" / "run.md").read_text(encoding="utf-8")
-
-
-def blocks(language):
-    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-
-
-def run(words, folder, **options):
-    path = f"{BUILD}{os.pathsep}{os.environ['PATH']}"
-    return subprocess.run(
-        words, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False, **options
-    )
+PAGE = "run.md"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Where the page's first command has left m.onnx, beside the project's files of layers."""
-    if not (BUILD / "tessera").exists():
-        pytest.skip(f"{BUILD}/tessera has not been built")
-    folder = tmp_path_factory.mktemp("run")
-    (folder / "shapes").symlink_to(ROOT / "shapes")
-    done = run(["tessera", "export", "mobilenet_v2", "m.onnx"], folder)
-    assert done.returncode == 0, done.stderr
-    return folder
+    return working_folder(tmp_path_factory, "run", "mobilenet_v2")
 
 
-def commands():
-    return [line.split("#")[0].strip() for block in blocks("sh") for line in block.splitlines()]
-
-
-@pytest.mark.parametrize("command", commands())
+@pytest.mark.parametrize("command", commands(PAGE))
 def test_commands_run(command, folder):
     assert command.startswith("tessera ")
     if "onnxruntime" in command:
         python = os.environ.get("TESSERA_PYTHON", "python3")
         if run([python, "-c", "import onnxruntime"], folder).returncode != 0:
             pytest.skip(f"{python} has no onnxruntime; TESSERA_PYTHON names another")
-    done = run(command, folder, shell=True)
+    done = run(command, folder)
     assert done.returncode == 0, done.stderr
     assert done.stdout
 
@@ -54,7 +28,7 @@ def test_commands_run(command, folder):
 def test_python_examples_run(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     names = {}
-    for block in blocks("python"):
+    for block in blocks(PAGE, "python"):
         exec(compile(block, "docs/run.md", "exec"), names)
     printed = capsys.readouterr().out
     assert "<tessera.Port x float32[1, 3, 224, 224]>" in printed
