@@ -50,5 +50,6 @@ function(tessera_isa isa)
   tessera_isa_flags(${isa} flags)
   # The target lives in another directory, and source properties are seen only where they are set.
   list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE files)
-  set_source_files_properties(${files} TARGET_DIRECTORY tessera PROPERTIES COMPILE_OPTIONS "${flags}")
+  set_source_files_properties(${files} TARGET_DIRECTORY tessera PROPERTIES COMPILE_OPTIONS "${flags}"
+    SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
