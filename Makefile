@@ -77,9 +77,10 @@ format: setup-lint
 	@tools/format --fix
 lint: setup-lint $(call configured,build)
 	@JOBS=$(JOBS) tools/lint
-tidy: setup-lint $(call configured,build)
-	cmake --build build -j $(JOBS)
-	@tools/tidy build --jobs $(JOBS)
+tidy: CMAKE_FLAGS += $(WITH_PYTHON)
+tidy: setup-lint $(call configured,build-tidy)
+	cmake --build build-tidy -j $(JOBS)
+	@tools/tidy build-tidy --jobs $(JOBS)
 
 .PHONY: sanitize fuzz
 sanitize: setup

@@ -53,3 +53,30 @@ function(tessera_isa isa)
   set_source_files_properties(${files} TARGET_DIRECTORY tessera PROPERTIES COMPILE_OPTIONS "${flags}"
     SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
+
+# tessera_unity(target prefix files...): compiles these files several at a time, so that headers are read and templates
+# instantiated once for all of them: a third of the time from nothing. What files keep to themselves (in unnamed
+# namespaces) needs names of its own within a folder, then. Files that are not named here are compiled alone.
+function(tessera_unity target prefix)
+  if(NOT TESSERA_UNITY_BUILD)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  # GCC takes the files for headers then, which must not use what is in unnamed namespaces.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  set(count 0)
+  foreach(file IN LISTS ARGN)
+    math(EXPR group "${count} / 10")
+    math(EXPR count "${count} + 1")
+    get_filename_component(path ${file} ABSOLUTE)
+    set_source_files_properties(${path} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP ${prefix}_${group})
+  endforeach()
+endfunction()
+
+# tessera_sources(files...): of the library, in the folder that calls this.
+function(tessera_sources)
+  target_sources(tessera PRIVATE ${ARGN})
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/tessera ${CMAKE_CURRENT_SOURCE_DIR})
+  string(REPLACE "/" "_" prefix ${folder})
+  tessera_unity(tessera ${prefix} ${ARGN})
+endfunction()

@@ -5,6 +5,7 @@
 #include "layer_argument.h"
 #include "model_argument.h"
 #include "progress.h"
+#include "run_once.h"
 
 #include "tessera/core/error.h"
 #include "tessera/report/units.h"
@@ -31,22 +32,16 @@ struct BenchOptions {
 };
 constexpr double kNetworkSeconds = 2, kLayerSeconds = 0.3;
 
-double once(const Session& session, const std::vector<Array>& inputs) {
-  const auto start = std::chrono::steady_clock::now();
-  session.run(inputs);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 // At least five, then until the time is up; or as many as asked for.
 std::vector<double> timed_runs(const Session& session, const std::vector<Array>& inputs, const BenchOptions& options,
                                Progress& progress) {
-  for (int i = 0; i < 2; ++i) once(session, inputs);
+  for (int i = 0; i < 2; ++i) run_once(session, inputs);
   std::vector<double> seconds;
   double spent = 0;
   while (options.runs > 0 ? static_cast<int>(seconds.size()) < options.runs
                           : seconds.size() < 5 || spent < options.seconds) {
     progress.at(options.runs > 0 ? seconds.size() : static_cast<std::size_t>(spent * 1e3));
-    seconds.push_back(once(session, inputs));
+    seconds.push_back(run_once(session, inputs));
     spent += seconds.back();
   }
   std::sort(seconds.begin(), seconds.end());

@@ -3,6 +3,7 @@
 #include "bench_layers.h"
 
 #include "progress.h"
+#include "run_once.h"
 
 #include "tessera/backends/cpu/peak.h"
 #include "tessera/core/error.h"
@@ -15,7 +16,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <vector>
 
 namespace tessera::cli {
@@ -34,12 +34,6 @@ struct LayerTime {
   std::size_t runs = 0;
 };
 
-double once(const Session& session, const std::vector<Array>& inputs) {
-  const auto start = std::chrono::steady_clock::now();
-  session.run(inputs);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 LayerTime time_layer(const ConvLayer& layer, const BenchLayersOptions& options, const SessionOptions& how) {
   const Session session(make_layer(layer), how);
   const std::vector<Array> inputs{random_array(session.inputs()[0].type, 0)};
@@ -53,7 +47,7 @@ LayerTime time_layer(const ConvLayer& layer, const BenchLayersOptions& options, 
     time.peak_flop_per_s = std::max(time.peak_flop_per_s, peak);
     double block = 0;
     do {
-      seconds.push_back(once(session, inputs));
+      seconds.push_back(run_once(session, inputs));
       block += seconds.back();
     } while (block < kBlockSeconds);
     spent += block;

@@ -77,13 +77,13 @@ Expected by_onnxruntime(const Model& model, const CompareOptions& options) {
 
 Cell number(double value) { return Cell(value, fmt::format("{:.3g}", value)); }
 
-struct Row {
+struct OutputRow {
   std::string output;
   const Array* found = nullptr;
   Difference difference;
 };
 
-Table output_table(const std::vector<Row>& rows, double tolerance) {
+Table output_table(const std::vector<OutputRow>& rows, double tolerance) {
   Table table({{.name = "output"},
                {.name = "type"},
                {.name = "shape"},
@@ -91,7 +91,7 @@ Table output_table(const std::vector<Row>& rows, double tolerance) {
                {.name = "max relative error", .key = "max_relative_error", .align = Align::right},
                {.name = "PCC", .key = "pcc", .align = Align::right},
                {.name = "verdict"}});
-  for (const Row& row : rows) {
+  for (const OutputRow& row : rows) {
     const Difference& d = row.difference;
     const bool agrees = d.within(tolerance);
     table.add_row({row.output, name(row.found->type()), row.found->shape().to_string(),
@@ -168,7 +168,7 @@ void compare_model(const CompareOptions& options, const Context& context) {
   const std::vector<Array> found = session.run(model.inputs);
   const Expected expected =
       options.against == "reference" ? by_reference(model, options.bisect) : by_onnxruntime(model, options);
-  std::vector<Row> rows;
+  std::vector<OutputRow> rows;
   bool agrees = true;
   for (std::size_t i = 0; i < found.size(); ++i) {
     const std::string& name = session.outputs()[i].name;

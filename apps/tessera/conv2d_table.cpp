@@ -17,9 +17,9 @@ using tensix::Conv2dPlan;
 using tensix::Conv2dProblem;
 using tensix::Conv2dTrial;
 
-class Row {
+class TableRow {
  public:
-  Row(const Csv& csv, std::size_t row) : csv_(csv), cells_(csv.rows[row]) {}
+  TableRow(const Csv& csv, std::size_t row) : csv_(csv), cells_(csv.rows[row]) {}
 
   bool has(std::string_view column) const { return csv_.find(column) >= 0; }
 
@@ -94,7 +94,7 @@ MathFidelity fidelity_named(const std::string& text, const std::string& what) {
 }
 
 Conv2dProblem problem_of_row(const Csv& csv, std::size_t index) {
-  const Row row(csv, index);
+  const TableRow row(csv, index);
   Conv2dProblem p;
   p.batch = row.number("N");
   p.height = row.number("H");

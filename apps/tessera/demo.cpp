@@ -46,15 +46,15 @@ std::vector<float> activations(std::int64_t rows, std::int64_t channels) {
   return values;
 }
 
-struct Difference {
+struct RoundingError {
   double largest = 0;
   double rms = 0;
   double rms_of_values = 0;
   double correlation = 0;  // Pearson's
 };
 
-Difference compare(const std::vector<float>& a, const std::vector<float>& b) {
-  Difference d;
+RoundingError compare(const std::vector<float>& a, const std::vector<float>& b) {
+  RoundingError d;
   const auto n = static_cast<double>(a.size());
   double sum_a = 0, sum_b = 0, sum_aa = 0, sum_bb = 0, sum_ab = 0, squares = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -152,7 +152,7 @@ class Tour {
   void pack() {
     heading("3. The same in bfloat8_b");
     const DeviceTensor packed = typecast(*blocks_, DType::bfloat8_b);
-    const Difference d = compare(exact_, from_device(packed).to_float32());
+    const RoundingError d = compare(exact_, from_device(packed).to_float32());
     say(fmt::format("{} B instead of {} B on every core; what it costs against bfloat16:\n",
                     format_count(packed.aligned_page_bytes() * packed.pages().slots_per_bank()),
                     format_count(blocks_->aligned_page_bytes() * blocks_->pages().slots_per_bank())));

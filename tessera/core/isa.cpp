@@ -78,7 +78,7 @@ void check_usable(Isa isa, std::string_view who) {
         name(host_isa()));
 }
 
-Isa from_environment() {
+Isa isa_from_environment() {
   const char* text = std::getenv("TESSERA_ISA");
   if (text == nullptr || *text == '\0') return host_isa();
   const std::optional<Isa> isa = parse_isa(text);
@@ -121,7 +121,7 @@ std::span<const Isa> usable_isas() { return std::span(kIsas).first(static_cast<s
 Isa active_isa() {
   int active = g_active.load(std::memory_order_relaxed);
   if (active == kUnset) {
-    active = static_cast<int>(from_environment());
+    active = static_cast<int>(isa_from_environment());
     g_active.store(active, std::memory_order_relaxed);
   }
   return static_cast<Isa>(active);
@@ -129,7 +129,7 @@ Isa active_isa() {
 
 void set_active_isa(std::optional<Isa> isa) {
   if (isa) check_usable(*isa, "set_active_isa");
-  g_active.store(static_cast<int>(isa ? *isa : from_environment()), std::memory_order_relaxed);
+  g_active.store(static_cast<int>(isa ? *isa : isa_from_environment()), std::memory_order_relaxed);
 }
 
 }  // namespace tessera

@@ -102,7 +102,7 @@ const ThreadCount& hardware() {
   return count;
 }
 
-int from_environment() {
+int threads_from_environment() {
   const char* text = std::getenv("TESSERA_THREADS");
   if (text == nullptr || *text == '\0') return 0;
   int threads = 0;
@@ -138,7 +138,7 @@ int hardware_threads() { return hardware().count; }
 int max_threads() {
   if (t_limit > 0) return t_limit;
   if (const int set = g_set_threads.load(std::memory_order_relaxed); set > 0) return set;
-  static const int environment = from_environment();
+  static const int environment = threads_from_environment();
   return environment > 0 ? environment : hardware_threads();
 }
 
@@ -158,7 +158,7 @@ ThreadLimit::~ThreadLimit() { t_limit = before_; }
 ThreadCount thread_count_report() {
   const int threads = max_threads();
   if (g_set_threads.load(std::memory_order_relaxed) > 0) return {threads, "set by the program"};
-  if (from_environment() > 0) return {threads, "environment variable TESSERA_THREADS"};
+  if (threads_from_environment() > 0) return {threads, "environment variable TESSERA_THREADS"};
   return hardware();
 }
 

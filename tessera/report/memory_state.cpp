@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kSchema = 1;
+constexpr int kStateSchema = 1;
 
 MemoryState::Memory memory_of(const Device& device, BufferType type) {
   MemoryState::Memory memory{type, device.memory_view(type), device.allocator().base_address(type), {}};
@@ -187,7 +187,7 @@ MemoryState memory_state(const Device& device, CircularBufferPlacement circular_
 }
 
 std::string memory_state_json(const MemoryState& state) {
-  const Json document = {{"schema", kSchema},
+  const Json document = {{"schema", kStateSchema},
                          {"device", device_json(state)},
                          {"memories", array_of(state.memories, memory_json)},
                          {"buffers", array_of(state.buffers, buffer_json)},

@@ -13,7 +13,7 @@
 namespace tessera {
 namespace {
 
-constexpr int kSchema = 1;
+constexpr int kTableSchema = 1;
 
 struct Range {
   char32_t first, last;
@@ -214,7 +214,7 @@ std::string render_json(const Table& table) {
     rows.push_back(std::move(object));
   }
   nlohmann::ordered_json document;
-  document["schema"] = kSchema;
+  document["schema"] = kTableSchema;
   document["rows"] = std::move(rows);
   // Text from files may not be UTF-8; the reader gets U+FFFD rather than no report at all.
   return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

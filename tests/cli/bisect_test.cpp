@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace tessera::cli {
-namespace {
+namespace TSR_FILE {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -111,5 +111,5 @@ TEST(Bisect, CountsValuesThatTheOtherSideLacks) {
   EXPECT_FALSE(found.first->inputs[1].difference.has_value());
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::cli

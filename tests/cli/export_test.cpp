@@ -9,7 +9,7 @@
 #include <filesystem>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using testing::HasSubstr;
 
@@ -60,5 +60,5 @@ TEST(ExportCommand, RefusesWhatItCannotDo) {
   EXPECT_THAT(nowhere.err, HasSubstr("/nowhere/x.onnx"));
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -8,7 +8,7 @@
 #include <fstream>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -95,5 +95,5 @@ TEST(Machines, OutputThatCannotBeWrittenIsAnError) {
   EXPECT_THAT(result.err, HasSubstr("cannot write the output: No space left on device"));
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -49,5 +49,5 @@ TEST(Ncp, WrongWiringsAreErrors) {
   EXPECT_EQ(run_tessera({"ncp", "wiring", "AutoNCP(16,4)", "-o", "x"}).status, 1);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

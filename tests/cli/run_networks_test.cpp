@@ -13,7 +13,7 @@
 #include <filesystem>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 namespace fs = std::filesystem;
 
@@ -225,5 +225,5 @@ TEST_F(RunNetworks, KernelsListsThemByOperator) {
   EXPECT_GT(Json::parse(result.out).at("rows").size(), 3u);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -10,7 +10,7 @@
 #include <string>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -96,5 +96,5 @@ TEST_F(Simulate, WhatDoesNotFitIsTheCardsOwnError) {
   EXPECT_THAT(result.err, AllOf(HasSubstr("must be a multiple of 32"), HasSubstr("while running")));
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

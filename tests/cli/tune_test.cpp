@@ -11,7 +11,7 @@
 #include <filesystem>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using cli::Csv;
 using cli::parse_csv;
@@ -129,5 +129,5 @@ TEST(Csv, ReadsQuotedFieldsAndRefusesBrokenOnes) {
   EXPECT_THROW(parse_csv("a\n\"x\"y\n"), Error);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

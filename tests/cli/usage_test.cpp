@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -58,5 +58,5 @@ TEST(Usage, ErrorsThatAreNotShownOnATerminalHaveNoColour) {
   EXPECT_EQ(run_tessera({"machnes"}).err.find('\033'), std::string::npos);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace tessera::testing {
+namespace tessera::for_tests {
 
 enum class Values { bits, normal, mixed, ties, specials, tiny, huge, zeros };
 
@@ -58,4 +58,4 @@ inline std::vector<float> adversarial(Values kind, std::size_t count, std::uint3
   return values;
 }
 
-}  // namespace tessera::testing
+}  // namespace tessera::for_tests

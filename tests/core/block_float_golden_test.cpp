@@ -11,10 +11,10 @@
 #include <cstring>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
-using testing::GoldenArray;
-using testing::read_golden;
+using for_tests::GoldenArray;
+using for_tests::read_golden;
 
 struct Group {
   const char* name;
@@ -33,7 +33,7 @@ struct Kind {
 
 constexpr Kind kKinds[] = {{"bf16", DType::bfloat16}, {"bfp8", DType::bfloat8_b}, {"bfp4", DType::bfloat4_b}};
 
-class BlockFloatGolden : public testing::WithIsa {};
+class BlockFloatGolden : public for_tests::WithIsa {};
 
 TEST_P(BlockFloatGolden, TilesAndValuesAreThoseOfTtnn) {
   int pairs = 0;
@@ -107,5 +107,5 @@ TEST(BlockFloatDefinition, DecodesEveryCodeAsTtnn) {
   }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -10,7 +10,7 @@
 #include <limits>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using Floats = std::array<float, Block::kSize>;
 
@@ -85,9 +85,9 @@ TEST(BlockFloat, ThePackerTruncatesBfloat4) {
 
 TEST(BlockFloat, AnErrorIsAtMostHalfACodeUnlessSaturated) {
   for (DType dtype : kBlockFloats)
-    for (testing::Values kind : {testing::Values::normal, testing::Values::mixed, testing::Values::ties}) {
+    for (for_tests::Values kind : {for_tests::Values::normal, for_tests::Values::mixed, for_tests::Values::ties}) {
       const int width = magnitude_bits(dtype), largest = (1 << width) - 1;
-      const std::vector<float> values = testing::adversarial(kind, 16 * 2000, 7);
+      const std::vector<float> values = for_tests::adversarial(kind, 16 * 2000, 7);
       for (std::size_t at = 0; at < values.size(); at += 16) {
         const std::span<const float, 16> x(values.data() + at, 16);
         const Block block = encode_block(x, dtype, Rounding::host);
@@ -107,8 +107,8 @@ TEST(BlockFloat, AnErrorIsAtMostHalfACodeUnlessSaturated) {
 
 TEST(BlockFloat, EncodingWhatWasDecodedChangesNothing) {
   for (DType dtype : kBlockFloats)
-    for (testing::Values kind : testing::kAllValues) {
-      const std::vector<float> values = testing::adversarial(kind, 16 * 2000, 11);
+    for (for_tests::Values kind : for_tests::kAllValues) {
+      const std::vector<float> values = for_tests::adversarial(kind, 16 * 2000, 11);
       for (std::size_t at = 0; at < values.size(); at += 16) {
         const Block block = encode_block(std::span<const float, 16>(values.data() + at, 16), dtype, Rounding::host);
         if (block.exponent < 8 || block.exponent == 255) continue;
@@ -128,5 +128,5 @@ TEST(BlockFloat, RefusesOtherTypes) {
   EXPECT_THROW(decode_block(Block{}, DType::bfloat16, y), Error);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -12,7 +12,7 @@
 #include <numeric>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 template <class To, class From>
 std::vector<To> converted(const std::vector<From>& x, DType from, DType to, Rounding rounding = Rounding::host) {
@@ -22,12 +22,12 @@ std::vector<To> converted(const std::vector<From>& x, DType from, DType to, Roun
   return y;
 }
 
-class Convert : public testing::WithIsa {};
+class Convert : public for_tests::WithIsa {};
 
 TEST_P(Convert, FloatsBecomeHalvesAsTheScalarsSay) {
-  for (testing::Values kind : testing::kAllValues)
+  for (for_tests::Values kind : for_tests::kAllValues)
     for (std::size_t count : {0, 1, 7, 8, 15, 16, 17, 31, 33, 100'003}) {
-      const std::vector<float> x = testing::adversarial(kind, count, 9);
+      const std::vector<float> x = for_tests::adversarial(kind, count, 9);
       const auto host = converted<std::uint16_t>(x, DType::float32, DType::bfloat16, Rounding::host);
       const auto packer = converted<std::uint16_t>(x, DType::float32, DType::bfloat16, Rounding::packer);
       const auto half = converted<std::uint16_t>(x, DType::float32, DType::float16);
@@ -120,7 +120,7 @@ TEST(ConvertAll, EveryPairOfTypesKeepsSmallIntegers) {
 }
 
 TEST(ConvertAll, TheSameTypeCopiesEveryBit) {
-  const std::vector<float> x = testing::adversarial(testing::Values::bits, 1000, 4);
+  const std::vector<float> x = for_tests::adversarial(for_tests::Values::bits, 1000, 4);
   const auto y = converted<float>(x, DType::float32, DType::float32);
   EXPECT_EQ(std::memcmp(x.data(), y.data(), x.size() * 4), 0);
 }
@@ -132,5 +132,5 @@ TEST(ConvertErrors, RefuseBlockFloatsAndNegativeCounts) {
   EXPECT_THROW(convert(a, DType::float32, b, DType::uint8, -1, Rounding::host), Error);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

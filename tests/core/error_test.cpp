@@ -5,7 +5,7 @@
 #include <string>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 TEST(Error, TextIsMessageThenContextThenHint) {
   try {
@@ -27,5 +27,5 @@ TEST(Error, TextIsMessageThenContextThenHint) {
 
 TEST(Error, CheckThatHoldsDoesNotThrow) { EXPECT_NO_THROW(check(true, Code::internal, "never {}", 1)); }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

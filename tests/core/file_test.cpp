@@ -14,7 +14,7 @@
 #include <string>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -129,5 +129,5 @@ TEST_F(File, WriteThatRunsOutOfSpaceHalfWayLeavesTheOldOneAndNothingElse) {
   EXPECT_EQ(entries(), 1);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

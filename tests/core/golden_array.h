@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace tessera::testing {
+namespace tessera::for_tests {
 
 template <class T>
 struct GoldenArray {
@@ -51,4 +51,4 @@ GoldenArray<T> read_golden(const std::string& file, const std::string& descr) {
   return array;
 }
 
-}  // namespace tessera::testing
+}  // namespace tessera::for_tests

@@ -14,7 +14,7 @@
 #include <vector>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 class ThreadTeam : public ::testing::Test {
  protected:
@@ -111,5 +111,5 @@ TEST_F(ThreadTeam, ALimitHoldsForTheThreadThatSetIt) {
   EXPECT_EQ(max_threads(), 1);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -16,7 +16,7 @@
 #include <numeric>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using Bytes = std::vector<std::byte>;
 
@@ -79,14 +79,14 @@ Bytes pack_plainly(const std::vector<float>& x, Extent2d extent, DType dtype, co
 
 bool same(const void* a, const void* b, std::size_t bytes) { return bytes == 0 || std::memcmp(a, b, bytes) == 0; }
 
-class TileCodec : public testing::WithIsa {};
+class TileCodec : public for_tests::WithIsa {};
 
 TEST_P(TileCodec, PacksEveryTypeTileShapeAndValueAsDefined) {
   std::uint32_t seed = 1;
   for (const Tile& tile : all_tiles())
     for (const Extent2d& extent : kExtents)
-      for (testing::Values kind : testing::kAllValues) {
-        const std::vector<float> x = testing::adversarial(kind, size(extent.area()), seed++);
+      for (for_tests::Values kind : for_tests::kAllValues) {
+        const std::vector<float> x = for_tests::adversarial(kind, size(extent.area()), seed++);
         for (DType dtype : kFloats)
           for (Rounding rounding : {Rounding::host, Rounding::packer}) {
             const Bytes expected = pack_plainly(x, extent, dtype, tile, rounding);
@@ -172,7 +172,7 @@ TEST_P(TileCodec, TilizesAndUntilizesElementsOfEverySize) {
 
 TEST_P(TileCodec, ManyThreadsWriteTheSameBytes) {
   const Extent2d extent{331, 517};
-  const std::vector<float> x = testing::adversarial(testing::Values::normal, size(extent.area()), 5);
+  const std::vector<float> x = for_tests::adversarial(for_tests::Values::normal, size(extent.area()), 5);
   for (DType dtype : kFloats) {
     Bytes one(size(tiled_bytes(extent, dtype, Tile{}))), many(one.size());
     set_max_threads(1);
@@ -237,8 +237,8 @@ TEST(TileKernels, StreamedStoresWriteWhatPlainOnesDo) {
     for (int b = 0; b < 64; ++b)
       offsets[b] = (b / 32 * 16 + b % 16) * kTiles * 32 * element + b % 32 / 16 * 16 * element;
     run.offsets = offsets;
-    for (testing::Values kind : {testing::Values::normal, testing::Values::specials, testing::Values::tiny}) {
-      const std::vector<float> x = testing::adversarial(kind, kSize / 4, 3);
+    for (for_tests::Values kind : {for_tests::Values::normal, for_tests::Values::specials, for_tests::Values::tiny}) {
+      const std::vector<float> x = for_tests::adversarial(kind, kSize / 4, 3);
       std::memcpy(src.get(), x.data(), kSize);
       std::memset(expected.get(), 0x5A, kSize);
       run.src = src.get();
@@ -286,5 +286,5 @@ TEST(TileCodecErrors, SayWhatIsWrong) {
   EXPECT_EQ(tiled_bytes({std::numeric_limits<std::int64_t>::max(), 0}, DType::float32, Tile{}), 0);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

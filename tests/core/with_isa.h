@@ -11,7 +11,7 @@ namespace tessera {
 inline void PrintTo(Isa isa, std::ostream* out) { *out << name(isa); }
 }  // namespace tessera
 
-namespace tessera::testing {
+namespace tessera::for_tests {
 
 // A test that runs once for every instruction set that this CPU has.
 class WithIsa : public ::testing::TestWithParam<Isa> {
@@ -22,8 +22,8 @@ class WithIsa : public ::testing::TestWithParam<Isa> {
 
 inline std::string isa_name(const ::testing::TestParamInfo<Isa>& info) { return std::string(name(info.param)); }
 
-}  // namespace tessera::testing
+}  // namespace tessera::for_tests
 
 #define TESSERA_FOR_EACH_ISA(Suite)                                                                     \
   INSTANTIATE_TEST_SUITE_P(Isa, Suite, ::testing::ValuesIn(usable_isas().begin(), usable_isas().end()), \
-                           ::tessera::testing::isa_name)
+                           ::tessera::for_tests::isa_name)

@@ -7,7 +7,7 @@
 #include <limits>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
@@ -63,5 +63,5 @@ TEST(Dropout, DropsInTrainingWhatTheSeedSays) {
   EXPECT_THROW(run(Dropout{}, {x, floats({}, {-0.5f}), training}), Error);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

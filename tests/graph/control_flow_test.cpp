@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -306,5 +306,5 @@ TEST(Loop, WorkIsThatOfItsBodyTimesTheIterationsThatItsStacksTell) {
   EXPECT_GE(once, 8);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

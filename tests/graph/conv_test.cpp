@@ -9,7 +9,7 @@
 #include <limits>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using testing::HasSubstr;
 
@@ -88,5 +88,5 @@ TEST(Conv, CountsTwoFlopsPerMultiplication) {
   EXPECT_EQ(work(Conv{}, in, out).flops, 2.0 * 16 * 36 * 27);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -8,7 +8,7 @@
 #include <limits>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using testing::HasSubstr;
 
@@ -77,5 +77,5 @@ TEST(ConvTranspose, OperandsThatDoNotFitAreRefused) {
   EXPECT_THAT(refusal(ConvTranspose{.window = {}, .groups = huge}, fine), HasSubstr("groups"));
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

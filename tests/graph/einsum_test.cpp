@@ -3,7 +3,7 @@
 #include "math_testing.h"
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 Array einsum(const std::string& equation, const std::vector<std::optional<Array>>& inputs) {
   return first_of(Einsum{equation}, inputs);
@@ -93,5 +93,5 @@ TEST(Einsum, InfersWithUnknownExtents) {
             "float32[...]");
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

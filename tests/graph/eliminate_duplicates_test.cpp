@@ -1,7 +1,7 @@
 #include "pass_testing.h"
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using Kind = Unary::Kind;
 
@@ -67,5 +67,5 @@ TEST(EliminateDuplicates, EndsWhereTwoNodesStayForTheirNames) {
   EXPECT_EQ(after.nodes[2].inputs, (std::vector<ValueId>{first[0], first[0]}));
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

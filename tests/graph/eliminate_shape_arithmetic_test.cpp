@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using testing::ElementsAre;
 constexpr std::int64_t kUnknown = TensorType::kUnknown;
@@ -198,5 +198,5 @@ TEST(EliminateShapeArithmetic, PutsTheBranchOfAKnownConditionInPlaceOfTheChoice)
   }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 // A graph of float arithmetic between quantised values.
 class Qdq {
@@ -323,5 +323,5 @@ TEST(FuseQuantization, SurvivesTheOtherPasses) {
   }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

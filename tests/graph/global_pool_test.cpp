@@ -8,7 +8,7 @@
 #include <cmath>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using Kind = GlobalPool::Kind;
 
@@ -38,5 +38,5 @@ TEST(GlobalPool, TellsAndRefuses) {
   EXPECT_THAT(refusal(GlobalPool{Kind::lp, 0}, {type_of({1, 3, 4})}), testing::HasSubstr("p is 0"));
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

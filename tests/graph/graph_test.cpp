@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -231,5 +231,5 @@ TEST(InferTypes, RefusesMoreOutputsThanTheOperatorHas) {
   }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

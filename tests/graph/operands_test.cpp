@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using Dims = std::vector<std::int64_t>;
 using testing::HasSubstr;
@@ -113,5 +113,5 @@ TEST(BroadcastDims, UnknownExtentsAreDecidedByTheOtherSideOnlyIfItIsNotOne) {
   EXPECT_EQ(broadcast_dims(kRankless, f32({7}), "Thing"), std::nullopt);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -13,7 +13,7 @@
 #include <map>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using testing::HasSubstr;
 constexpr std::int64_t kUnknown = TensorType::kUnknown;
@@ -200,5 +200,5 @@ TEST(DeadCode, DropsNodesAndValuesAndCompactsIds) {
   EXPECT_FALSE(remove_dead_code(graph));
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

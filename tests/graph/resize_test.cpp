@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using testing::ElementsAre;
 using testing::FloatNear;
@@ -136,5 +136,5 @@ TEST(Resize, RefusesWhatMakesNoSense) {
       HasSubstr("roi"));
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -8,7 +8,7 @@
 #include <limits>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using testing::HasSubstr;
 using Reduction = ScatterND::Reduction;
@@ -78,5 +78,5 @@ TEST(ScatterElements, RefusesWhatDoesNotFit) {
               HasSubstr("axis 2"));
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -9,7 +9,7 @@
 #include <numeric>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using testing::HasSubstr;
 
@@ -44,5 +44,5 @@ TEST(SpaceToDepth, TellsAndRefuses) {
   EXPECT_THAT(refusal(DepthToSpace{.block = 1}, {type_of({1, 6, 3})}), HasSubstr("rank"));
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

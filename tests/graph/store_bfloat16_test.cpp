@@ -7,7 +7,7 @@
 #include <random>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 Array random_array(const Shape& shape, unsigned seed) {
   std::mt19937 random(seed);
@@ -64,5 +64,5 @@ TEST(StoreBfloat16, ChangesResultsByItsRoundingOnly) {
   EXPECT_GT(worst, 0);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using Dims = std::vector<std::int64_t>;
 
@@ -51,5 +51,5 @@ TEST(TensorType, DiffersByElementTypeAndByEveryExtent) {
   EXPECT_NE(a, TensorType(ElementType::float32, std::nullopt));
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

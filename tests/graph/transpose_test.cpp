@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using testing::HasSubstr;
 
@@ -25,5 +25,5 @@ TEST(Transpose, RefusesWhatIsNoPermutation) {
   EXPECT_THAT(error_of([] { run(Transpose{{0}}, {counting({2, 3})}); }), HasSubstr("not a permutation"));
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

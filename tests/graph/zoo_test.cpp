@@ -12,7 +12,7 @@
 #include <string>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using testing::HasSubstr;
 
@@ -153,5 +153,5 @@ TEST(Zoo, RefusesNamesThatAreNotThereAndEmptyBatches) {
   EXPECT_THROW(make_zoo_model("resnet50", -1), Error);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

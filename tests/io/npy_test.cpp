@@ -8,7 +8,7 @@
 #include <bit>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using namespace io_test;
 
@@ -285,5 +285,5 @@ TEST(Npy, LoadingNamesTheFile) {
   expect_refusal(Code::io, "is not a regular file", [] { load_npy("/tmp"); });
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using namespace io_test;
 
@@ -255,5 +255,5 @@ TEST(Npz, WritingRefusesWhatItCouldNotRead) {
   EXPECT_EQ(directory.files(), 0u);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using namespace io_test;
 
@@ -222,5 +222,5 @@ TEST(Safetensors, OpeningNamesTheFile) {
   expect_refusal(Code::parse, "while reading", [] { SafetensorsFile file(data_path("README.md")); });
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

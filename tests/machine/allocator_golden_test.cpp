@@ -11,7 +11,7 @@
 #include <map>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using golden::Json;
 
@@ -98,5 +98,5 @@ TEST_P(AllocatorGolden, WalksGiveTheAddressesOfTtnn) {
 INSTANTIATE_TEST_SUITE_P(Boards, AllocatorGolden, testing::Values("n150", "p150"),
                          [](const auto& board) { return board.param; });
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 std::string refusal(const Conv2dConfig& config) {
   try {
@@ -49,5 +49,5 @@ TEST(Conv2dConfig, RunsOnShardsOnly) {
   EXPECT_THAT(refusal(config), testing::HasSubstr("INTERLEAVED"));
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

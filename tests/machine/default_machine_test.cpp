@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 class DefaultMachine : public testing::Test {
  protected:
@@ -32,5 +32,5 @@ TEST_F(DefaultMachine, IsTheOneChosenLast) {
   EXPECT_EQ(default_machine(), "wormhole_n300");
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

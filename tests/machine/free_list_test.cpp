@@ -8,7 +8,7 @@
 #include <random>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 constexpr std::int64_t kUnit = 32;
 
@@ -108,5 +108,5 @@ TEST(FreeList, AnEmptyBankRefusesEverything) {
   EXPECT_EQ(list.lowest_allocated_address(), std::nullopt);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 std::shared_ptr<Device> card() { return Device::open(load_machine("wormhole_n150"), {.l1_small_bytes = 16384}); }
 
@@ -76,5 +76,5 @@ TEST(L1Timeline, WhatIsRefusedLeavesNothing) {
   EXPECT_EQ(recorder.step_peak_bytes(), 0);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -13,7 +13,7 @@
 #include <string>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 namespace fs = std::filesystem;
 using testing::Contains;
@@ -374,5 +374,5 @@ TEST_F(MachineFile, TruncatedAndCorruptFilesNeverDoMoreThanFail) {
   attempt(std::string(2 << 20, '#'));  // over the bound on size
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -14,7 +14,7 @@
 #include <algorithm>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 namespace tr = testing_random;
 
@@ -155,5 +155,5 @@ TEST_P(Moves, ARefusedMoveLeavesEverythingAsItWas) {
 INSTANTIATE_TEST_SUITE_P(Boards, Moves, testing::Values("wormhole_n150", "blackhole_p150"),
                          [](const auto& board) { return std::string(board.param); });
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

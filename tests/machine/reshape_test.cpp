@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 class Reshape : public testing::Test {
  protected:
@@ -62,5 +62,5 @@ TEST_F(Reshape, AViewKeepsItsTensorWhereItIs) {
   EXPECT_TRUE(x.is_allocated());
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -16,7 +16,7 @@
 #include <cmath>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 namespace tr = testing_random;
 
@@ -181,5 +181,5 @@ TEST_F(ShapeOps, ReluKeepsNaN) {
   EXPECT_TRUE(std::isnan(out[2]));
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using golden::Json;
 
@@ -96,5 +96,5 @@ TEST_P(ShardGolden, NDimensionalShardsMatchTtnn) {
 INSTANTIATE_TEST_SUITE_P(Boards, ShardGolden, testing::Values("n150", "p150"),
                          [](const auto& board) { return board.param; });
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

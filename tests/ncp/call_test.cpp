@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::ncp {
-namespace {
+namespace TSR_FILE {
 
 using testing::HasSubstr;
 
@@ -94,5 +94,5 @@ TEST(Call, WrongShapesAreNamed) {
   EXPECT_EQ(call(runner, {.input = array({0, 3, 3}, {})}).output.shape(), (Shape{0, 3, 4}));
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::ncp

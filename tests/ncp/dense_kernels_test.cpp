@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace tessera::ncp {
-namespace {
+namespace TSR_FILE {
 
 using Approximate = void (*)(Approximation, const float*, float*, std::int64_t) noexcept;
 
@@ -75,5 +75,5 @@ TEST(DenseKernels, FunctionsSaturateAndKeepNan) {
   }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::ncp

@@ -12,7 +12,7 @@
 #include <filesystem>
 
 namespace tessera::ncp {
-namespace {
+namespace TSR_FILE {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -188,5 +188,5 @@ TEST(NcpFile, WhatDoesNotFitIsNamedAllAtOnce) {
   EXPECT_THAT(error_of([&] { load_ncp_file(path); }), HasSubstr("does not say what layer"));
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::ncp

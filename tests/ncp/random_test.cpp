@@ -10,7 +10,7 @@
 #include <numeric>
 
 namespace tessera::ncp {
-namespace {
+namespace TSR_FILE {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -87,5 +87,5 @@ TEST(RandomGenerator, RefusesMoreThanThereIs) {
   EXPECT_THROW(RandomState(1).choice(0), Error);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::ncp

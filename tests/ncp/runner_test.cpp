@@ -14,7 +14,7 @@
 #include <limits>
 
 namespace tessera::ncp {
-namespace {
+namespace TSR_FILE {
 
 constexpr double kFloat = std::numeric_limits<float>::epsilon();
 
@@ -257,5 +257,5 @@ TEST(Runner, LayersWithoutAFastVersionAreRunByTheReference) {
             run_reference<float>(dropping, parameters, sequence).output);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::ncp

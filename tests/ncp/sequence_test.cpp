@@ -11,7 +11,7 @@
 #include <limits>
 
 namespace tessera::ncp {
-namespace {
+namespace TSR_FILE {
 
 using testing::HasSubstr;
 
@@ -369,5 +369,5 @@ TEST(Sequence, WrongSizesAreRefusedWithTheirNumbers) {
               HasSubstr("without mixed memory"));
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::ncp

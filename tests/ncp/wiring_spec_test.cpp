@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::ncp {
-namespace {
+namespace TSR_FILE {
 
 using testing::HasSubstr;
 
@@ -56,5 +56,5 @@ TEST(WiringSpec, MistakesAreNamed) {
   EXPECT_THAT(error_of("Explicit(3)"), HasSubstr("JSON"));
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::ncp

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::ncp {
-namespace {
+namespace TSR_FILE {
 
 using testing::HasSubstr;
 
@@ -215,5 +215,5 @@ TEST(Wiring, ImpossibleOnesAreRefusedWithTheirNumbers) {
   EXPECT_THAT(error_of("Layered(a\"b:12x2,motor:1x2)", 3), HasSubstr("no name for a layer"));
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::ncp

@@ -7,7 +7,7 @@
 #include <string>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 constexpr KernelInfo kWidens{.name = "widens", .op = "Conv", .isa = Isa::avx512};
 constexpr KernelInfo kPairs{
@@ -57,5 +57,5 @@ TEST(Estimate, AMachineThatDoesNotSayIsTakenForOneOfHalfTheRate) {
   EXPECT_NEAR(seconds(machine, kTiles), seconds(machine, kWidens), 1e-5);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -8,7 +8,7 @@
 #include <string>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -138,5 +138,5 @@ TEST(Plan, MoreThanTheMemoryLimitIsAnErrorWithThePeak) {
   }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

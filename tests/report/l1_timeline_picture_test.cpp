@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -58,5 +58,5 @@ TEST(L1TimelinePicture, NothingRanIsAPictureToo) {
   EXPECT_EQ(read_markup(l1_timeline_svg(empty, ""), false).problem, "");
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 TEST(Markup, SpecialCharactersAreEscaped) {
   EXPECT_EQ(escape_markup("</script><b>&\"'"), "&lt;/script&gt;&lt;b&gt;&amp;&quot;&#39;");
@@ -38,5 +38,5 @@ TEST(Markup, TheCheckOfTheseTestsFindsFaults) {
     EXPECT_NE(read_markup(bad, false).problem, "") << bad;
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -13,7 +13,7 @@
 #include <vector>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -219,5 +219,5 @@ TEST(FusedConv2dMaxPool, RefusesWhatDoesNotFitWithTheValuesFound) {
               HasSubstr("float32, bfloat16 or float16, not int8"));
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

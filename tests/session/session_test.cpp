@@ -15,7 +15,7 @@
 #include <thread>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using testing::HasSubstr;
 
@@ -331,5 +331,5 @@ TEST(Session, AMemoryLimitIsAPlanningConstraint) {
   }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -12,7 +12,7 @@
 #include <random>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 constexpr std::int64_t kUnknown = TensorType::kUnknown;
 
@@ -142,5 +142,5 @@ TEST(Weights, InFewerBitsNeedValuesInFloat32) {
   EXPECT_THROW(Session(network().graph, {.storage = ElementType::bfloat16, .weights = DType::bfloat8_b}), Error);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -2,6 +2,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/shape.h"
+#include "tessera/graph/ops/internal/most_elements.h"
 #include "tessera/graph/ops/internal/window_walk.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 namespace tessera {
 namespace {
 
-constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
+using internal::kMostElements;
 
 // The forward convolution whose transpose this is: it slides over our output (`spatial`) and has our input as its
 // output.

@@ -1,6 +1,7 @@
 #include "tessera/graph/ops/matmul.h"
 
 #include "tessera/core/error.h"
+#include "tessera/graph/ops/internal/as_matrix.h"
 #include "tessera/graph/ops/internal/expect.h"
 #include "tessera/graph/ops/internal/number.h"
 #include "tessera/graph/ops/internal/walk.h"
@@ -10,16 +11,11 @@
 namespace tessera {
 namespace {
 
+using internal::as_matrix;
 using Dims = std::vector<std::int64_t>;
 
 bool may_equal(std::int64_t a, std::int64_t b) {
   return a == b || a == TensorType::kUnknown || b == TensorType::kUnknown;
-}
-
-// A vector on the left is a row, on the right a column.
-Dims as_matrix(Dims dims, bool left) {
-  if (dims.size() == 1) dims.insert(left ? dims.begin() : dims.end(), 1);
-  return dims;
 }
 
 TensorType leading(const Dims& matrix) {

@@ -2,6 +2,8 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/shape.h"
+#include "tessera/graph/ops/internal/as_matrix.h"
+#include "tessera/graph/ops/internal/expect_bytes.h"
 #include "tessera/graph/ops/internal/saturate.h"
 #include "tessera/graph/ops/quantize.h"
 
@@ -10,13 +12,9 @@
 namespace tessera {
 namespace {
 
+using internal::as_matrix;
+using internal::expect_bytes;
 using Dims = std::vector<std::int64_t>;
-
-// Matrices as NumPy multiplies them: vectors get a dimension, the dimensions before the last two are broadcast.
-Dims as_matrix(Dims dims, bool left) {
-  if (dims.size() == 1) dims.insert(left ? dims.begin() : dims.end(), 1);
-  return dims;
-}
 
 std::optional<Dims> product_dims(const TensorType& a, const TensorType& b, std::string_view op) {
   if (!a.dims || !b.dims) return std::nullopt;
@@ -46,12 +44,6 @@ void expect_parameter(const Knowns& inputs, std::size_t i, const TensorType& of,
   check(count == 1 || count == lines || (across > 0 && count == volume / across), Code::invalid_argument,
         "{}: input {} is {}, which does not fit the {} {} of {}", inputs.op(), i, inputs[i].to_string(), lines,
         rows ? "rows" : "columns", of.to_string());
-}
-
-void expect_bytes(const Knowns& inputs, std::size_t i) {
-  const ElementType type = inputs[i].type;
-  check(type == ElementType::int8 || type == ElementType::uint8, Code::unsupported,
-        "{}: input {} is {}, int8 or uint8 is needed", inputs.op(), i, name(type));
 }
 
 // Where an element of the product came from.

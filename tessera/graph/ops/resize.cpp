@@ -3,6 +3,7 @@
 #include "tessera/core/error.h"
 #include "tessera/core/shape.h"
 #include "tessera/graph/ops/internal/keys.h"
+#include "tessera/graph/ops/internal/most_elements.h"
 #include "tessera/graph/ops/internal/saturate.h"
 #include "tessera/graph/ops/resize_taps.h"
 
@@ -14,7 +15,7 @@
 namespace tessera {
 namespace {
 
-constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
+using internal::kMostElements;
 
 // The axes that roi, scales and sizes speak of, counted from the front.
 std::vector<int> axes_of(const Resize& op, int rank) {

@@ -2,13 +2,15 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/shape.h"
+#include "tessera/graph/ops/internal/most_elements.h"
 
 #include <cstring>
 
 namespace tessera {
 namespace {
 
-constexpr std::int64_t kMostBlock = std::int64_t{1} << 20, kMostElements = std::int64_t{1} << 40;
+using internal::kMostElements;
+constexpr std::int64_t kMostBlock = std::int64_t{1} << 20;
 
 void check_block(std::int64_t block, const Knowns& inputs) {
   inputs.expect_count(1, 1);

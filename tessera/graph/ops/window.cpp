@@ -2,6 +2,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/shape.h"
+#include "tessera/graph/ops/internal/most_elements.h"
 #include "tessera/graph/tensor_type.h"
 
 #include <algorithm>
@@ -10,7 +11,8 @@ namespace tessera {
 namespace {
 
 // No real network comes near these; within them the arithmetic below cannot overflow.
-constexpr std::int64_t kMostTaps = std::int64_t{1} << 30, kMostElements = std::int64_t{1} << 40;
+using internal::kMostElements;
+constexpr std::int64_t kMostTaps = std::int64_t{1} << 30;
 
 std::vector<std::int64_t> filled(const std::vector<std::int64_t>& given, std::size_t count, std::int64_t otherwise,
                                  std::int64_t least, std::int64_t most, std::string_view what, std::string_view op) {

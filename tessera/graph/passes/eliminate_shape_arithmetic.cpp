@@ -16,7 +16,7 @@ using internal::ShapeList;
 using internal::SymbolicDims;
 using Dims = std::vector<std::int64_t>;
 
-constexpr std::int64_t kMostElements = 1024;  // of what is computed here; constant folding does the rest
+constexpr std::int64_t kMostComputed = 1024;  // of what is computed here; constant folding does the rest
 
 class Sweep {
  public:
@@ -70,7 +70,7 @@ class Sweep {
   void compute(Node& node) {
     const TensorType& type = r_.type(node.outputs[0]);
     if (node.outputs.size() != 1 || std::holds_alternative<If>(node.op) || std::holds_alternative<Loop>(node.op) ||
-        !type.is_static() || type.shape().volume() > kMostElements)
+        !type.is_static() || type.shape().volume() > kMostComputed)
       return;
     std::vector<const Array*> operands;
     for (ValueId id : node.inputs) {

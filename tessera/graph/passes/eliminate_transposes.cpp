@@ -166,7 +166,7 @@ bool sink_pad(Rewriter& r, Rewriter::NodeAt at, const Moved& from) {
   return true;
 }
 
-void visit(Rewriter& r, Rewriter::NodeAt at) {
+void move_transpose(Rewriter& r, Rewriter::NodeAt at) {
   Node& node = *at;
   if (!node.fused.empty() || node.outputs.size() != 1 || node.outputs[0] == kNoValue || node.inputs.empty()) return;
   if (std::holds_alternative<Transpose>(node.op) && simplify(r, node)) return;
@@ -200,6 +200,6 @@ void visit(Rewriter& r, Rewriter::NodeAt at) {
 
 }  // namespace
 
-bool eliminate_transposes(Graph& graph) { return internal::rewrite_until_settled(graph, visit); }
+bool eliminate_transposes(Graph& graph) { return internal::rewrite_until_settled(graph, move_transpose); }
 
 }  // namespace tessera

@@ -176,7 +176,7 @@ bool fold(Rewriter& r, const Layer& layer, const Affine& affine) {
   return true;
 }
 
-void visit(Rewriter& r, Rewriter::NodeAt at) {
+void fold_into_layer(Rewriter& r, Rewriter::NodeAt at) {
   Node& node = *at;
   if (!std::holds_alternative<BatchNorm>(node.op) && !std::holds_alternative<Binary>(node.op)) return;
   const std::size_t operands = std::holds_alternative<Binary>(node.op) ? 2 : 1;
@@ -191,6 +191,6 @@ void visit(Rewriter& r, Rewriter::NodeAt at) {
 
 }  // namespace
 
-bool fold_batch_norm(Graph& graph) { return internal::rewrite_until_settled(graph, visit); }
+bool fold_batch_norm(Graph& graph) { return internal::rewrite_until_settled(graph, fold_into_layer); }
 
 }  // namespace tessera

@@ -52,7 +52,7 @@ bool pad_average(AveragePool& pool, const Dims& by) {
   return true;
 }
 
-void visit(Rewriter& r, Rewriter::NodeAt at) {
+void fold_pad(Rewriter& r, Rewriter::NodeAt at) {
   Node& node = *at;
   const bool conv = std::holds_alternative<Conv>(node.op), average = std::holds_alternative<AveragePool>(node.op);
   if (!conv && !average) return;
@@ -69,6 +69,6 @@ void visit(Rewriter& r, Rewriter::NodeAt at) {
 
 }  // namespace
 
-bool fold_pads(Graph& graph) { return internal::rewrite_until_settled(graph, visit); }
+bool fold_pads(Graph& graph) { return internal::rewrite_until_settled(graph, fold_pad); }
 
 }  // namespace tessera

@@ -4,7 +4,7 @@
 namespace tessera {
 namespace {
 
-void visit(internal::Rewriter& r, internal::Rewriter::NodeAt at) {
+void to_gemm(internal::Rewriter& r, internal::Rewriter::NodeAt at) {
   Node& node = *at;
   if (!std::holds_alternative<MatMul>(node.op) || !node.fused.empty()) return;
   const TensorType& a = r.type(node.inputs[0]);
@@ -15,6 +15,6 @@ void visit(internal::Rewriter& r, internal::Rewriter::NodeAt at) {
 
 }  // namespace
 
-bool matmul_to_gemm(Graph& graph) { return internal::rewrite_until_settled(graph, visit); }
+bool matmul_to_gemm(Graph& graph) { return internal::rewrite_until_settled(graph, to_gemm); }
 
 }  // namespace tessera

@@ -7,66 +7,67 @@
 namespace tessera::onnx {
 namespace {
 
-using Kind = Unary::Kind;
+using UnaryKind = Unary::Kind;
 
-const std::map<std::string_view, Kind>& plain_kinds() {
-  static const std::map<std::string_view, Kind> kinds = {
-      {"Abs", Kind::abs},
-      {"Acos", Kind::acos},
-      {"Acosh", Kind::acosh},
-      {"Asin", Kind::asin},
-      {"Asinh", Kind::asinh},
-      {"Atan", Kind::atan},
-      {"Atanh", Kind::atanh},
-      {"BitwiseNot", Kind::bitwise_not},
-      {"Ceil", Kind::ceil},
-      {"Cos", Kind::cos},
-      {"Cosh", Kind::cosh},
-      {"Erf", Kind::erf},
-      {"Exp", Kind::exp},
-      {"Floor", Kind::floor},
-      {"HardSwish", Kind::hard_swish},
-      {"Identity", Kind::identity},
-      {"IsNaN", Kind::is_nan},
-      {"Log", Kind::log},
-      {"Mish", Kind::mish},
-      {"Neg", Kind::neg},
-      {"Not", Kind::logical_not},
-      {"Reciprocal", Kind::reciprocal},
-      {"Relu", Kind::relu},
-      {"Round", Kind::round},
-      {"Sigmoid", Kind::sigmoid},
-      {"Sign", Kind::sign},
-      {"Sin", Kind::sin},
-      {"Sinh", Kind::sinh},
-      {"Softplus", Kind::softplus},
-      {"Softsign", Kind::softsign},
-      {"Sqrt", Kind::sqrt},
-      {"Tan", Kind::tan},
-      {"Tanh", Kind::tanh},
+const std::map<std::string_view, UnaryKind>& plain_kinds() {
+  static const std::map<std::string_view, UnaryKind> kinds = {
+      {"Abs", UnaryKind::abs},
+      {"Acos", UnaryKind::acos},
+      {"Acosh", UnaryKind::acosh},
+      {"Asin", UnaryKind::asin},
+      {"Asinh", UnaryKind::asinh},
+      {"Atan", UnaryKind::atan},
+      {"Atanh", UnaryKind::atanh},
+      {"BitwiseNot", UnaryKind::bitwise_not},
+      {"Ceil", UnaryKind::ceil},
+      {"Cos", UnaryKind::cos},
+      {"Cosh", UnaryKind::cosh},
+      {"Erf", UnaryKind::erf},
+      {"Exp", UnaryKind::exp},
+      {"Floor", UnaryKind::floor},
+      {"HardSwish", UnaryKind::hard_swish},
+      {"Identity", UnaryKind::identity},
+      {"IsNaN", UnaryKind::is_nan},
+      {"Log", UnaryKind::log},
+      {"Mish", UnaryKind::mish},
+      {"Neg", UnaryKind::neg},
+      {"Not", UnaryKind::logical_not},
+      {"Reciprocal", UnaryKind::reciprocal},
+      {"Relu", UnaryKind::relu},
+      {"Round", UnaryKind::round},
+      {"Sigmoid", UnaryKind::sigmoid},
+      {"Sign", UnaryKind::sign},
+      {"Sin", UnaryKind::sin},
+      {"Sinh", UnaryKind::sinh},
+      {"Softplus", UnaryKind::softplus},
+      {"Softsign", UnaryKind::softsign},
+      {"Sqrt", UnaryKind::sqrt},
+      {"Tan", UnaryKind::tan},
+      {"Tanh", UnaryKind::tanh},
   };
   return kinds;
 }
 
 Unary with_parameters(NodeReader& node) {
   const std::string& name = node.op_type();
-  if (name == "Celu") return {Kind::celu, node.real("alpha", 1.0f), 0};
-  if (name == "Elu") return {Kind::elu, node.real("alpha", 1.0f), 0};
+  if (name == "Celu") return {UnaryKind::celu, node.real("alpha", 1.0f), 0};
+  if (name == "Elu") return {UnaryKind::elu, node.real("alpha", 1.0f), 0};
   if (name == "Gelu")
-    return {node.choice<Kind>("approximate", "none", {{"none", Kind::gelu}, {"tanh", Kind::gelu_tanh}}), 0, 0};
-  if (name == "HardSigmoid") return {Kind::hard_sigmoid, node.real("alpha", 0.2f), node.real("beta", 0.5f)};
+    return {node.choice<UnaryKind>("approximate", "none", {{"none", UnaryKind::gelu}, {"tanh", UnaryKind::gelu_tanh}}),
+            0, 0};
+  if (name == "HardSigmoid") return {UnaryKind::hard_sigmoid, node.real("alpha", 0.2f), node.real("beta", 0.5f)};
   if (name == "IsInf")
-    return {Kind::is_inf, node.flag("detect_negative", true) ? 1.0f : 0.0f,
+    return {UnaryKind::is_inf, node.flag("detect_negative", true) ? 1.0f : 0.0f,
             node.flag("detect_positive", true) ? 1.0f : 0.0f};
-  if (name == "LeakyRelu") return {Kind::leaky_relu, node.real("alpha", 0.01f), 0};
+  if (name == "LeakyRelu") return {UnaryKind::leaky_relu, node.real("alpha", 0.01f), 0};
   if (name == "Selu") {
     // Before opset 6 the constants were given with fewer digits.
     const bool old = node.opset() < 6;
-    return {Kind::selu, node.real("alpha", old ? 1.6732f : 1.67326319217681884765625f),
+    return {UnaryKind::selu, node.real("alpha", old ? 1.6732f : 1.67326319217681884765625f),
             node.real("gamma", old ? 1.0507f : 1.05070102214813232421875f)};
   }
-  if (name == "Shrink") return {Kind::shrink, node.real("lambd", 0.5f), node.real("bias", 0.0f)};
-  if (name == "ThresholdedRelu") return {Kind::thresholded_relu, node.real("alpha", 1.0f), 0};
+  if (name == "Shrink") return {UnaryKind::shrink, node.real("lambd", 0.5f), node.real("bias", 0.0f)};
+  if (name == "ThresholdedRelu") return {UnaryKind::thresholded_relu, node.real("alpha", 1.0f), 0};
   fail(Code::internal, "{} is listed as a unary operator, but nothing says which", name);
 }
 
@@ -84,9 +85,9 @@ Values import_unary(NodeReader& node, NodeBuilder& build) {
 Values import_swish(NodeReader& node, NodeBuilder& build) {
   const float alpha = node.real("alpha", 1.0f);
   node.inputs(1, 1);
-  if (alpha == 1.0f) return {build.add(Unary{Kind::silu, 0, 0}, {node.input(0)})};
+  if (alpha == 1.0f) return {build.add(Unary{UnaryKind::silu, 0, 0}, {node.input(0)})};
   const ValueId scaled = build.add(Binary{Binary::Kind::mul}, {node.input(0), build.scalar(node.type(0).type, alpha)});
-  const ValueId gate = build.add(Unary{Kind::sigmoid, 0, 0}, {scaled});
+  const ValueId gate = build.add(Unary{UnaryKind::sigmoid, 0, 0}, {scaled});
   return {build.add(Binary{Binary::Kind::mul}, {node.input(0), gate})};
 }
 

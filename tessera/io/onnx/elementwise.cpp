@@ -12,29 +12,30 @@
 namespace tessera::onnx {
 namespace {
 
-using Kind = Binary::Kind;
+using BinaryKind = Binary::Kind;
 
-Kind kind_of(NodeReader& node) {
-  static const std::map<std::string_view, Kind> kinds = {{"Add", Kind::add},
-                                                         {"And", Kind::logical_and},
-                                                         {"BitwiseAnd", Kind::bit_and},
-                                                         {"BitwiseOr", Kind::bit_or},
-                                                         {"BitwiseXor", Kind::bit_xor},
-                                                         {"Div", Kind::div},
-                                                         {"Equal", Kind::equal},
-                                                         {"Greater", Kind::greater},
-                                                         {"GreaterOrEqual", Kind::greater_equal},
-                                                         {"Less", Kind::less},
-                                                         {"LessOrEqual", Kind::less_equal},
-                                                         {"Mul", Kind::mul},
-                                                         {"Or", Kind::logical_or},
-                                                         {"PRelu", Kind::prelu},
-                                                         {"Pow", Kind::pow},
-                                                         {"Sub", Kind::sub},
-                                                         {"Xor", Kind::logical_xor}};
+BinaryKind kind_of(NodeReader& node) {
+  static const std::map<std::string_view, BinaryKind> kinds = {{"Add", BinaryKind::add},
+                                                               {"And", BinaryKind::logical_and},
+                                                               {"BitwiseAnd", BinaryKind::bit_and},
+                                                               {"BitwiseOr", BinaryKind::bit_or},
+                                                               {"BitwiseXor", BinaryKind::bit_xor},
+                                                               {"Div", BinaryKind::div},
+                                                               {"Equal", BinaryKind::equal},
+                                                               {"Greater", BinaryKind::greater},
+                                                               {"GreaterOrEqual", BinaryKind::greater_equal},
+                                                               {"Less", BinaryKind::less},
+                                                               {"LessOrEqual", BinaryKind::less_equal},
+                                                               {"Mul", BinaryKind::mul},
+                                                               {"Or", BinaryKind::logical_or},
+                                                               {"PRelu", BinaryKind::prelu},
+                                                               {"Pow", BinaryKind::pow},
+                                                               {"Sub", BinaryKind::sub},
+                                                               {"Xor", BinaryKind::logical_xor}};
   if (node.op_type() == "BitShift")
-    return node.choice<Kind>("direction", "", {{"LEFT", Kind::shift_left}, {"RIGHT", Kind::shift_right}});
-  if (node.op_type() == "Mod") return node.flag("fmod", false) ? Kind::fmod : Kind::mod;
+    return node.choice<BinaryKind>("direction", "",
+                                   {{"LEFT", BinaryKind::shift_left}, {"RIGHT", BinaryKind::shift_right}});
+  if (node.op_type() == "Mod") return node.flag("fmod", false) ? BinaryKind::fmod : BinaryKind::mod;
   return kinds.at(node.op_type());
 }
 
@@ -60,7 +61,7 @@ ValueId aligned_second(NodeReader& node, NodeBuilder& build) {
 
 Values import_binary(NodeReader& node, NodeBuilder& build) {
   node.inputs(2, 2);
-  const Kind kind = kind_of(node);
+  const BinaryKind kind = kind_of(node);
   const ValueId second = node.opset() < 7 ? aligned_second(node, build) : node.input(1);
   return {build.add(Binary{kind}, {node.input(0), second})};
 }
@@ -70,12 +71,13 @@ Values import_variadic(NodeReader& node, NodeBuilder& build) {
   check(node.input_count() > 0, Code::parse, "at least one input is needed");
   if (node.opset() < 8) node.ignore({"consumed_inputs"});
   const std::string& name = node.op_type();
-  const Kind kind = name == "Min" ? Kind::min : name == "Max" ? Kind::max : Kind::add;
+  const BinaryKind kind = name == "Min" ? BinaryKind::min : name == "Max" ? BinaryKind::max : BinaryKind::add;
   node.inputs(node.input_count(), node.input_count());
   ValueId out = node.input(0);
   for (std::size_t i = 1; i < node.input_count(); ++i) out = build.add(Binary{kind}, {out, node.input(i)});
   if (name == "Mean")
-    out = build.add(Binary{Kind::div}, {out, build.scalar(node.type(0).type, static_cast<double>(node.input_count()))});
+    out = build.add(Binary{BinaryKind::div},
+                    {out, build.scalar(node.type(0).type, static_cast<double>(node.input_count()))});
   return {out};
 }
 

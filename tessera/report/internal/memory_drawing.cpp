@@ -19,8 +19,8 @@ constexpr double kCellWidth = 72, kCellHeight = 84, kPitchX = 76, kPitchY = 88;
 constexpr double kColumnX = 6, kColumnY = 5, kColumnWidth = 25, kColumnHeight = 74;
 constexpr double kReservedDramHeight = 3, kBreakHeight = 6;
 constexpr int kBanksPerRow = 12;
-constexpr double kHeading = 40;      // above the cores and above the banks: two lines
-constexpr double kLeastWidth = 440;  // of those lines
+constexpr double kHeading = 40;          // above the cores and above the banks: two lines
+constexpr double kLeastLineWidth = 440;  // of those lines
 
 int find_or_add(std::vector<MemoryColumn>& columns, MemoryColumn column) {
   auto place = std::find(columns.begin(), columns.end(), column);
@@ -79,7 +79,7 @@ std::string draw_heading(double y, const std::string& text, const std::string& r
                      y + 13, text, y + 30, remark);
 }
 
-struct Cell {
+struct MapCell {
   std::string label;      // in the cell
   std::string what;       // "core 3,4"
   std::string attribute;  // of an interactive map
@@ -88,7 +88,7 @@ struct Cell {
   std::int64_t usable_bytes = 0;
 };
 
-std::string draw_cell(const Cell& cell, const MemoryColumn& column, double x, double y, bool interactive) {
+std::string draw_cell(const MapCell& cell, const MemoryColumn& column, double x, double y, bool interactive) {
   const std::int64_t data = bytes_of(column, SegmentKind::data);
   std::string out = interactive ? fmt::format("<g class=\"cell\" {} tabindex=\"0\" role=\"button\" aria-label=\"{}\">",
                                               cell.attribute, cell.what)
@@ -196,12 +196,12 @@ Drawing draw_map(const MemoryState& state, const MemoryColumns& columns, bool in
                                   format_bytes(static_cast<double>(state.l1_bytes))));
   for (int core = 0; core < state.cores.count(); ++core) {
     const CoreCoord at = state.cores.core(core);
-    const Cell cell{fmt::format("{},{}", at.x, at.y),
-                    fmt::format("core {},{}", at.x, at.y),
-                    fmt::format("data-core=\"{}\"", core),
-                    columns.cores[static_cast<std::size_t>(core)],
-                    state.l1_bytes,
-                    usable_l1};
+    const MapCell cell{fmt::format("{},{}", at.x, at.y),
+                       fmt::format("core {},{}", at.x, at.y),
+                       fmt::format("data-core=\"{}\"", core),
+                       columns.cores[static_cast<std::size_t>(core)],
+                       state.l1_bytes,
+                       usable_l1};
     out += draw_cell(cell, columns.of_core(core), at.x * kPitchX + 0.5, kHeading + at.y * kPitchY + 0.5, interactive);
   }
   const double below = kHeading + state.cores.rows * kPitchY + 14;
@@ -211,12 +211,12 @@ Drawing draw_map(const MemoryState& state, const MemoryColumns& columns, bool in
                                   format_bytes(static_cast<double>(shown_dram))));
   const int per_row = interactive ? state.cores.columns : std::max(state.cores.columns, kBanksPerRow);
   for (int bank = 0; bank < state.dram_banks; ++bank) {
-    const Cell cell{fmt::format("{}", bank),
-                    fmt::format("DRAM bank {}", bank),
-                    fmt::format("data-bank=\"{}\"", bank),
-                    columns.banks[static_cast<std::size_t>(bank)],
-                    state.dram_bank_bytes,
-                    usable_dram};
+    const MapCell cell{fmt::format("{}", bank),
+                       fmt::format("DRAM bank {}", bank),
+                       fmt::format("data-bank=\"{}\"", bank),
+                       columns.banks[static_cast<std::size_t>(bank)],
+                       state.dram_bank_bytes,
+                       usable_dram};
     const int column = bank % per_row, row = bank / per_row;
     const double x = column * kPitchX + 0.5, y = below + kHeading + row * kPitchY + 0.5;
     out += draw_cell(cell, columns.of_bank(bank), x, y, interactive);
@@ -225,7 +225,7 @@ Drawing draw_map(const MemoryState& state, const MemoryColumns& columns, bool in
                          x + kColumnX, y + kColumnY + kBreakHeight);
   }
   const double rows = std::ceil(static_cast<double>(state.dram_banks) / per_row);
-  const double cores_width = std::max(state.cores.columns * kPitchX, kLeastWidth);
+  const double cores_width = std::max(state.cores.columns * kPitchX, kLeastLineWidth);
   return {std::move(out), std::max(cores_width, std::min(per_row, state.dram_banks) * kPitchX),
           below + kHeading + rows * kPitchY, cores_width, below};
 }

@@ -7,7 +7,7 @@
 #include <cmath>
 
 namespace tessera::cpu {
-namespace {
+namespace TSR_FILE {
 
 using Kind = Binary::Kind;
 using testing::Contains;
@@ -169,5 +169,5 @@ TEST(BinaryKernels, RandomBroadcastsAgree) {
   }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::cpu

@@ -12,7 +12,7 @@
 #include <algorithm>
 
 namespace tessera::cpu {
-namespace {
+namespace TSR_FILE {
 
 constexpr ElementType kF32 = ElementType::float32;
 constexpr DType kDTypes[] = {DType::bfloat16, DType::bfloat8_b, DType::bfloat4_b};
@@ -162,5 +162,5 @@ TEST(BlockWeights, EveryValueComesBackAsItIs) {
   }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::cpu

@@ -7,7 +7,7 @@
 #include <cmath>
 
 namespace tessera::cpu {
-namespace {
+namespace TSR_FILE {
 
 using enum ElementType;
 
@@ -50,5 +50,5 @@ TEST(CastKernels, EveryPairOfTypesIsExact) {
     }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::cpu

@@ -9,7 +9,7 @@
 #include <cmath>
 
 namespace tessera::cpu {
-namespace {
+namespace TSR_FILE {
 
 using testing::Contains;
 using testing::HasSubstr;
@@ -200,5 +200,5 @@ TEST(Chain, AgreesForRandomProblems) {
   }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::cpu

@@ -5,7 +5,7 @@
 #include <limits>
 
 namespace tessera::cpu {
-namespace {
+namespace TSR_FILE {
 
 Array scalar_of(ElementType type, double value) {
   Array out(type, Shape{});
@@ -44,5 +44,5 @@ TEST(ClipKernels, BoundsInTheWrongOrderAndNanAreAsInTheDefinition) {
   }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::cpu

@@ -10,7 +10,7 @@
 #include <cmath>
 
 namespace tessera::cpu {
-namespace {
+namespace TSR_FILE {
 
 using testing::Contains;
 using testing::HasSubstr;
@@ -102,5 +102,5 @@ TEST(Conv2dPlanar, AgreesForRandomProblems) {
   }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::cpu

@@ -8,7 +8,7 @@
 #include <set>
 
 namespace tessera::cpu {
-namespace {
+namespace TSR_FILE {
 
 constexpr ElementType kF32 = ElementType::float32, kBf16 = ElementType::bfloat16;
 
@@ -242,5 +242,5 @@ TEST(Conv2dKernels, AgreeOnRandomProblems) {
   });
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::cpu

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 namespace tessera::cpu {
-namespace {
+namespace TSR_FILE {
 
 constexpr ElementType kF32 = ElementType::float32, kBf16 = ElementType::bfloat16;
 
@@ -151,5 +151,5 @@ TEST(ConvTransposeKernels, AgreeOnRandomProblems) {
   });
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::cpu

@@ -9,7 +9,7 @@
 #include <optional>
 
 namespace tessera::cpu {
-namespace {
+namespace TSR_FILE {
 
 TEST(ConvertOrder, GoesThereAndBackForEveryElementSizeAndOddShapes) {
   std::mt19937_64 random(1);
@@ -99,5 +99,5 @@ TEST(ConvertOrder, KeepsTheBitsOfSignallingNaN) {
   set_active_isa(std::nullopt);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::cpu

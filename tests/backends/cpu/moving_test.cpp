@@ -11,7 +11,7 @@
 #include <numeric>
 
 namespace tessera::cpu {
-namespace {
+namespace TSR_FILE {
 
 using testing::Contains;
 
@@ -250,5 +250,5 @@ TEST(Moving, AgreesForRandomProblems) {
   });
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::cpu

@@ -18,7 +18,7 @@
 #include <string>
 
 namespace tessera::cpu {
-namespace {
+namespace TSR_FILE {
 
 PlanOptions plan_options(Isa isa, int threads, bool parts) {
   PlanOptions options;
@@ -250,5 +250,5 @@ TEST(PartsProgram, CopiesNothingWhereEverythingIsMadeInPlace) {
   }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::cpu

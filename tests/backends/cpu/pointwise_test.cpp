@@ -8,7 +8,7 @@
 #include <algorithm>
 
 namespace tessera::cpu {
-namespace {
+namespace TSR_FILE {
 
 std::vector<const CpuKernel*> usable() {
   std::vector<const CpuKernel*> list;
@@ -103,5 +103,5 @@ TEST(Pointwise, Fuzz) {
   });
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::cpu

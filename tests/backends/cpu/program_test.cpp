@@ -9,7 +9,7 @@
 #include <cstring>
 
 namespace tessera::cpu {
-namespace {
+namespace TSR_FILE {
 
 std::vector<Array> run(const Graph& graph, const std::vector<Array>& inputs) {
   std::vector<const KernelInfo*> infos;
@@ -85,5 +85,5 @@ TEST(Program, MakesResultsInTheCallersMemoryHoweverThatIsAligned) {
   }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::cpu

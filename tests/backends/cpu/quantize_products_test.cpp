@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::cpu {
-namespace {
+namespace TSR_FILE {
 
 struct ConvCase {
   Window window;
@@ -142,5 +142,5 @@ TEST(QuantizedMatMulKernels, AreExact) {
   }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::cpu

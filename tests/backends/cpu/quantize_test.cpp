@@ -9,7 +9,7 @@
 #include <cmath>
 
 namespace tessera::cpu {
-namespace {
+namespace TSR_FILE {
 
 std::size_t sets() { return std::min<std::size_t>(usable_isas().size(), 3); }
 
@@ -20,7 +20,7 @@ Array scales_of(const Shape& shape, Fuzz& fuzz) {
   return out;
 }
 
-Array bytes_of(ElementType type, const Shape& shape, Fuzz& fuzz) {
+Array random_bytes(ElementType type, const Shape& shape, Fuzz& fuzz) {
   Array out(type, shape);
   for (std::byte& b : out.bytes()) b = static_cast<std::byte>(fuzz.random());
   return out;
@@ -49,7 +49,7 @@ TEST(QuantizeKernels, QuantizingAndBackIsExact) {
     const Shape scales = per_tensor ? Shape{} : Shape{shape[static_cast<int>(axis)]};
     const bool constant = !per_tensor || fuzz.pick(0, 1) == 0;
     const Operand scale{scales_of(scales, fuzz), constant};
-    const Operand zeros = zero ? Operand{bytes_of(type, scales, fuzz), constant} : Operand{};
+    const Operand zeros = zero ? Operand{random_bytes(type, scales, fuzz), constant} : Operand{};
     const Order order = fuzz.one_of({Order::row_major, Order::channels_last});
     SCOPED_TRACE(shape.to_string() + " axis " + std::to_string(axis));
     QuantizeLinear quantize{.axis = axis};
@@ -57,7 +57,7 @@ TEST(QuantizeKernels, QuantizingAndBackIsExact) {
     KernelCase forth = one_node(quantize, {{halves_of(shape, fuzz)}, scale, zeros});
     forth.orders = {order, Order::row_major, Order::row_major};
     EXPECT_EQ(expect_kernels_agree(exactly(std::move(forth))).size(), sets());
-    KernelCase back = one_node(DequantizeLinear{.axis = axis}, {{bytes_of(type, shape, fuzz)}, scale, zeros});
+    KernelCase back = one_node(DequantizeLinear{.axis = axis}, {{random_bytes(type, shape, fuzz)}, scale, zeros});
     back.orders = {order, Order::row_major, Order::row_major};
     EXPECT_EQ(expect_kernels_agree(exactly(std::move(back))).size(), sets());
   }
@@ -74,5 +74,5 @@ TEST(QuantizeKernels, DynamicScalesAreExact) {
   }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::cpu

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 namespace tessera::cpu {
-namespace {
+namespace TSR_FILE {
 
 using Kind = Recurrent::Kind;
 using Direction = Recurrent::Direction;
@@ -141,5 +141,5 @@ TEST(RecurrentKernels, ASequenceLongerThanTheInputIsAnError) {
   }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::cpu

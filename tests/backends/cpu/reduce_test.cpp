@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::cpu {
-namespace {
+namespace TSR_FILE {
 
 using testing::Contains;
 using testing::StartsWith;
@@ -88,5 +88,5 @@ TEST(Reduce, AgreesForRandomProblems) {
   });
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::cpu

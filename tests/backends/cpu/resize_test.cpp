@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::cpu {
-namespace {
+namespace TSR_FILE {
 
 using testing::Contains;
 using testing::IsEmpty;
@@ -108,5 +108,5 @@ TEST(Resize, AgreesForRandomProblems) {
   });
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::cpu

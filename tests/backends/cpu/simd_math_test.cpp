@@ -17,7 +17,7 @@ namespace avx512 {
 void values_of(SimdFunction function, const float* x, float* y, int n);
 }
 
-namespace {
+namespace TSR_FILE {
 
 using Run = void (*)(SimdFunction, const float*, float*, int);
 
@@ -133,5 +133,5 @@ TEST(SimdMathEnds, InfinitiesZerosAndSignsComeOutAsTheyShould) {
   }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::cpu

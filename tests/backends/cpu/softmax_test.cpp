@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::cpu {
-namespace {
+namespace TSR_FILE {
 
 using testing::Contains;
 using testing::StartsWith;
@@ -58,5 +58,5 @@ TEST(Softmax, AgreesForRandomProblems) {
   });
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::cpu

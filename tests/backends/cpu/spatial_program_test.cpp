@@ -11,7 +11,7 @@
 #include <cmath>
 
 namespace tessera::cpu {
-namespace {
+namespace TSR_FILE {
 
 Graph network(std::mt19937_64& random) {
   Graph g;
@@ -80,5 +80,5 @@ TEST(SpatialProgram, AgreesWithTheDefinitionWithAndWithoutOrders) {
     }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::cpu

@@ -9,7 +9,7 @@
 #include <cmath>
 
 namespace tessera::cpu {
-namespace {
+namespace TSR_FILE {
 
 using Kind = Unary::Kind;
 
@@ -157,5 +157,5 @@ TEST(UnaryKernels, RandomParametersAgree) {
   }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::cpu

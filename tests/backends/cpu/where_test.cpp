@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::cpu {
-namespace {
+namespace TSR_FILE {
 
 TEST(WhereKernels, RandomBroadcastsAgree) {
   for (Fuzz fuzz; fuzz.next();) {
@@ -35,5 +35,5 @@ TEST(WhereKernels, RandomBroadcastsAgree) {
   }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::cpu

@@ -11,7 +11,7 @@
 #include <cmath>
 
 namespace tessera::cpu {
-namespace {
+namespace TSR_FILE {
 
 using testing::HasSubstr;
 
@@ -172,5 +172,5 @@ TEST(Winograd, Fuzz) {
   });
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::cpu

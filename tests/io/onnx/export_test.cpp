@@ -16,7 +16,7 @@
 #include <random>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -255,5 +255,5 @@ TEST(Export, BranchesComeBack) {
   }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

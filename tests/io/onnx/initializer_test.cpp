@@ -12,7 +12,7 @@
 #include <fstream>
 
 namespace tessera::onnx {
-namespace {
+namespace TSR_FILE {
 
 namespace fs = std::filesystem;
 using testing::ElementsAre;
@@ -146,5 +146,5 @@ TEST(Initializer, InMemoryModelsHaveNoFolder) {
   EXPECT_THROW(import_onnx_bytes(model.bytes()), Error);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::onnx

@@ -16,7 +16,7 @@
 #include <random>
 
 namespace tessera::onnx {
-namespace {
+namespace TSR_FILE {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -174,5 +174,5 @@ TEST_F(MappedWeights, MustHaveTheBytesThatTheirExtentsAskFor) {
   }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::onnx

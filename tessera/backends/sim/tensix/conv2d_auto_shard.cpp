@@ -4,6 +4,7 @@
 #include "tessera/backends/sim/tensix/internal/conv2d_blocks.h"
 #include "tessera/backends/sim/tensix/internal/conv2d_buffers.h"
 #include "tessera/backends/sim/tensix/internal/conv2d_parallel.h"
+#include "tessera/backends/sim/tensix/tile_side.h"
 #include "tessera/core/error.h"
 #include "tessera/core/tile.h"
 
@@ -11,8 +12,6 @@
 
 namespace tessera::tensix {
 namespace {
-
-constexpr std::int64_t kTile = 32;
 
 std::int64_t halo_sticks(const Conv2dProblem& problem, std::int64_t rows_per_core) {
   const HaloProblem halo = halo_problem_of(problem);

@@ -1,6 +1,7 @@
 #include "tessera/backends/sim/tensix/internal/conv2d_blocks.h"
 
 #include "tessera/backends/sim/tensix/internal/conv2d_parallel.h"
+#include "tessera/backends/sim/tensix/tile_side.h"
 #include "tessera/core/error.h"
 
 #include <fmt/format.h>
@@ -14,7 +15,6 @@
 namespace tessera::tensix {
 namespace {
 
-constexpr std::int64_t kTile = 32;
 constexpr std::array<std::array<std::int64_t, 2>, 20> kSubblocks{
     {{2, 4}, {4, 2}, {1, 8}, {8, 1}, {1, 7}, {7, 1}, {2, 3}, {3, 2}, {1, 6}, {6, 1},
      {1, 5}, {5, 1}, {2, 2}, {1, 4}, {4, 1}, {1, 3}, {3, 1}, {1, 2}, {2, 1}, {1, 1}}};

@@ -3,6 +3,7 @@
 #include "tessera/backends/sim/tensix/halo.h"
 #include "tessera/backends/sim/tensix/internal/conv2d_blocks.h"
 #include "tessera/backends/sim/tensix/internal/conv2d_reader.h"
+#include "tessera/backends/sim/tensix/tile_side.h"
 #include "tessera/core/error.h"
 #include "tessera/core/tile.h"
 
@@ -11,10 +12,8 @@
 namespace tessera::tensix {
 namespace {
 
-constexpr std::int64_t kTile = 32;
 constexpr std::int64_t kScratchBytes = 64;
 constexpr std::int64_t kIndexBytes = 2;
-constexpr std::int64_t kMostPages = 65535;  // a buffer's counters are 16 bits wide
 
 // What the halo writes: sticks, so no block floats.
 DType stick_dtype(const Conv2dProblem& problem) {

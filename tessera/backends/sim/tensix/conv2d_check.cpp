@@ -2,6 +2,7 @@
 
 #include "tessera/backends/sim/tensix/halo.h"
 #include "tessera/backends/sim/tensix/internal/conv2d_buffers.h"
+#include "tessera/backends/sim/tensix/tile_side.h"
 #include "tessera/core/error.h"
 
 #include <fmt/format.h>
@@ -14,8 +15,6 @@
 namespace tessera::tensix {
 namespace {
 
-constexpr std::int64_t kTile = 32;
-constexpr std::int64_t kMostPages = 65535;
 // Far beyond what any card holds; below these no product of sizes overflows.
 constexpr std::int64_t kMostPixels = std::int64_t{1} << 31;
 constexpr std::int64_t kMostChannels = std::int64_t{1} << 24;

@@ -1,4 +1,5 @@
 #include "tessera/backends/sim/tensix/internal/conv2d_parallel.h"
+#include "tessera/backends/sim/tensix/tile_side.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,7 +7,6 @@
 namespace tessera::tensix {
 namespace {
 
-constexpr std::int64_t kTile = 32;
 constexpr std::int64_t kFinestChannels = 8;  // of bfloat16: 16 bytes, what L1 is aligned to
 
 // Parts that divide both counts exactly, for products whose channels may not be padded.

@@ -6,6 +6,7 @@
 #include "tessera/backends/sim/tensix/internal/conv2d_buffers.h"
 #include "tessera/backends/sim/tensix/internal/conv2d_check.h"
 #include "tessera/backends/sim/tensix/internal/conv2d_parallel.h"
+#include "tessera/backends/sim/tensix/tile_side.h"
 #include "tessera/core/error.h"
 
 #include <fmt/format.h>
@@ -15,8 +16,6 @@
 
 namespace tessera::tensix {
 namespace {
-
-constexpr std::int64_t kTile = 32;
 
 bool is_product(const Conv2dProblem& problem) {
   return problem.window == Window{} && problem.config.shard_layout != TensorMemoryLayout::width_sharded;

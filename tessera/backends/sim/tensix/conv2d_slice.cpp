@@ -1,5 +1,6 @@
 #include "tessera/backends/sim/tensix/conv2d_slice.h"
 
+#include "tessera/backends/sim/tensix/tile_side.h"
 #include "tessera/core/error.h"
 
 #include <algorithm>
@@ -7,7 +8,6 @@
 namespace tessera::tensix {
 namespace {
 
-constexpr std::int64_t kTile = 32;
 // From this width on a tiled image that is not taller than wide is cut by columns; measured by ttnn, not by us.
 constexpr std::int64_t kWide = 200;
 

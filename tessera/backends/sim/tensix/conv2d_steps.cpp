@@ -1,6 +1,7 @@
 #include "tessera/backends/sim/tensix/internal/conv2d_steps.h"
 
 #include "tessera/backends/sim/tensix/internal/conv2d_buffers.h"
+#include "tessera/backends/sim/tensix/tile_side.h"
 #include "tessera/core/error.h"
 #include "tessera/core/tile.h"
 #include "tessera/machine/page_copy.h"
@@ -12,8 +13,6 @@
 
 namespace tessera::tensix {
 namespace {
-
-constexpr std::int64_t kTile = 32;
 
 AllocationRequest on_each(std::int64_t bytes, std::int64_t cores) {
   return {bytes, bytes * cores, static_cast<int>(cores)};

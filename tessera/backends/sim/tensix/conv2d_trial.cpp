@@ -4,6 +4,7 @@
 #include "tessera/backends/sim/tensix/halo.h"
 #include "tessera/backends/sim/tensix/internal/conv2d_buffers.h"
 #include "tessera/backends/sim/tensix/internal/conv2d_check.h"
+#include "tessera/backends/sim/tensix/tile_side.h"
 #include "tessera/core/tile.h"
 
 #include <algorithm>
@@ -12,7 +13,6 @@
 namespace tessera::tensix {
 namespace {
 
-constexpr std::int64_t kTile = 32;
 constexpr std::int64_t kAlignment = 16;
 
 std::int64_t shard_bytes(const Extent2d& shard, DType dtype, Layout layout) {

@@ -1,5 +1,6 @@
 #include "tessera/backends/sim/tensix/conv2d_weights.h"
 
+#include "tessera/backends/sim/tensix/tile_side.h"
 #include "tessera/core/error.h"
 #include "tessera/core/tile.h"
 
@@ -7,8 +8,6 @@
 
 namespace tessera::tensix {
 namespace {
-
-constexpr std::int64_t kTile = 32;
 
 // Which row of the matrix the weight of a kernel position and input channel is in.
 class WeightRows {

@@ -14,6 +14,7 @@
 // - Infinities and NaN follow IEEE 754. Their slices after the first are 0, so more than one phase makes NaN of an
 //   infinity. Which NaN comes out is not told apart: it is 0x7FC00000.
 
+#include "tessera/backends/sim/tensix/tile_side.h"
 #include "tessera/core/dtype.h"
 #include "tessera/core/export.h"
 #include "tessera/core/float_bits.h"
@@ -29,7 +30,7 @@
 namespace tessera::tensix {
 
 constexpr std::int64_t kFace = 16;  // products that one instruction adds up
-constexpr std::int64_t kTile = 32;  // k of two such instructions, which share their phases
+// A tile holds k of two such instructions, which share their phases.
 
 constexpr bool is_finite_bits(std::uint32_t bits) { return (bits & 0x7F80'0000u) != 0x7F80'0000u; }
 

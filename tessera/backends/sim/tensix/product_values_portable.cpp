@@ -6,7 +6,7 @@ namespace tessera::tensix {
 namespace {
 
 // As numerics.h has it; operands and Dst hold no NaN but quiet ones without a payload, which survive the sum.
-inline float into_dst(float x, bool float32) {
+inline float into_quiet_dst(float x, bool float32) {
   std::uint32_t u = 0;
   std::memcpy(&u, &x, sizeof u);
   u = (u & 0x7F80'0000u) == 0 ? 0 : float32 ? u : (u + 0x7FFFu + ((u >> 16) & 1u)) & 0xFFFF'0000u;
@@ -34,7 +34,7 @@ void product_run_portable(const ProductRun& run) noexcept {
                   static_cast<float>(a * static_cast<double>(right[k * kColumns + c]) + static_cast<double>(sum[c]));
           }
           float* dst = run.dst + r * kColumns;
-          for (int c = 0; c < kColumns; ++c) dst[c] = into_dst(dst[c] + sum[c], run.float32);
+          for (int c = 0; c < kColumns; ++c) dst[c] = into_quiet_dst(dst[c] + sum[c], run.float32);
         }
     }
   }

@@ -19,7 +19,7 @@
 #include <regex>
 
 namespace tessera::tensix {
-namespace {
+namespace TSR_FILE {
 
 using golden::Json;
 using ::testing::HasSubstr;
@@ -297,5 +297,5 @@ TEST(Conv2dPlan, FoldsAWindowThatStepsByItsOwnSize) {
   EXPECT_EQ(plan.problem.height, 28);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::tensix

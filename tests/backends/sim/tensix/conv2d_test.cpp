@@ -11,7 +11,7 @@
 #include <random>
 
 namespace tessera::tensix {
-namespace {
+namespace TSR_FILE {
 
 using golden::ConvCase;
 using golden::Json;
@@ -421,5 +421,5 @@ TEST(Conv2d, LeavesTheDeviceAsItWasWhenItFailsAndNothingBehindWhenItDoesNot) {
   EXPECT_GT(fails, 50);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::tensix

@@ -14,7 +14,7 @@
 #include <vector>
 
 namespace tessera::tensix {
-namespace {
+namespace TSR_FILE {
 
 using ::testing::HasSubstr;
 
@@ -143,5 +143,5 @@ TEST(Conv2dTrial, PeaksAgreeWithThePlanOnAnyLayer) {
   EXPECT_GT(fit, 10);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::tensix

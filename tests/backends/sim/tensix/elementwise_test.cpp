@@ -8,7 +8,7 @@
 #include <functional>
 
 namespace tessera::tensix {
-namespace {
+namespace TSR_FILE {
 
 using Kind = Binary::Kind;
 
@@ -226,5 +226,5 @@ TEST(Elementwise, NanAndInfinityPass) {
   EXPECT_EQ(z[5], INFINITY);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::tensix

@@ -11,7 +11,7 @@
 #include <set>
 
 namespace tessera::tensix {
-namespace {
+namespace TSR_FILE {
 
 using golden::Json;
 
@@ -140,5 +140,5 @@ TEST(Halo, RefusesAWindowThatReachesBeyondTheImage) {
   }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::tensix

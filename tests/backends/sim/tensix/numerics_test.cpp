@@ -11,7 +11,7 @@
 #include <cmath>
 
 namespace tessera::tensix {
-namespace {
+namespace TSR_FILE {
 
 float bits(std::uint32_t u) { return float_from_bits(u); }
 
@@ -115,5 +115,5 @@ TEST(Numerics, ActivationsAreFoundByName) {
   }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::tensix

@@ -7,7 +7,7 @@
 #include <cmath>
 
 namespace tessera::tensix {
-namespace {
+namespace TSR_FILE {
 
 using golden::Json;
 
@@ -251,5 +251,5 @@ TEST(GlobalAveragePool, IsTheMeanOfAllPixels) {
   }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::tensix

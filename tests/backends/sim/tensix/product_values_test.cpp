@@ -12,7 +12,7 @@
 #include <cmath>
 
 namespace tessera::tensix {
-namespace {
+namespace TSR_FILE {
 
 class OnEachIsa {
  public:
@@ -161,5 +161,5 @@ TEST(ProductValues, RefuseBlocksAndTypesThatNoCardHas) {
   EXPECT_THAT(message(product), testing::HasSubstr("added up by the packer"));
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::tensix

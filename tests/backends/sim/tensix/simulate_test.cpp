@@ -13,7 +13,7 @@
 #include <random>
 
 namespace tessera::tensix {
-namespace {
+namespace TSR_FILE {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -340,5 +340,5 @@ TEST(Simulate, NetworksOfTheZooFitOrSpill) {
   }
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::tensix

@@ -15,7 +15,7 @@
 #include <map>
 
 namespace tessera::tensix {
-namespace {
+namespace TSR_FILE {
 
 TEST(TrainedStatistics, BatchNormsFitWhatTheyRead) {
   const SmallNetwork network = small_network();
@@ -120,5 +120,5 @@ TEST(TrainedStatistics, PhasesMatterMostThenTypesAsPublished) {
   EXPECT_GT(correlation(graph_values(seeded, inputs, low)[0], plain), one);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::tensix

@@ -8,6 +8,8 @@
 
 namespace tessera::tensix {
 
+constexpr std::int64_t kMostPages = 65535;  // a circular buffer's counters are 16 bits wide
+
 // An image under the plan's window, as the halo sees it.
 struct HaloProblem;
 HaloProblem halo_problem_of(const Conv2dProblem& problem);
