@@ -187,8 +187,8 @@ void bind_stepper(nb::module_& module) {
       .def("__call__", &NcpStepper::step, "input"_a, "elapsed"_a = 1.0f,
            nb::sig("def __call__(self, input: typing.Any, elapsed: float = 1.0) -> typing.Any"),
            "The output after one more step: [inputs] in, [outputs] out.")
-      .def_prop_ro("state", &NcpStepper::state)
-      .def_prop_ro("memory", &NcpStepper::memory)
+      .def_prop_ro("state", &NcpStepper::state, nb::sig("def state(self) -> typing.Any"))
+      .def_prop_ro("memory", &NcpStepper::memory, nb::sig("def memory(self) -> typing.Any"))
       .def("set_state", &NcpStepper::set_state, "state"_a, "memory"_a = nb::none(),
            nb::sig("def set_state(self, state: typing.Any, memory: typing.Any = None) -> None"))
       .def("reset", &NcpStepper::reset, "The state becomes zeros.");

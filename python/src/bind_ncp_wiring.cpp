@@ -63,8 +63,12 @@ void bind_ncp_wiring(nb::module_& module) {
       .def_prop_ro("spec", [](const Wiring& w) { return ncp::wiring_spec_to_json(w.spec); })
       .def_prop_ro("digest", [](const Wiring& w) { return ncp::digest(w); })
       .def_prop_ro("layers", layers, nb::sig("def layers(self) -> list[tuple[str, list[int]]]"))
-      .def("adjacency", [](const Wiring& w) { return matrix(w.adjacency, w.units, w.units); })
-      .def("sensory", [](const Wiring& w) { return matrix(w.sensory, w.inputs, w.units); })
+      .def(
+          "adjacency", [](const Wiring& w) { return matrix(w.adjacency, w.units, w.units); },
+          nb::sig("def adjacency(self) -> typing.Any"))
+      .def(
+          "sensory", [](const Wiring& w) { return matrix(w.sensory, w.inputs, w.units); },
+          nb::sig("def sensory(self) -> typing.Any"))
       .def(
           "neuron_type",
           [](const Wiring& w, int neuron) {

@@ -122,7 +122,7 @@ def linspace(start: float, stop: float, num: int = 50, dtype: npt.DTypeLike = fl
 
 def contiguous(a: Any, allow_col_major: bool = False) -> array:
     """The same elements in row-major order: copied only if they are not already."""
-    a = np.asanyarray(a)
+    a = np.asarray(a)
     if a.flags.c_contiguous or (allow_col_major and a.flags.f_contiguous):
         return a.view(array)
     return np.ascontiguousarray(a).view(array)
@@ -233,6 +233,20 @@ class Plan(NamedTuple):
     steps: tuple[str, ...]
 
 
+def _sort(name: str, value: Any, arrays: list[Any], values: list[Any]) -> None:
+    """Arrays count by shape and type, wherever they are; other things by value, or by type where they have no hash."""
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        arrays.append((tuple(value.shape), str(value.dtype)))
+    elif isinstance(value, (tuple, list)):
+        for i, item in enumerate(value):
+            _sort(f"{name}[{i}]", item, arrays, values)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _sort(f"{name}[{key!r}]", item, arrays, values)
+    else:
+        values.append((name, value if isinstance(value, Hashable) else type(value).__name__))
+
+
 class CompiledFunction:
     """A function with a plan for each combination of shapes and static values. Its results are the function's own."""
 
@@ -273,10 +287,8 @@ class CompiledFunction:
                         "cannot be told from another: pass a number, a string, a bool or a tuple of them"
                     ) from None
                 values.append((name, value))
-            elif hasattr(value, "shape") and hasattr(value, "dtype"):
-                arrays.append((tuple(value.shape), str(value.dtype)))
             else:
-                values.append((name, value if isinstance(value, Hashable) else type(value).__name__))
+                _sort(name, value, arrays, values)
         return tuple(arrays), tuple(values)
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
