@@ -240,6 +240,32 @@ TEST(Gradient, CfcLayersOfEveryFormAgreeWithTheReference) {
       }
 }
 
+TEST(Gradient, LtcLayersOfEveryFormAgreeWithTheReference) {
+  for (const char* rest :
+       {R"("units":1)", R"("units":17)", R"("units":33,"implicit_param_constraints":false)",
+        R"("wiring":{"type":"AutoNCP","units":29,"output_size":5},"ode_unfolds":3)",
+        R"("wiring":{"type":"AutoNCP","units":64,"output_size":8},"return_sequences":false,"batch_first":false)",
+        R"("wiring":{"type":"Random","units":19,"output_dim":4,"sparsity_level":0.5},"input_mapping":"linear")",
+        R"("wiring":{"type":"NCP","inter_neurons":12,"command_neurons":6,"motor_neurons":1,"sensory_fanout":6,
+           "inter_fanout":4,"recurrent_command_synapses":4,"motor_fanin":6},"output_mapping":"none","input_mapping":"none")",
+        R"("units":5,"mixed_memory":true)", R"("units":5,"solver":"rk4","return_sequences":false)"})
+    for (const auto& [batch, steps] : {std::pair(1, 9), std::pair(3, 2), std::pair(16, 2), std::pair(41, 3)}) {
+      SCOPED_TRACE(fmt::format("{} x {}, {}", batch, steps, rest));
+      const Layer layer = layer_from_json(fmt::format(R"({{"type":"LTC","input_size":6,{}}})", rest));
+      compare_with_reference(layer, batch, steps);
+      if (sizes(layer).batch_first) compare_with_reference(layer, batch, steps, true);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+}
+
+TEST(Gradient, LtcLayersOfManySamplesAgreeWithTheReference) {
+  for (const int batch : {300, 530})  // several vectors of samples at a time, whatever the instruction set
+    for (const bool varied : {false, true})
+      compare_with_reference(
+          layer_from_json(R"({"type":"LTC","input_size":3,"wiring":{"type":"AutoNCP","units":12,"output_size":2}})"),
+          batch, 3, varied);
+}
+
 TEST(Gradient, DropoutIsTheReferences) {
   for (const char* dialect : {"torch", "keras"})
     compare_with_reference(
@@ -252,7 +278,9 @@ TEST(Gradient, DropoutIsTheReferences) {
 TEST(Gradient, IsTheSameToTheLastBitForAnyNumberOfThreads) {
   for (const char* text :
        {R"({"type":"CfC","input_size":6,"units":40,"backbone_units":[50],"mixed_memory":true,"proj_size":3})",
-        R"({"type":"CfC","input_size":6,"wiring":{"type":"AutoNCP","units":29,"output_size":5}})"}) {
+        R"({"type":"CfC","input_size":6,"wiring":{"type":"AutoNCP","units":29,"output_size":5}})",
+        R"({"type":"LTC","input_size":6,"wiring":{"type":"AutoNCP","units":29,"output_size":5}})",
+        R"({"type":"LTC","input_size":2,"units":4,"mixed_memory":true})"}) {
     const Layer layer = layer_from_json(text);
     const Given given(layer, 70, 9, true);
     std::optional<SequenceGradients<float>> first;
