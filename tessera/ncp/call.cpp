@@ -1,6 +1,7 @@
 #include "tessera/ncp/call.h"
 
 #include "tessera/core/error.h"
+#include "tessera/ncp/gradient.h"
 
 #include <span>
 #include <string_view>
@@ -117,8 +118,12 @@ CallGradients differentiate(const Layer& layer, const ParameterSet<float>& param
   check_shape("gradient of the memory", gradients.memory, given.state_shape);
   const std::vector<float> d_output = floats(gradients.output), d_state = floats(gradients.state),
                            d_memory = floats(gradients.memory);
-  auto result = differentiate_reference<float>(layer, parameters, given.sequence(arguments.dropout_seed), d_output,
-                                               d_state, d_memory);
+  Gradient gradient(layer);
+  gradient.set_parameters(parameters);
+  SequenceResult<float> ignored;
+  SequenceGradients<float> result;
+  gradient.forward(given.sequence(arguments.dropout_seed), ignored);
+  gradient.backward(d_output, result, d_state, d_memory);
   CallGradients out;
   out.parameters = std::move(result.parameters);
   out.input = array(arguments.input.shape(), result.input);
