@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,8 +19,8 @@ _LAYERS = 1
 
 def backbone_widths(units: int | Sequence[int] | None, layers: int | None) -> list[int]:
     """A list of widths, or upstream's one width and number of layers."""
-    if isinstance(units, int) or units is None:
-        return [_WIDTH if units is None else units] * (_LAYERS if layers is None else layers)
+    if units is None or isinstance(units, numbers.Integral):
+        return [_WIDTH if units is None else int(units)] * (_LAYERS if layers is None else layers)
     widths = [int(width) for width in units]
     if layers is not None and layers != len(widths):
         raise InvalidArgument(f"backbone_units has {len(widths)} widths {widths}, but backbone_layers is {layers}")

@@ -107,7 +107,7 @@ class Model:
     _prefix = ""
 
     def __init__(self, description: dict[str, Any], seed: int | None) -> None:
-        self._start(NcpLayer(json.dumps(description), draw_seed(seed)))
+        self._start(NcpLayer(wirings.json_text(description), draw_seed(seed)))
 
     def _start(self, layer: NcpLayer) -> None:
         self._layer = layer
@@ -125,7 +125,7 @@ class Model:
     @classmethod
     def from_config(cls: type[Self], config: Mapping[str, Any], seed: int | None = None) -> Self:
         model = cls.__new__(cls)
-        model._restore(NcpLayer(json.dumps(dict(config)), draw_seed(seed)))
+        model._restore(NcpLayer(wirings.json_text(dict(config)), draw_seed(seed)))
         return model
 
     def _restore(self, layer: NcpLayer) -> None:

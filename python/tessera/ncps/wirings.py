@@ -47,6 +47,17 @@ def _color(name: str) -> str:
     raise InvalidArgument(f"there is no color '{name}': write #rrggbb, or one of {', '.join(_COLORS)}")
 
 
+def json_text(value: Any) -> str:
+    """As JSON; numbers of numpy are numbers."""
+
+    def plain(item: Any) -> Any:
+        if isinstance(item, np.generic):
+            return item.item()
+        raise InvalidArgument(f"{item!r} is a {type(item).__name__}, which is no part of a description")
+
+    return json.dumps(value, default=plain)
+
+
 class WiringGraph:
     """What networkx.DiGraph would hold, where networkx is not installed: nodes and edges with their attributes."""
 
@@ -218,7 +229,7 @@ class Wiring:
             "synapses": synapses(np.asarray(self.adjacency_matrix)),
             "sensory_synapses": synapses(np.asarray(sensory)),
         }
-        return NcpWiring(json.dumps(spec), len(sensory))
+        return NcpWiring(json_text(spec), len(sensory))
 
     def get_config(self) -> dict[str, Any]:
         sensory = self.sensory_adjacency_matrix
@@ -309,7 +320,7 @@ class _Recipe(Wiring):
             self.adjacency_matrix = made.adjacency()
 
     def _make(self, inputs: int) -> NcpWiring:
-        return NcpWiring(json.dumps({"type": self._type, **self._arguments}), inputs)
+        return NcpWiring(json_text({"type": self._type, **self._arguments}), int(inputs))
 
     @property
     def num_layers(self) -> int:
