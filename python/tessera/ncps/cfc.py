@@ -11,7 +11,8 @@ import numpy as np
 from tessera._tessera import InvalidArgument, NcpLayer
 from tessera.ncps import wirings
 from tessera.ncps.cell import Cell
-from tessera.ncps.model import Array, Model, built_spec
+from tessera.ncps.model import Array, built_spec
+from tessera.ncps.training import Layer
 
 _WIDTH = 128
 _LAYERS = 1
@@ -27,7 +28,7 @@ def backbone_widths(units: int | Sequence[int] | None, layers: int | None) -> li
     return widths
 
 
-class CfC(Model):
+class CfC(Layer):
     """A closed-form continuous-time layer over sequences, with the arguments of ncps.torch.CfC.
 
     units: how many, or a wiring. backbone_units may also be a list of widths. Beyond upstream:

@@ -7,7 +7,8 @@ from typing import Any
 from tessera._tessera import InvalidArgument
 from tessera.ncps import wirings
 from tessera.ncps.cell import Cell
-from tessera.ncps.model import Array, Model, built_spec
+from tessera.ncps.model import Array, built_spec
+from tessera.ncps.training import Layer
 
 _MAPPINGS = ("affine", "linear")
 
@@ -17,7 +18,7 @@ def _mapping(name: str | None) -> str:
     return name if name in _MAPPINGS else "none"
 
 
-class LTC(Model):
+class LTC(Layer):
     """A liquid time-constant layer over sequences, with the arguments of ncps.torch.LTC.
 
     units: how many, fully connected, or a wiring. Beyond upstream:
