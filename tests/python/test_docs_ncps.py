@@ -20,6 +20,8 @@ def test_python_examples_run(tmp_path, monkeypatch, capsys):
     for line in said[:2]:
         assert line in printed
     assert re.search(r"CfC cfc_f32_\w+ \[8, 32, 20\] -> \[8, 32, 4\]", printed)
+    assert printed.count("epoch ") == len(names["history"]) >= 1
+    assert names["history"][-1]["loss"] < names["history"][0]["loss"]
     assert names["states"].shape == (8, 32, 28)
     assert names["alone"].shape == (32, 4) and names["h"].shape == (28,)
     assert names["both"].shape == (8, 32, 32)

@@ -30,6 +30,11 @@ def test_weights_from_and_to_pytorch():
     assert "LTC over AutoNCP: from PyTorch" in printed or printed.startswith("skipped: No module named")
 
 
+def test_xor():
+    printed = run("xor.py", "--bits", "4", "--samples", "600", "--epochs", "30")
+    assert float(printed.split("test accuracy ")[1].split()[0]) > 0.95
+
+
 @pytest.mark.parametrize("layer", ["cfc", "ltc"])
 def test_sine_regression(layer):
     assert "after 200 epochs" in run("sine_regression.py", "--layer", layer, "--epochs", "200")

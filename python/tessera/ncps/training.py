@@ -24,6 +24,13 @@ def _readout(targets: np.ndarray[Any, Any], loss: str) -> str:
     return ranks[targets.ndim]
 
 
+def _dataset(x: Any, y: Any, timespans: Any = None, lengths: Any = None) -> NcpDataset:
+    """A timespan that is one number is that of every step."""
+    if timespans is not None and np.size(timespans) == 1:
+        timespans = np.full(np.shape(x)[:2], np.float32(timespans))
+    return NcpDataset(x, y, timespans, lengths)
+
+
 class Layer(Model):
     """A model that can be trained."""
 
@@ -53,7 +60,7 @@ class Layer(Model):
 
         x: (samples, steps, inputs), whatever batch_first says. y: a target for every step or for the last one, by its rank:
         (samples, steps, outputs) or (samples, outputs), numbers of classes without the last extent.
-        timespans: (samples, steps). lengths: steps of each sample, where they differ.
+        timespans: (samples, steps), or one for all. lengths: steps of each sample, where they differ.
         loss: "mse", "cross_entropy" (classes), "bce" (logits, targets from 0 to 1).
         optimizer: "adam", "adamw", "rmsprop", "sgd". schedule: "constant", "exponential", "cosine", "step".
         validation_data: x, y and optionally timespans and lengths. patience: epochs without a better validation loss after
@@ -83,8 +90,8 @@ class Layer(Model):
                 raise InvalidArgument(
                     f"validation_data has {len(validation_data)} items: x, y, and optionally timespans and lengths"
                 )
-            validation = NcpDataset(*validation_data)
-        trainer = NcpTrainer(self._layer, json_text(described), NcpDataset(x, targets, timespans, lengths), validation)
+            validation = _dataset(*validation_data)
+        trainer = NcpTrainer(self._layer, json_text(described), _dataset(x, targets, timespans, lengths), validation)
         history: list[Report] = []
         while not trainer.finished:
             report = trainer.run_epoch()
@@ -102,4 +109,4 @@ class Layer(Model):
         """Loss and accuracy over a data set."""
         targets = np.asarray(y)
         described = json_text({"loss": loss, "readout": _readout(targets, loss)})
-        return ncp_evaluate(self._layer, described, NcpDataset(x, targets, timespans, lengths))
+        return ncp_evaluate(self._layer, described, _dataset(x, targets, timespans, lengths))
