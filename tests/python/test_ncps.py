@@ -179,6 +179,16 @@ def test_cells_are_one_step():
     assert ltc.synapse_count != ltc.sensory_synapse_count
 
 
+def test_cells_are_differentiated():
+    cell, x, h, target = CfCCell(3, 6, seed=1), random(4, 3), random(4, 6), random(4, 6)
+    found = cell.loss_gradient(x, target, hx=h, timespans=np.full((4, 1), 0.5))
+    output, _ = cell(x, h, 0.5)
+    by_hand = cell.backward(2 * (output - target) / output.size)
+    assert found.gradients.input.shape == (4, 3) and found.gradients.hx.shape == (4, 6)
+    np.testing.assert_allclose(found.gradients.input, by_hand.input, rtol=1e-5, atol=1e-7)
+    assert set(by_hand.parameters) == set(cell.state_dict())
+
+
 def test_the_cell_of_a_model_computes_its_step():
     x = random(4, 3)
     for model in models():

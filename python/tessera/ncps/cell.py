@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any, TypeVar
 
-import numpy as np
-
 from tessera._tessera import InvalidArgument, NcpLayer
 from tessera.ncps import wirings
-from tessera.ncps.model import Array, Model
+from tessera.ncps.model import Array, Gradients, Loss, LossGradient, Model, floats
 
 Self = TypeVar("Self", bound="Cell")
 
@@ -32,10 +30,20 @@ class Cell(Model):
         return cell
 
     def _step(self, input: Any, state: Any, elapsed: Any, training: bool | None) -> tuple[Array, Array]:
-        x = np.asarray(_host(input), np.float32)
-        if x.ndim != 2:
-            raise InvalidArgument(f"a cell takes (batch, inputs), not {list(x.shape)}: for sequences there are CfC and LTC")
-        return self._run(x[:, None], state, _times(elapsed, len(x), self.state_size), training)
+        x = _sequence(input)
+        return self._run(x, state, _times(elapsed, len(x), self.state_size), training)
+
+    def _differentiate(self, *arguments: Any) -> Gradients:
+        found = super()._differentiate(*arguments)
+        return found._replace(input=found.input[:, 0])
+
+    def loss_gradient(
+        self, input: Any, target: Any = None, *, loss: Loss = "mse", hx: Any = None, timespans: Any = None
+    ) -> LossGradient:
+        """Of one step: input (batch, inputs), timespans as the elapsed time of a call."""
+        x = _sequence(input)
+        times = None if timespans is None else _times(timespans, len(x), self.state_size)
+        return super().loss_gradient(x, target, loss=loss, hx=hx, timespans=times)
 
     def _built(self) -> wirings.Wiring:
         wiring = self.wiring
@@ -61,16 +69,17 @@ class Cell(Model):
         return self._built().sensory_synapse_count
 
 
-def _host(array: Any) -> Any:
-    """Something numpy takes."""
-    if getattr(array, "requires_grad", False):
-        array = array.detach()
-    return array if hasattr(array, "__array__") or not hasattr(array, "__dlpack__") else np.from_dlpack(array)
+def _sequence(input: Any) -> Array:
+    """One step as a sequence."""
+    x = floats(input)
+    if x.ndim != 2:
+        raise InvalidArgument(f"a cell takes (batch, inputs), not {list(x.shape)}: for sequences there are CfC and LTC")
+    return x[:, None]
 
 
 def _times(elapsed: Any, batch: int, units: int) -> Any:
     """For one step: a number, (batch,), (batch, 1) or (batch, units)."""
-    times = np.asarray(_host(elapsed), np.float32)
+    times = floats(elapsed)
     if times.size == 1:
         return times.reshape(())
     if times.shape in ((batch,), (batch, 1), (batch, units)):

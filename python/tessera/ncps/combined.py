@@ -9,7 +9,7 @@ import numpy as np
 from tessera._tessera import InvalidArgument
 from tessera.ncps.cfc import CfC
 from tessera.ncps.ltc import LTC
-from tessera.ncps.model import Array
+from tessera.ncps.model import Array, floats
 
 Layer = CfC | LTC
 
@@ -61,10 +61,10 @@ class Bidirectional:
 
     def _turned(self, array: Any, batched: bool) -> Array:
         axis = 1 if batched and self.forward_layer.batch_first else 0
-        return np.flip(np.asarray(array, np.float32), axis)
+        return np.flip(floats(array), axis)
 
     def __call__(self, input: Any, hx: Any = None, timespans: Any = None) -> tuple[Array, tuple[Any, Any]]:
-        input = np.asarray(input, np.float32)
+        input = floats(input)
         batched = input.ndim == 3
         first, second = (None, None) if hx is None else hx
         ahead, state = self.forward_layer(input, first, timespans)

@@ -330,6 +330,15 @@ class Model:
         )
 
 
+def floats(array: Any) -> Array:
+    """As an array of numpy, whoever made it."""
+    if getattr(array, "requires_grad", False):  # torch hands out no tensor that is part of a gradient
+        array = array.detach()
+    if hasattr(array, "__dlpack__") and not hasattr(array, "__array__"):
+        array = np.from_dlpack(array)
+    return np.asarray(array, np.float32)
+
+
 def _shape_of(value: Any) -> str:
     shape = getattr(value, "shape", None)
     return type(value).__name__ if shape is None else f"one array of {list(shape)}"
