@@ -231,13 +231,14 @@ void bind_ncp_layer(nb::module_& module) {
           [](NcpLayer& self, const nb::dict& arrays) {
             self.set_parameters(ordered(self.layer(), import_set(arrays)));
           },
-          "arrays"_a)
+          "arrays"_a, nb::sig("def load_state_dict(self, arrays: dict[str, typing.Any]) -> None"))
       .def(
           "import_parameters",
           [](NcpLayer& self, const nb::dict& arrays, const std::string& dialect) {
             self.set_parameters(ncp::import_parameters(self.layer(), import_set(arrays), dialect_of(dialect)));
           },
-          "arrays"_a, "dialect"_a)
+          "arrays"_a, "dialect"_a,
+          nb::sig("def import_parameters(self, arrays: dict[str, typing.Any], dialect: str) -> None"))
       .def(
           "export_parameters",
           [](const NcpLayer& self, const std::string& dialect) {

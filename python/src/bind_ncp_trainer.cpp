@@ -125,14 +125,13 @@ void bind_ncp_trainer(nb::module_& module) {
           "__init__",
           [](NcpTrainer* self, NcpLayer& layer, const std::string& options, const Dataset& training,
              const Dataset* validation) {
-            new (self) NcpTrainer(layer, options, training,
-                                  validation != nullptr ? std::optional(*validation) : std::nullopt);
+            new (self)
+                NcpTrainer(layer, options, training, validation != nullptr ? std::optional(*validation) : std::nullopt);
           },
           "layer"_a, "options"_a, "training"_a, "validation"_a.none() = nb::none())
       .def_prop_ro("finished", &NcpTrainer::finished)
       .def_prop_ro("kernel", &NcpTrainer::kernel)
-      .def("run_epoch", &NcpTrainer::run_epoch,
-           nb::sig("def run_epoch(self) -> dict[str, typing.Any] | None"))
+      .def("run_epoch", &NcpTrainer::run_epoch, nb::sig("def run_epoch(self) -> dict[str, typing.Any] | None"))
       .def("store", &NcpTrainer::store, "layer"_a, "best"_a = false, "Puts the parameters into a layer.");
   module.def(
       "ncp_evaluate",

@@ -122,10 +122,10 @@ def linspace(start: float, stop: float, num: int = 50, dtype: npt.DTypeLike = fl
 
 def contiguous(a: Any, allow_col_major: bool = False) -> array:
     """The same elements in row-major order: copied only if they are not already."""
-    a = np.asarray(a)
-    if a.flags.c_contiguous or (allow_col_major and a.flags.f_contiguous):
-        return a.view(array)
-    return np.ascontiguousarray(a).view(array)
+    elements = np.asarray(a)
+    if not elements.flags.c_contiguous and not (allow_col_major and elements.flags.f_contiguous):
+        elements = np.ascontiguousarray(elements)
+    return elements.view(array)
 
 
 # The name that guides use; MLX itself has contiguous() only.

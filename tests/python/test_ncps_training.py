@@ -29,7 +29,7 @@ def test_training_lowers_the_loss_and_repeats_to_the_bit(make):
     before = model.evaluate(X, Y, timespans=TIMES)["loss"]
     history = model.fit(X, Y, **options)
     assert [report["epoch"] for report in history] == list(range(1, 13))
-    assert history[-1]["val_loss"] < 0.5 * before
+    assert history[-1]["val_loss"] < 0.8 * before
     assert {"loss", "accuracy", "learning_rate", "gradient_norm", "seconds", "samples_per_second", "best"} <= set(history[0])
     again.fit(X, Y, **options)
     for name, array in model.state_dict().items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,8 +19,10 @@ _LAYERS = 1
 
 def backbone_widths(units: int | Sequence[int] | None, layers: int | None) -> list[int]:
     """A list of widths, or upstream's one width and number of layers."""
-    if units is None or isinstance(units, numbers.Integral):
-        return [_WIDTH if units is None else int(units)] * (_LAYERS if layers is None else layers)
+    if units is None:
+        units = _WIDTH
+    if not isinstance(units, Sequence) and not hasattr(units, "__iter__"):
+        return [int(units)] * (_LAYERS if layers is None else layers)
     widths = [int(width) for width in units]
     if layers is not None and layers != len(widths):
         raise InvalidArgument(f"backbone_units has {len(widths)} widths {widths}, but backbone_layers is {layers}")

@@ -369,7 +369,7 @@ class _Explicit(wirings.Wiring):
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
         super().__init__(spec["units"])
-        self._layers = [(layer["name"], list(layer["neurons"])) for layer in spec.get("layers", [])]
+        self._layers: list[tuple[str, list[int]]] = [(each["name"], list(each["neurons"])) for each in spec.get("layers", [])]
         if spec.get("output_dim") is not None:
             self.set_output_dim(spec["output_dim"])
         self.build(spec["input_dim"])
