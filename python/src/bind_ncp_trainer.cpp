@@ -89,10 +89,17 @@ class NcpTrainer {
   bool finished() const { return trainer_.finished(); }
   nb::object run_epoch() {
     std::optional<ncp::EpochReport> report;
+    bool interrupted = false;  // by the keyboard, which Python knows between batches
     {
       const nb::gil_scoped_release release;
-      report = trainer_.run_epoch(training_, validation_ ? &*validation_ : nullptr);
+      const auto on_batch = [&](const ncp::BatchReport&) {
+        const nb::gil_scoped_acquire acquire;
+        interrupted = PyErr_CheckSignals() != 0;
+        return !interrupted;
+      };
+      report = trainer_.run_epoch(training_, validation_ ? &*validation_ : nullptr, on_batch);
     }
+    if (interrupted) throw nb::python_error();
     return report ? nb::object(report_of(*report)) : nb::object(nb::none());
   }
   void store(NcpLayer& layer, bool best) const {

@@ -1,5 +1,8 @@
 """fit() and evaluate() of tessera.ncps."""
 
+import signal
+import threading
+
 import numpy as np
 import pytest
 
@@ -70,6 +73,16 @@ def test_stopping_and_keeping_the_best():
     assert model.evaluate(X, Y)["loss"] == min(report["val_loss"] for report in history)
     history = model.fit(X, Y, epochs=200, learning_rate=0.5, validation_data=(X, Y), patience=3)
     assert len(history) < 200
+
+
+def test_the_keyboard_stops_training_and_what_was_learnt_is_kept():
+    model = CfC(3, 12, proj_size=2, seed=1)
+    before = model.state_dict()
+    timer = threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y, epochs=10**6, batch_size=1)
+    assert any(not np.array_equal(array, before[name]) for name, array in model.state_dict().items())
 
 
 def test_one_time_for_all_is_that_time_for_each():

@@ -94,7 +94,11 @@ class Layer(Model):
         trainer = NcpTrainer(self._layer, json_text(described), _dataset(x, targets, timespans, lengths), validation)
         history: list[Report] = []
         while not trainer.finished:
-            report = trainer.run_epoch()
+            try:
+                report = trainer.run_epoch()
+            except KeyboardInterrupt:  # what has been learnt is kept
+                trainer.store(self._layer, keep_best)
+                raise
             if report is None:
                 break
             history.append(report)
