@@ -303,6 +303,16 @@ def test_seeds():
     assert not np.array_equal(two[name], three[name])
 
 
+def test_what_models_say_of_themselves():
+    dense, wired = CfC(3, 5, proj_size=2), LTC(3, wirings.AutoNCP(10, 2))
+    assert (dense.input_size, dense.state_size, dense.output_size, dense.proj_size) == (3, 5, 2, 2)
+    assert (dense.wiring_or_units, dense.wired_mode, dense.wiring) == (5, False, None)
+    assert (wired.sensory_size, wired.state_size, wired.motor_size, wired.output_size) == (3, 10, 2, 2)
+    assert isinstance(wired.wiring_or_units, wirings.AutoNCP)
+    assert wired.synapse_count == wired.wiring.synapse_count
+    assert repr(dense) == "<tessera.ncps.CfC: 3 inputs, 5 units, 2 outputs, 3744 parameters>"
+
+
 def test_parameter_counts_are_upstreams():
     assert CfC(20, 50).parameter_count() == 34888
     assert (LTC(20, 50).parameter_count(), LTC(20, 50).parameter_count(trainable=False)) == (14290, 17790)

@@ -34,6 +34,11 @@ def _dataset(x: Any, y: Any, timespans: Any = None, lengths: Any = None) -> NcpD
 class Layer(Model):
     """A model that can be trained."""
 
+    @property
+    def wiring_or_units(self) -> Any:
+        """What it was made with: the wiring as a copy, or the number of units."""
+        return self.wiring if "wiring" in self._config else self._config["units"]
+
     def fit(
         self,
         x: Any,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import pathlib
@@ -259,9 +260,7 @@ class Wiring:
         installed, else a WiringGraph."""
         sensory = self._sensory()
         try:
-            import networkx  # noqa: PLC0415 - only needed here
-
-            graph = networkx.DiGraph()
+            graph: Any = importlib.import_module("networkx").DiGraph()
         except ImportError:
             graph = WiringGraph()
         for i in range(self.units):
