@@ -40,6 +40,7 @@ struct TrainOptions {
   std::string checkpoint;
   bool resume = false;
   double every_seconds = 60;
+  double most_seconds = 0;
   int threads = 0;
 };
 
@@ -138,7 +139,13 @@ class Session {
     if (!resuming) start(task);
     notes_.merge(task_notes(options_.task));
     save();
-    while (!trainer_->finished()) train_epoch(task);
+    while (!trainer_->finished())
+      if (!train_epoch(task)) {
+        if (!context_.quiet)
+          fmt::print(stderr, "stopped after {} epochs and {} batches; --resume goes on\n", trainer_->state().epoch,
+                     trainer_->state().batch);
+        return;
+      }
     finish(task);
   }
 
@@ -198,7 +205,13 @@ class Session {
     });
   }
 
-  void train_epoch(const ncp::Task& task) {
+  bool out_of_time() const {
+    const std::chrono::duration<double> since = Clock::now() - began_;
+    return options_.most_seconds > 0 && since.count() > options_.most_seconds;
+  }
+
+  // False when the time is up; the state is saved.
+  bool train_epoch(const ncp::Task& task) {
     const bool classes = task.loss != ncp::Loss::mean_squared_error;
     const std::string last_good = options_.checkpoint.empty() ? "" : file("checkpoint.safetensors").string();
     std::optional<ncp::EpochReport> report;
@@ -214,9 +227,13 @@ class Session {
             const std::chrono::duration<double> since = std::chrono::steady_clock::now() - saved_;
             if (!options_.checkpoint.empty() && since.count() > options_.every_seconds && now.batch < now.batches)
               save();
-            return true;
+            return !out_of_time();
           },
           last_good);
+    }
+    if (!report) {
+      save();
+      return false;
     }
     history_.push_back(report_json(*report));
     if (!context_.quiet && (trainer_->finished() || shown_ + std::chrono::milliseconds(500) < Clock::now())) {
@@ -225,7 +242,9 @@ class Session {
     }
     // Epochs of milliseconds are not worth a file each.
     const std::chrono::duration<double> since = Clock::now() - saved_;
-    if (trainer_->finished() || since.count() > std::min(options_.every_seconds, 2.0)) save();
+    const bool stops = out_of_time() && !trainer_->finished();
+    if (stops || trainer_->finished() || since.count() > std::min(options_.every_seconds, 2.0)) save();
+    return !stops;
   }
 
   void finish(const ncp::Task& task) {
@@ -271,7 +290,7 @@ class Session {
   std::unique_ptr<ncp::Trainer> trainer_;
   std::map<std::string, std::string> notes_;
   Json history_ = Json::array();
-  Clock::time_point saved_{}, shown_{};
+  Clock::time_point began_ = Clock::now(), saved_{}, shown_{};
 };
 
 void add_layer_options(CLI::App& command, LayerOptions& o) {
@@ -315,6 +334,8 @@ void add_training_options(CLI::App& command, TrainOptions& o) {
   command.add_flag("--resume", o.resume, "Go on with the checkpoint in that folder, if there is one");
   command.add_option("--checkpoint-seconds", o.every_seconds, "Most time between checkpoints")
       ->check(CLI::PositiveNumber);
+  command.add_option("--max-seconds", o.most_seconds, "Stop after this time with a checkpoint; 0: never")
+      ->check(CLI::NonNegativeNumber);
   command.add_option("--threads", o.threads, "Threads; 0: all")->check(CLI::NonNegativeNumber);
 }
 
