@@ -5,11 +5,14 @@
 #include "ncp_layer.h"
 
 #include "tessera/core/error.h"
+#include "tessera/io/ncp_checkpoint.h"
 #include "tessera/ncp/trainer.h"
 
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -76,7 +79,8 @@ nb::dict report_of(const ncp::EpochReport& report) {
 class NcpTrainer {
  public:
   NcpTrainer(NcpLayer& layer, const std::string& options, Dataset training, std::optional<Dataset> validation)
-      : training_(std::move(training)),
+      : layer_(layer.layer()),
+        training_(std::move(training)),
         validation_(std::move(validation)),
         trainer_(layer.layer(), layer.parameters(), ncp::training_options_from_json(options)) {
     const auto& o = trainer_.options();
@@ -87,7 +91,7 @@ class NcpTrainer {
   }
 
   bool finished() const { return trainer_.finished(); }
-  nb::object run_epoch() {
+  nb::object run_epoch(const std::string& last_good) {
     std::optional<ncp::EpochReport> report;
     bool interrupted = false;  // by the keyboard, which Python knows between batches
     {
@@ -97,10 +101,26 @@ class NcpTrainer {
         interrupted = PyErr_CheckSignals() != 0;
         return !interrupted;
       };
-      report = trainer_.run_epoch(training_, validation_ ? &*validation_ : nullptr, on_batch);
+      report = trainer_.run_epoch(training_, validation_ ? &*validation_ : nullptr, on_batch, last_good);
     }
     if (interrupted) throw nb::python_error();
     return report ? nb::object(report_of(*report)) : nb::object(nb::none());
+  }
+  void save(const std::filesystem::path& path) const {
+    save_ncp_checkpoint(path, {layer_, trainer_.options(), trainer_.state(), {}});
+  }
+  // More or fewer epochs than before are fine; anything else would be another run.
+  void restore(const std::filesystem::path& path) {
+    NcpCheckpoint checkpoint = load_ncp_checkpoint(path);
+    ncp::TrainingOptions options = checkpoint.options;
+    options.epochs = trainer_.options().epochs;
+    const Hint hint{"go on with what it was made with, or name another file"};
+    check(checkpoint.layer == layer_, Code::invalid_argument, hint, "the checkpoint {} is of {}, not of {}",
+          path.string(), ncp::layer_to_json(checkpoint.layer), ncp::layer_to_json(layer_));
+    check(options == trainer_.options(), Code::invalid_argument, hint,
+          "the checkpoint {} was made with {}, this is to be trained with {}", path.string(),
+          ncp::training_options_to_json(options), ncp::training_options_to_json(trainer_.options()));
+    trainer_.restore(std::move(checkpoint.state));
   }
   void store(NcpLayer& layer, bool best) const {
     const ncp::TrainingState& state = trainer_.state();
@@ -109,6 +129,7 @@ class NcpTrainer {
   std::string kernel() const { return std::string(trainer_.kernel()); }
 
  private:
+  ncp::Layer layer_;
   Dataset training_;
   std::optional<Dataset> validation_;
   ncp::Trainer trainer_;
@@ -138,7 +159,10 @@ void bind_ncp_trainer(nb::module_& module) {
           "layer"_a, "options"_a, "training"_a, "validation"_a.none() = nb::none())
       .def_prop_ro("finished", &NcpTrainer::finished)
       .def_prop_ro("kernel", &NcpTrainer::kernel)
-      .def("run_epoch", &NcpTrainer::run_epoch, nb::sig("def run_epoch(self) -> dict[str, typing.Any] | None"))
+      .def("run_epoch", &NcpTrainer::run_epoch, "last_good"_a = "",
+           nb::sig("def run_epoch(self, last_good: str = '') -> dict[str, typing.Any] | None"))
+      .def("save", &NcpTrainer::save, "path"_a, "Writes a checkpoint, in one step.")
+      .def("restore", &NcpTrainer::restore, "path"_a, "Goes on from a checkpoint.")
       .def("store", &NcpTrainer::store, "layer"_a, "best"_a = false, "Puts the parameters into a layer.");
   module.def(
       "ncp_evaluate",

@@ -85,6 +85,25 @@ def test_the_keyboard_stops_training_and_what_was_learnt_is_kept():
     assert any(not np.array_equal(array, before[name]) for name, array in model.state_dict().items())
 
 
+def test_a_run_that_was_stopped_goes_on_to_the_same_bits(tmp_path):
+    file = tmp_path / "run.safetensors"
+    options = {"batch_size": 8, "learning_rate": 0.02, "validation_data": (X, Y)}
+    make = lambda: CfC(3, 12, proj_size=2, backbone_layers=2, backbone_dropout=0.2, seed=1)  # noqa: E731
+    whole, parts = make(), make()
+    whole.fit(X, Y, epochs=6, **options)
+    parts.fit(X, Y, epochs=6, checkpoint=file, on_epoch=lambda report: report["epoch"] < 2, **options)
+    other = make()  # where its parameters begin does not matter
+    history = other.fit(X, Y, epochs=6, checkpoint=file, **options)
+    assert [report["epoch"] for report in history] == [3, 4, 5, 6]
+    for name, array in whole.state_dict().items():
+        np.testing.assert_array_equal(other.state_dict()[name], array)
+    assert other.fit(X, Y, epochs=6, checkpoint=file, **options) == []
+    with pytest.raises(tessera.InvalidArgument, match='was made with .*"learning_rate":0.02.* trained with .*"learning_rate":0.1'):
+        make().fit(X, Y, epochs=6, checkpoint=file, **{**options, "learning_rate": 0.1})
+    with pytest.raises(tessera.InvalidArgument, match='is of .*"units":12.*not of .*"units":11'):
+        CfC(3, 11, proj_size=2).fit(X, Y, epochs=6, checkpoint=file, **options)
+
+
 def test_one_time_for_all_is_that_time_for_each():
     one, each = CfC(3, 5, proj_size=2, seed=1), CfC(3, 5, proj_size=2, seed=1)
     one.fit(X, Y, epochs=1, timespans=0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -58,6 +59,7 @@ class Layer(Model):
         patience: int = 0,
         seed: int = 1,
         keep_best: bool = False,
+        checkpoint: str | os.PathLike[str] | None = None,
         on_epoch: Callable[[Report], Any] | None = None,
         **options: Any,
     ) -> list[Report]:
@@ -72,6 +74,8 @@ class Layer(Model):
         which to stop. keep_best: ends with the parameters of the best epoch.
         precision: of products of a CfC, "f32", "bf16" or "f16". options: as `tessera ncp train` has them: decay, every,
         floor, momentum, beta1, beta2, smoothing, epsilon, weight_decay, clip_value, clip_norm_each.
+        checkpoint: a file that is written after each epoch, and gone on from where it exists: a run that was stopped ends
+        with the same bits as one that was not.
         on_epoch: called with each report; False stops. The same seed gives the same bits on any number of threads.
         """
         targets = np.asarray(y)
@@ -98,15 +102,21 @@ class Layer(Model):
             validation = _dataset(*validation_data)
         trainer = NcpTrainer(self._layer, json_text(described), _dataset(x, targets, timespans, lengths), validation)
         history: list[Report] = []
+        if checkpoint is not None and os.path.exists(checkpoint):
+            trainer.restore(checkpoint)
         while not trainer.finished:
             try:
-                report = trainer.run_epoch()
+                report = trainer.run_epoch("" if checkpoint is None else os.fspath(checkpoint))
             except KeyboardInterrupt:  # what has been learnt is kept
                 trainer.store(self._layer, keep_best)
+                if checkpoint is not None:
+                    trainer.save(checkpoint)
                 raise
             if report is None:
                 break
             history.append(report)
+            if checkpoint is not None:
+                trainer.save(checkpoint)
             if on_epoch is not None and on_epoch(report) is False:
                 break
         trainer.store(self._layer, keep_best)
