@@ -1,6 +1,6 @@
-// tessera ncp: liquid networks. `ncp wiring` shows what a recipe makes.
+// tessera ncp: liquid networks. `ncp wiring` shows what a recipe makes; each of the others has a file of its own.
 
-#include "command.h"
+#include "ncp.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
@@ -103,9 +103,11 @@ void add_wiring(CLI::App& ncp, const Context& context) {
 }  // namespace
 
 void add_ncp(CLI::App& app, const Context& context) {
-  CLI::App* ncp = app.add_subcommand("ncp", "Liquid networks: wirings of neural circuit policies");
+  CLI::App* ncp = app.add_subcommand("ncp", "Liquid networks: wirings of neural circuit policies, and training");
   ncp->require_subcommand(1);
   add_wiring(*ncp, context);
+  add_ncp_train(*ncp, context);
+  add_ncp_eval(*ncp, context);
 }
 
 }  // namespace tessera::cli

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Liquid layers beside ncps with PyTorch: forward passes over whole sequences, two threads each, in turns.
+"""Liquid layers beside ncps with PyTorch: passes over whole sequences, two threads each, in turns.
 
-    python3 compare_ncps.py --worker build/bench/peers/tessera_ncp_worker [--models cfc_fc64,...] [--compile]
+    python3 compare_ncps.py --worker build/bench/peers/tessera_ncp_worker [--models cfc_fc64,...] [--compile] [--backward]
 
 Each peer runs in a process of its own; blocks of about 20 ms alternate, and the fastest call of each counts. Outputs are
-compared before anything is timed. "alone" is the median time of one step of one sample in a loop, in microseconds.
+compared before anything is timed. With --backward a pass goes forward and back, to gradients of all parameters and of
+the input, which are compared as well. "alone" is the median time of one step of one sample in a loop, in microseconds.
 """
 
 import argparse
@@ -20,7 +21,7 @@ import numpy as np
 import torch
 from ncps.torch import LTC, CfC
 from ncps.wirings import NCP, AutoNCP
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 INPUTS = 20
 WIRING = {"type": "AutoNCP", "units": 64, "output_size": 8}
@@ -61,23 +62,50 @@ def measure(name, batch, steps, options, folder):
     arguments = [options.worker, folder / "p.safetensors", json.dumps(layer), str(batch), str(steps), folder / "x.bin", folder / "y.bin"]
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as worker:
         kernel = worker.stdout.readline().strip()
+        def ask(what):
+            worker.stdin.write(what + "\n")
+            worker.stdin.flush()
+            return float(worker.stdout.readline())
+
+        call = torch.compile(model) if options.compile else model
         with torch.no_grad():
             expected = model(x)[0]
             found = np.fromfile(folder / "y.bin", np.float32).reshape(expected.shape)
             difference = float(np.abs(found - expected.numpy()).max())
             assert difference < 1e-5, f"{name}: outputs differ by {difference}"
-            call = torch.compile(model) if options.compile else model
-            call(x)
-            ours = theirs = math.inf
-            for _ in range(options.rounds):
-                theirs = min(theirs, block(lambda: call(x)))
-                time.sleep(0.1)  # PyTorch's threads look for more work for a while
-                worker.stdin.write("go\n")
-                worker.stdin.flush()
-                ours = min(ours, float(worker.stdout.readline()))
-        worker.stdin.write("steps\n")
-        worker.stdin.flush()
-        one_step = float(worker.stdout.readline())
+        if options.backward:
+            x.requires_grad_(True)
+
+            def theirs_once():
+                model.zero_grad()
+                x.grad = None
+                call(x)[0].sum().backward()
+
+            what = "backward"
+            theirs_once()
+            ask(what)
+            gradients = load_file(folder / "y.bin.gradients")
+            for key, parameter in model.named_parameters():
+                if parameter.grad is None:
+                    continue
+                largest = float(parameter.grad.abs().max())
+                off = float((gradients[key] - parameter.grad).abs().max())
+                assert off <= 1e-3 * max(largest, 1), f"{name}: gradients of {key} differ by {off}, of {largest}"
+                difference = max(difference, off / max(largest, 1))
+        else:
+
+            def theirs_once():
+                with torch.no_grad():
+                    call(x)
+
+            what = "go"
+            theirs_once()
+        ours = theirs = math.inf
+        for _ in range(options.rounds):
+            theirs = min(theirs, block(theirs_once))
+            time.sleep(0.1)  # PyTorch's threads look for more work for a while
+            ours = min(ours, ask(what))
+        one_step = ask("steps")
         worker.stdin.close()
     return kernel, theirs, ours, difference, one_step
 
@@ -91,6 +119,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--compile", action="store_true", help="against torch.compile instead of eager")
+    parser.add_argument("--backward", action="store_true", help="forward and backward")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     ratios = []

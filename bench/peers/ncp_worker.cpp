@@ -1,10 +1,12 @@
 // Times a liquid layer for compare_ncps.py: tessera_ncp_worker PARAMETERS.safetensors LAYER_JSON BATCH STEPS INPUT
 // OUTPUT. INPUT and OUTPUT are raw float32. Each line on standard input asks for one block of calls, and the answer is
-// the seconds of the fastest call in it; "steps" asks for the median of single steps.
+// the seconds of the fastest call in it; "steps" asks for the median of single steps, "backward" for a block of passes
+// there and back, each with gradients of the sum of all outputs. Those by the parameters are written beside OUTPUT.
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/io/ncp_file.h"
+#include "tessera/ncp/gradient.h"
 #include "tessera/ncp/runner.h"
 
 #include <algorithm>
@@ -33,9 +35,23 @@ double seconds_of_a_step(const ncp::Runner& runner) {
   return times[10000];
 }
 
+template <class Call>
+double fastest_of_a_block(Call&& call) {
+  double best = 1e9, spent = 0;
+  while (spent < kBlockSeconds) {
+    const auto start = std::chrono::steady_clock::now();
+    call();
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    best = std::min(best, seconds);
+    spent += seconds;
+  }
+  return best;
+}
+
 int serve(char** argv) {
   const ncp::Layer layer = ncp::layer_from_json(argv[2]);
-  const ncp::Runner runner(layer, load_ncp_parameters(argv[1], layer));
+  const ncp::ParameterSet<float> parameters = load_ncp_parameters(argv[1], layer);
+  const ncp::Runner runner(layer, parameters);
   const std::vector<std::byte> bytes = read_file(argv[5], 1u << 30);
   std::vector<float> input(bytes.size() / sizeof(float));
   std::memcpy(input.data(), bytes.data(), input.size() * sizeof(float));
@@ -44,21 +60,28 @@ int serve(char** argv) {
   write_file_atomically(argv[6], std::as_bytes(std::span(result.output)));
   std::printf("%s\n", std::string(runner.kernel()).c_str());
   std::fflush(stdout);
+  ncp::Gradient gradient(layer);
+  ncp::SequenceGradients<float> gradients;
+  const std::vector<float> ones(result.output.size(), 1.0f);
+  const auto there_and_back = [&] {
+    gradient.forward(sequence, result);
+    gradient.backward(ones, gradients);
+  };
   for (std::string line; std::getline(std::cin, line);) {
+    double seconds = 0;
     if (line == "steps") {
-      std::printf("%.9f\n", seconds_of_a_step(runner));
-      std::fflush(stdout);
-      continue;
+      seconds = seconds_of_a_step(runner);
+    } else if (line == "backward") {
+      gradient.set_parameters(parameters);
+      if (gradients.input.empty()) {
+        there_and_back();
+        save_ncp_file(std::string(argv[6]) + ".gradients", layer, gradients.parameters);
+      }
+      seconds = fastest_of_a_block(there_and_back);
+    } else {
+      seconds = fastest_of_a_block([&] { runner.run(sequence, result); });
     }
-    double best = 1e9, spent = 0;
-    while (spent < kBlockSeconds) {
-      const auto start = std::chrono::steady_clock::now();
-      runner.run(sequence, result);
-      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      best = std::min(best, seconds);
-      spent += seconds;
-    }
-    std::printf("%.9f\n", best);
+    std::printf("%.9f\n", seconds);
     std::fflush(stdout);
   }
   return 0;

@@ -19,6 +19,10 @@ constexpr int kSingleBlocks = kLanes == 16 ? 4 : 2;
 
 inline Vec vlecun(Vec x) { return all(1.7159f) * vtanh(all(0.666f) * x); }
 
+struct Curve {
+  Vec value, slope;
+};
+
 inline Vec vactivate(Activation activation, Vec x) {
   switch (activation) {
     case Activation::lecun_tanh: return vlecun(x);
@@ -30,6 +34,38 @@ inline Vec vactivate(Activation activation, Vec x) {
   return x;
 }
 
+inline Curve vtanh_curve(Vec x) {
+  const Vec t = vtanh(x);
+  return {t, all(1) - t * t};
+}
+inline Curve vlecun_curve(Vec x) {
+  const Curve t = vtanh_curve(all(0.666f) * x);
+  return {all(1.7159f) * t.value, all(1.7159f * 0.666f) * t.slope};
+}
+
+inline Curve vactivate_curve(Activation activation, Vec x) {
+  switch (activation) {
+    case Activation::lecun_tanh: return vlecun_curve(x);
+    case Activation::silu: {
+      const Vec s = vsigmoid(x);
+      return {x * s, s * (all(1) + x * (all(1) - s))};
+    }
+    case Activation::relu: return {x < Vec{} ? Vec{} : x, x > Vec{} ? all(1) : Vec{}};
+    case Activation::tanh: return vtanh_curve(x);
+    case Activation::gelu: return {vgelu(x), vgelu_slope(x)};
+  }
+  return {x, all(1)};
+}
+
+inline Curve vhead_curve(DialectRules::Head head, Vec x) {
+  switch (head) {
+    case DialectRules::Head::tanh: return vtanh_curve(x);
+    case DialectRules::Head::lecun_tanh: return vlecun_curve(x);
+    case DialectRules::Head::none: return {x, all(1)};
+  }
+  return {x, all(1)};
+}
+
 inline Vec vhead(DialectRules::Head head, Vec x) {
   switch (head) {
     case DialectRules::Head::tanh: return vtanh(x);
@@ -39,11 +75,84 @@ inline Vec vhead(DialectRules::Head head, Vec x) {
   return x;
 }
 
+inline void save_rounded(float* to, Vec v, Precision rounding) {
+  if (rounding == Precision::bfloat16) v = to_bfloat16(v);
+  if (rounding == Precision::float16) v = to_float16(v);
+  save(to, v);
+}
+
+// As finish_row(), and keeps the factors of the way back.
+inline void finish_row_with_trace(const DenseStep& step, std::int64_t block, std::int64_t row, const Vec* sum) {
+  const std::int64_t wide = block * kQuad * kLanes, narrow = block * kLanes;
+  float* out = step.out + row * step.out_stride;
+  float* trace = step.trace + row * step.trace_stride + wide;
+  float* more = step.more_trace + row * step.more_trace_stride;
+  const float ts = step.timespans == nullptr ? 1.0f : step.timespans[row * step.timespan_stride];
+  switch (step.finish) {
+    case Finish::store: return;
+    case Finish::scale:
+      for (int q = 0; q < kQuad; ++q)
+        save_rounded(out + wide + q * kLanes, sum[q] * load(trace + q * kLanes), step.rounding);
+      return;
+    case Finish::activate:
+      for (int q = 0; q < kQuad; ++q) {
+        const Curve y = vactivate_curve(step.activation, sum[q]);
+        save_rounded(out + wide + q * kLanes, y.value, step.rounding);
+        save(trace + q * kLanes, y.slope);
+      }
+      return;
+    case Finish::gated:
+    case Finish::no_gate: {
+      const bool gated = step.finish == Finish::gated;
+      const Vec gate = vsigmoid(sum[2] * all(step.time_sign * ts) + sum[3]);
+      const Curve first = vhead_curve(step.head, sum[0]), second = vhead_curve(step.head, sum[1]);
+      const Vec rest = gated ? all(1) - gate : all(1);
+      save_rounded(out + narrow, first.value * rest + gate * second.value, step.rounding);
+      save(trace, rest * first.slope);
+      save(trace + kLanes, gate * second.slope);
+      const Vec by_gate = (gated ? second.value - first.value : second.value) * gate * (all(1) - gate);
+      save(trace + 2 * kLanes, by_gate * all(step.time_sign * ts));
+      save(trace + 3 * kLanes, by_gate);
+      return;
+    }
+    case Finish::pure:
+      for (int q = 0; q < kQuad; ++q) {
+        const std::int64_t at = wide + q * kLanes;
+        const Vec a = load(step.amplitude + at), tau = load(step.w_tau + at), p = sum[q];
+        const Vec decay = vexp(all(-ts) * (vabs(tau) + vabs(p)));
+        save_rounded(out + at, a - a * decay * p, step.rounding);
+        save(trace + q * kLanes, -a * decay * (all(1) - all(ts) * vabs(p)));
+        const Vec sign = tau > Vec{} ? all(1) : (tau < Vec{} ? all(-1) : Vec{});
+        save(more + at, a * p * decay * all(ts) * sign);
+        save(more + step.blocks * kQuad * kLanes + at, all(1) - decay * p);
+      }
+      return;
+    case Finish::memory: {
+      float* cell = step.memory + row * step.memory_stride + narrow;
+      const Vec old = load(cell), value = vtanh(sum[0]), input = vsigmoid(sum[1]), forget = vsigmoid(sum[2] + all(1)),
+                output = vsigmoid(sum[3]);
+      const Vec next = old * forget + value * input;
+      const Curve squashed = vtanh_curve(next);
+      save(cell, next);
+      save_rounded(out + narrow, squashed.value * output, step.rounding);
+      save(trace, input * (all(1) - value * value));
+      save(trace + kLanes, value * input * (all(1) - input));
+      save(trace + 2 * kLanes, old * forget * (all(1) - forget));
+      save(trace + 3 * kLanes, squashed.value * output * (all(1) - output));
+      save(more + narrow, output * squashed.slope);
+      save(more + step.blocks * kLanes + narrow, forget);
+      return;
+    }
+  }
+}
+
 inline void finish_row(const DenseStep& step, std::int64_t block, std::int64_t row, const Vec* sum) {
+  if (step.trace != nullptr) return finish_row_with_trace(step, block, row, sum);
   const std::int64_t wide = block * kQuad * kLanes, narrow = block * kLanes;
   float* out = step.out + row * step.out_stride;
   const float ts = step.timespans == nullptr ? 1.0f : step.timespans[row * step.timespan_stride];
   switch (step.finish) {
+    case Finish::scale: return;
     case Finish::store:
       for (int q = 0; q < kQuad; ++q) save(out + wide + q * kLanes, sum[q]);
       return;

@@ -3,6 +3,7 @@
 // The one kernel that fast layers are made of: products of rows with packed weights, with what follows them done while
 // the sums are still in registers.
 
+#include "tessera/ncp/gradient.h"
 #include "tessera/ncp/layer.h"
 
 #include <cstdint>
@@ -19,6 +20,7 @@ enum class Finish {
   no_gate,   // likewise
   pure,      // sums are ff1 alone
   memory,    // a quad is (value, input, forget, output) of an LSTM
+  scale,     // sums times the trace, on the way back through a layer of a backbone
 };
 
 struct Segment {
@@ -48,6 +50,16 @@ struct DenseStep {
   const float* amplitude = nullptr;
   float* memory = nullptr;  // read and written
   std::int64_t memory_stride = 0;
+
+  // For training, where not null: what gradients of the result are multiplied with on the way back. As wide as the
+  // sums, and it may lie where they start: the slope of an activation, or four factors (ff1, ff2, time_a, time_b; of an
+  // LSTM those of its four sums). Beside it, where needed, two narrow ones: of the pure mode by w_tau and amplitude; of
+  // an LSTM the new memory by its output, and by the old memory.
+  float* trace = nullptr;
+  std::int64_t trace_stride = 0;
+  float* more_trace = nullptr;
+  std::int64_t more_trace_stride = 0;
+  Precision rounding = Precision::float32;  // of `out`
 };
 
 struct DenseKernel {

@@ -105,6 +105,48 @@ inline Vec vgelu(Vec x) {
   return x < Vec{} ? x * tail : x - x * tail;
 }
 
+// The normal distribution up to x, plus x times its density.
+inline Vec vgelu_slope(Vec x) {
+  const Vec z = vabs(x) * all(0.70710678f);
+  const Vec t = divide(all(1), all(1) + all(0.3275911f) * z);
+  Vec p = all(1.061405429f);
+  p = p * t + all(-1.453152027f);
+  p = p * t + all(1.421413741f);
+  p = p * t + all(-0.284496736f);
+  p = p * t + all(0.254829592f);
+  const Vec bell = vexp(-z * z);
+  const Vec tail = all(0.5f) * p * t * bell;
+  return (x < Vec{} ? tail : all(1) - tail) + x * all(0.39894228f) * bell;
+}
+
+inline Vec select(IntVec where, Vec yes, Vec no) {
+  IntVec a, b;
+  std::memcpy(&a, &yes, sizeof a);
+  std::memcpy(&b, &no, sizeof b);
+  a = (a & where) | (b & ~where);
+  std::memcpy(&yes, &a, sizeof a);
+  return yes;
+}
+
+// To the nearest number with `dropped` bits less, ties to even; the exponent's range stays.
+inline Vec shortened(Vec x, int dropped) {
+  IntVec bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  bits = (bits + ((1 << (dropped - 1)) - 1) + ((bits >> dropped) & 1)) & ~((1 << dropped) - 1);
+  Vec out;
+  std::memcpy(&out, &bits, sizeof out);
+  return select(x == x, out, x);  // NaN could become an infinity
+}
+inline Vec to_bfloat16(Vec x) { return shortened(x, 16); }
+inline Vec to_float16(Vec x) {
+  const Vec normal = shortened(x, 13);
+  const Vec size = x < Vec{} ? -x : x;
+  const Vec small = (x + all(0.75f)) - all(0.75f);  // to multiples of 2^-24
+  const Vec infinite = x < Vec{} ? all(-__builtin_inff()) : all(__builtin_inff());
+  const Vec finite = size < all(0x1p-14f) ? small : normal;
+  return size >= all(65520.0f) ? infinite : finite;
+}
+
 // 1 / (1 + 2^y): a sigmoid whose argument was scaled by -1 / ln 2 beforehand.
 inline Vec vsigmoid_exp2(Vec y) {
   y = clamp(y, -126.0f, 126.0f);

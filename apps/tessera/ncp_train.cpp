@@ -1,0 +1,356 @@
+// tessera ncp train: a layer trained on a task, with checkpoints from which it goes on as if it had never stopped.
+
+#include "ncp.h"
+#include "ncp_task.h"
+#include "progress.h"
+
+#include "tessera/core/error.h"
+#include "tessera/core/file.h"
+#include "tessera/core/parallel_for.h"
+#include "tessera/io/ncp_checkpoint.h"
+#include "tessera/io/ncp_file.h"
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+
+namespace tessera::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct LayerOptions {
+  std::string model = "cfc";
+  int units = 0;
+  std::string wiring;
+  std::vector<int> backbone{128};
+  std::string activation = "lecun_tanh";
+  std::string mode = "default";
+  double dropout = 0;
+  bool mixed_memory = false;
+};
+
+struct TrainOptions {
+  TaskOptions task;
+  LayerOptions layer;
+  ncp::TrainingOptions training;
+  std::string optimizer = "adam", schedule = "constant", precision = "f32";
+  std::string checkpoint;
+  bool resume = false;
+  double every_seconds = 60;
+  double most_seconds = 0;
+  int threads = 0;
+};
+
+// What a task is trained with unless something else is asked for: of xor, the settings of the paper.
+void set_defaults(TrainOptions& o, const CLI::App& command) {
+  const auto unless_given = [&](const char* flag, auto& value, auto otherwise) {
+    if (command.count(flag) == 0) value = otherwise;
+  };
+  unless_given("--units", o.layer.units, 32);
+  if (o.task.task == "xor") {
+    const bool mixed = o.layer.mixed_memory;
+    unless_given("--units", o.layer.units, mixed ? 64 : 192);
+    unless_given("--activation", o.layer.activation, "relu");
+    unless_given("--epochs", o.training.epochs, 200);
+    unless_given("--batch", o.training.batch, 128);
+    unless_given("--lr", o.training.learning_rate, mixed ? 0.005 : 0.05);
+    unless_given("--optimizer", o.optimizer, "rmsprop");
+    unless_given("--smoothing", o.training.optimizer.smoothing, 0.9);
+    unless_given("--epsilon", o.training.optimizer.epsilon, 1e-7);
+    unless_given("--schedule", o.schedule, "exponential");
+    if (command.count("--clip-norm") + command.count("--clip-value") == 0)
+      unless_given("--clip-norm-each", o.training.clipping.norm_each, mixed ? 10.0 : 1.0);
+  } else if (o.task.task == "cheetah") {
+    unless_given("--epochs", o.training.epochs, 200);
+    unless_given("--batch", o.training.batch, 16);
+    unless_given("--lr", o.training.learning_rate, o.layer.model == "ltc" ? 1e-2 : 1e-3);
+  } else if (o.task.task == "sine") {
+    unless_given("--epochs", o.training.epochs, 400);
+    unless_given("--lr", o.training.learning_rate, 1e-2);
+  }
+  o.training.optimizer.kind = *ncp::parse_optimizer(o.optimizer);
+  o.training.schedule.kind = *ncp::parse_schedule(o.schedule);
+  o.training.precision = *ncp::parse_precision(o.precision);
+}
+
+ncp::Layer make_layer(const LayerOptions& o, int inputs, int outputs) {
+  Json json{{"type", o.model == "ltc" ? "LTC" : "CfC"}, {"input_size", inputs}, {"mixed_memory", o.mixed_memory}};
+  if (!o.wiring.empty())
+    json["wiring"] = Json::parse(ncp::wiring_spec_to_json(ncp::parse_wiring_spec(o.wiring)));
+  else if (o.model == "ltc")
+    json["wiring"] = {{"type", "FullyConnected"}, {"units", o.units}, {"output_dim", outputs}};
+  else
+    json["units"] = o.units;
+  if (o.model == "cfc") {
+    json["mode"] = o.mode;
+    json["activation"] = o.activation;
+    if (o.wiring.empty()) {
+      json["backbone_units"] = o.backbone;
+      json["backbone_dropout"] = o.dropout;
+    }
+    json["proj_size"] = outputs;
+  }
+  const ncp::Layer layer = ncp::layer_from_json(json.dump());
+  check(sizes(layer).outputs == outputs, Code::invalid_argument,
+        Hint{fmt::format("give the wiring {} motor neurons", outputs)}, "the layer has {} outputs, the task needs {}",
+        sizes(layer).outputs, outputs);
+  return layer;
+}
+
+Json report_json(const ncp::EpochReport& r) {
+  Json json{{"epoch", r.epoch},
+            {"loss", r.training.mean_loss()},
+            {"accuracy", r.training.accuracy()},
+            {"learning_rate", r.learning_rate},
+            {"gradient_norm", r.gradient_norm},
+            {"seconds", r.seconds}};
+  if (r.validation.rows > 0) {
+    json["validation_loss"] = r.validation.mean_loss();
+    json["validation_accuracy"] = r.validation.accuracy();
+  }
+  return json;
+}
+
+std::string epoch_line(const ncp::EpochReport& r, std::int64_t epochs, bool classes) {
+  std::string line = fmt::format("epoch {}/{}  loss {:.5f}", r.epoch, epochs, r.training.mean_loss());
+  if (classes) line += fmt::format("  accuracy {:.2f} %", 100 * r.training.accuracy());
+  if (r.validation.rows > 0) {
+    line += fmt::format("  validation {:.5f}", r.validation.mean_loss());
+    if (classes) line += fmt::format(" {:.2f} %", 100 * r.validation.accuracy());
+  }
+  line += fmt::format("  {:.2f} s  {:.0f} samples/s", r.seconds, static_cast<double>(r.samples) / r.seconds);
+  if (r.steps_left_out > 0) line += fmt::format("  {} steps left out", r.steps_left_out);
+  return line + (r.best ? "  best" : "");
+}
+
+class Session {
+ public:
+  Session(TrainOptions& options, const CLI::App& command, const Context& context)
+      : options_(options), command_(command), context_(context) {}
+
+  void run() {
+    const ThreadLimit limit(options_.threads);
+    const bool resuming = find_checkpoint();
+    if (resuming) options_.task = task_from_notes(notes_);
+    const ncp::Task task = make_task(options_.task);
+    if (!resuming) start(task);
+    notes_.merge(task_notes(options_.task));
+    save();
+    while (!trainer_->finished())
+      if (!train_epoch(task)) {
+        if (!context_.quiet)
+          fmt::print(stderr, "stopped after {} epochs and {} batches; --resume goes on\n", trainer_->state().epoch,
+                     trainer_->state().batch);
+        return;
+      }
+    finish(task);
+  }
+
+ private:
+  std::filesystem::path file(const char* name) const { return std::filesystem::path(options_.checkpoint) / name; }
+
+  void start(const ncp::Task& task) {
+    set_defaults(options_, command_);
+    options_.training.loss = task.loss;
+    options_.training.readout = task.readout;
+    const ncp::Layer layer = make_layer(options_.layer, task.training.inputs, task.outputs);
+    trainer_ = std::make_unique<ncp::Trainer>(
+        layer, ncp::converted<float>(initial_parameters(layer, options_.training.seed)), options_.training);
+  }
+
+  // Goes on with what is there; flags that say something else than the checkpoint are errors.
+  bool find_checkpoint() {
+    if (options_.checkpoint.empty()) {
+      check(!options_.resume, Code::invalid_argument, Hint{"add --checkpoint DIR"},
+            "--resume was given, but not where the checkpoint is");
+      return false;
+    }
+    const bool there = std::filesystem::exists(file("checkpoint.safetensors"));
+    check(!there || options_.resume, Code::invalid_argument, Hint{"add --resume to go on with it, or name another folder"},
+          "{} already has a checkpoint", options_.checkpoint);
+    if (!options_.resume || !there) return false;
+    NcpCheckpoint found = load_ncp_checkpoint(file("checkpoint.safetensors"));
+    for (const auto& [flag, is] : {std::pair("--task", found.notes["task"]),
+                                   std::pair("--seed", std::to_string(found.options.seed)),
+                                   std::pair("--batch", std::to_string(found.options.batch)),
+                                   std::pair("--precision", std::string(name(found.options.precision))),
+                                   std::pair("--optimizer", std::string(name(found.options.optimizer.kind)))})
+      if (command_.count(flag) > 0)
+        check(command_.get_option(flag)->as<std::string>() == is, Code::invalid_argument,
+              "{} says {}, the checkpoint was made with {}", flag, command_.get_option(flag)->as<std::string>(), is);
+    if (command_.count("--epochs") > 0) found.options.epochs = options_.training.epochs;
+    if (command_.count("--patience") > 0) found.options.patience = options_.training.patience;
+    if (command_.count("--data") > 0) found.notes["data"] = options_.task.data;
+    trainer_ = std::make_unique<ncp::Trainer>(found.layer, found.state.parameters, found.options);
+    trainer_->restore(std::move(found.state));
+    notes_ = std::move(found.notes);
+    if (notes_.contains("history")) history_ = Json::parse(notes_["history"], nullptr, false);
+    if (!context_.quiet)
+      fmt::print(stderr, "going on with {} after {} epochs and {} batches\n", options_.checkpoint,
+                 trainer_->state().epoch, trainer_->state().batch);
+    return true;
+  }
+
+  void save() {
+    saved_ = std::chrono::steady_clock::now();
+    if (options_.checkpoint.empty()) return;
+    std::filesystem::create_directories(options_.checkpoint);
+    notes_["history"] = history_.dump();
+    with_context("while saving a checkpoint; the one before it, if any, is as it was", [&] {
+      save_ncp_checkpoint(file("checkpoint.safetensors"),
+                          {trainer_->layer(), trainer_->options(), trainer_->state(), notes_});
+    });
+  }
+
+  bool out_of_time() const {
+    const std::chrono::duration<double> since = Clock::now() - began_;
+    return options_.most_seconds > 0 && since.count() > options_.most_seconds;
+  }
+
+  // False when the time is up; the state is saved.
+  bool train_epoch(const ncp::Task& task) {
+    const bool classes = task.loss != ncp::Loss::mean_squared_error;
+    const std::string last_good = options_.checkpoint.empty() ? "" : file("checkpoint.safetensors").string();
+    std::optional<ncp::EpochReport> report;
+    {
+      const auto batches = static_cast<std::size_t>(
+          (task.training.samples + trainer_->options().batch - 1) / trainer_->options().batch);
+      Progress progress(fmt::format("epoch {} batch", trainer_->state().epoch + 1), batches, context_.quiet);
+      report = trainer_->run_epoch(
+          task.training, task.validation.samples > 0 ? &task.validation : nullptr,
+          [&](const ncp::BatchReport& now) {
+            progress.at(static_cast<std::size_t>(now.batch),
+                        fmt::format("loss {:.5f}, {:.0f} samples/s", now.loss, now.samples_per_second));
+            const std::chrono::duration<double> since = std::chrono::steady_clock::now() - saved_;
+            if (!options_.checkpoint.empty() && since.count() > options_.every_seconds && now.batch < now.batches)
+              save();
+            return !out_of_time();
+          },
+          last_good);
+    }
+    if (!report) {
+      save();
+      return false;
+    }
+    history_.push_back(report_json(*report));
+    if (!context_.quiet && (trainer_->finished() || shown_ + std::chrono::milliseconds(500) < Clock::now())) {
+      shown_ = Clock::now();
+      fmt::print(stderr, "{}\n", epoch_line(*report, trainer_->options().epochs, classes));
+    }
+    // Epochs of milliseconds are not worth a file each.
+    const std::chrono::duration<double> since = Clock::now() - saved_;
+    const bool stops = out_of_time() && !trainer_->finished();
+    if (stops || trainer_->finished() || since.count() > std::min(options_.every_seconds, 2.0)) save();
+    return !stops;
+  }
+
+  void finish(const ncp::Task& task) {
+    const ncp::TrainingState& state = trainer_->state();
+    const ncp::TrainingOptions& o = trainer_->options();
+    if (!options_.checkpoint.empty()) {
+      save_ncp_file(file("model.safetensors"), trainer_->layer(), state.parameters);
+      save_ncp_file(file("best.safetensors"), trainer_->layer(), state.best_parameters);
+      const Json json{{"task", options_.task.task},
+                      {"layer", Json::parse(ncp::layer_to_json(trainer_->layer()))},
+                      {"training", Json::parse(ncp::training_options_to_json(o))},
+                      {"kernel", trainer_->kernel()},
+                      {"history", history_}};
+      write_file_atomically(file("training.json"), std::string_view(json.dump(2) + "\n"));
+    }
+    double seconds = 0;
+    for (const Json& epoch : history_) seconds += epoch["seconds"].get<double>();
+    Table table({{.name = "task"},
+                 {.name = "parameters"},
+                 {.name = "epoch", .align = Align::right},
+                 {.name = "test loss", .key = "test_loss", .align = Align::right},
+                 {.name = "test accuracy [%]", .key = "test_accuracy", .align = Align::right},
+                 {.name = "samples", .key = "test_samples", .align = Align::right},
+                 {.name = "s/epoch", .key = "seconds_per_epoch", .align = Align::right},
+                 {.name = "kernel"}});
+    const auto row = [&](const char* which, const ncp::ParameterSet<float>& parameters, std::int64_t epoch) {
+      const ncp::LossSums sums = ncp::evaluate(trainer_->layer(), parameters, task.test, o.loss, o.readout, o.precision);
+      table.add_row({options_.task.task, which, epoch, fmt::format("{:.6f}", sums.mean_loss()),
+                     o.loss == ncp::Loss::mean_squared_error ? "" : fmt::format("{:.2f}", 100 * sums.accuracy()),
+                     task.test.samples,
+                     fmt::format("{:.3f}", history_.empty() ? 0.0 : seconds / static_cast<double>(history_.size())),
+                     std::string(trainer_->kernel())});
+    };
+    row("last", state.parameters, state.epoch);
+    if (state.best_epoch > 0) row("best", state.best_parameters, state.best_epoch);
+    context_.print(table);
+  }
+
+  using Clock = std::chrono::steady_clock;
+  TrainOptions& options_;
+  const CLI::App& command_;
+  const Context& context_;
+  std::unique_ptr<ncp::Trainer> trainer_;
+  std::map<std::string, std::string> notes_;
+  Json history_ = Json::array();
+  Clock::time_point began_ = Clock::now(), saved_{}, shown_{};
+};
+
+void add_layer_options(CLI::App& command, LayerOptions& o) {
+  command.add_option("--model", o.model, "cfc or ltc")->check(CLI::IsMember({"cfc", "ltc"}))->capture_default_str();
+  command.add_option("--units", o.units, "Neurons, where there is no wiring")->check(CLI::PositiveNumber);
+  command.add_option("--wiring", o.wiring, "AutoNCP(32,2), NCP(...), Random(...), as in `tessera ncp wiring`");
+  command.add_option("--backbone", o.backbone, "Widths of a CfC's backbone: 128,128; 0: none")->delimiter(',');
+  command.add_option("--activation", o.activation, "Of the backbone")
+      ->check(CLI::IsMember({"lecun_tanh", "silu", "relu", "tanh", "gelu"}));
+  command.add_option("--mode", o.mode, "Of a CfC: default, no_gate or pure")
+      ->check(CLI::IsMember({"default", "no_gate", "pure"}));
+  command.add_option("--dropout", o.dropout, "After the second and later layers of the backbone")
+      ->check(CLI::Range(0.0, 0.999));
+  command.add_flag("--mixed-memory", o.mixed_memory, "An LSTM cell beside the layer");
+}
+
+void add_training_options(CLI::App& command, TrainOptions& o) {
+  ncp::TrainingOptions& t = o.training;
+  command.add_option("--epochs", t.epochs, "Passes over the training set")->check(CLI::PositiveNumber);
+  command.add_option("--batch", t.batch, "Sequences in a batch")->check(CLI::PositiveNumber);
+  command.add_option("--lr", t.learning_rate, "Learning rate")->check(CLI::PositiveNumber);
+  command.add_option("--optimizer", o.optimizer, "adam, adamw, rmsprop or sgd")
+      ->check(CLI::IsMember({"adam", "adamw", "rmsprop", "sgd"}));
+  command.add_option("--momentum", t.optimizer.momentum, "Of sgd and rmsprop");
+  command.add_option("--smoothing", t.optimizer.smoothing, "Of rmsprop");
+  command.add_option("--epsilon", t.optimizer.epsilon, "Of adam, adamw and rmsprop");
+  command.add_option("--weight-decay", t.optimizer.weight_decay, "Added to gradients; of adamw, taken from weights");
+  command.add_option("--schedule", o.schedule, "Of the learning rate: constant, exponential, cosine or step")
+      ->check(CLI::IsMember({"constant", "exponential", "cosine", "step"}));
+  command.add_option("--decay", t.schedule.decay, "Factor of each epoch (exponential) or of every --every (step)");
+  command.add_option("--every", t.schedule.every, "Epochs from step to step")->check(CLI::PositiveNumber);
+  command.add_option("--clip-norm", t.clipping.norm, "Most that the norm of all gradients may be");
+  command.add_option("--clip-norm-each", t.clipping.norm_each, "Likewise for each parameter");
+  command.add_option("--clip-value", t.clipping.value, "Likewise for each number");
+  command.add_option("--precision", o.precision, "f32, bf16 or f16: what operands of products are rounded to")
+      ->check(CLI::IsMember({"f32", "bf16", "f16"}));
+  command.add_option("--seed", t.seed, "Of weights, the order of samples and dropout");
+  command.add_option("--patience", t.patience, "Stop after so many epochs without a better validation loss; 0: never")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--checkpoint", o.checkpoint, "Folder for checkpoints and the trained layer");
+  command.add_flag("--resume", o.resume, "Go on with the checkpoint in that folder, if there is one");
+  command.add_option("--checkpoint-seconds", o.every_seconds, "Most time between checkpoints")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--max-seconds", o.most_seconds, "Stop after this time with a checkpoint; 0: never")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--threads", o.threads, "Threads; 0: all")->check(CLI::NonNegativeNumber);
+}
+
+}  // namespace
+
+void add_ncp_train(CLI::App& ncp, const Context& context) {
+  CLI::App* command = ncp.add_subcommand("train", "Train a CfC or LTC layer on a task");
+  auto options = std::make_shared<TrainOptions>();
+  add_task_options(*command, options->task);
+  add_layer_options(*command, options->layer);
+  add_training_options(*command, *options);
+  command->callback([options, command, &context] {
+    if (options->layer.backbone == std::vector<int>{0}) options->layer.backbone.clear();
+    Session(*options, *command, context).run();
+  });
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,131 @@
+"""Training of layers over sequences."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tessera._tessera import InvalidArgument, NcpDataset, NcpTrainer, ncp_evaluate
+from tessera.ncps.model import Model
+from tessera.ncps.wirings import json_text
+
+Report = dict[str, Any]
+
+
+def _readout(targets: np.ndarray[Any, Any], loss: str) -> str:
+    """Whether there is a target for every step or for the last one: by the rank of the targets."""
+    classes = loss == "cross_entropy"
+    ranks = {1: "last_step", 2: "every_step"} if classes else {2: "last_step", 3: "every_step"}
+    if targets.ndim not in ranks:
+        wanted = "[samples] or [samples, steps]" if classes else "[samples, outputs] or [samples, steps, outputs]"
+        raise InvalidArgument(f"the targets are {list(targets.shape)}: with loss '{loss}' {wanted} is expected")
+    return ranks[targets.ndim]
+
+
+def _dataset(x: Any, y: Any, timespans: Any = None, lengths: Any = None) -> NcpDataset:
+    """A timespan that is one number is that of every step."""
+    if timespans is not None and np.size(timespans) == 1:
+        timespans = np.full(np.shape(x)[:2], np.float32(timespans))
+    return NcpDataset(x, y, timespans, lengths)
+
+
+class Layer(Model):
+    """A model that can be trained."""
+
+    @property
+    def wiring_or_units(self) -> Any:
+        """What it was made with: the wiring as a copy, or the number of units."""
+        return self.wiring if "wiring" in self._config else self._config["units"]
+
+    def fit(
+        self,
+        x: Any,
+        y: Any,
+        *,
+        epochs: int = 10,
+        batch_size: int = 32,
+        learning_rate: float = 1e-3,
+        loss: str = "mse",
+        optimizer: str = "adam",
+        timespans: Any = None,
+        lengths: Any = None,
+        validation_data: Sequence[Any] | None = None,
+        schedule: str = "constant",
+        clip_norm: float = 0.0,
+        precision: str = "f32",
+        patience: int = 0,
+        seed: int = 1,
+        keep_best: bool = False,
+        checkpoint: str | os.PathLike[str] | None = None,
+        on_epoch: Callable[[Report], Any] | None = None,
+        **options: Any,
+    ) -> list[Report]:
+        """Trains the parameters; returns a report for each epoch: loss, accuracy, val_loss, seconds, ...
+
+        x: (samples, steps, inputs), whatever batch_first says. y: a target for every step or for the last one, by its rank:
+        (samples, steps, outputs) or (samples, outputs), numbers of classes without the last extent.
+        timespans: (samples, steps), or one for all. lengths: steps of each sample, where they differ.
+        loss: "mse", "cross_entropy" (classes), "bce" (logits, targets from 0 to 1).
+        optimizer: "adam", "adamw", "rmsprop", "sgd". schedule: "constant", "exponential", "cosine", "step".
+        validation_data: x, y and optionally timespans and lengths. patience: epochs without a better validation loss after
+        which to stop. keep_best: ends with the parameters of the best epoch.
+        precision: of products of a CfC, "f32", "bf16" or "f16". options: as `tessera ncp train` has them: decay, every,
+        floor, momentum, beta1, beta2, smoothing, epsilon, weight_decay, clip_value, clip_norm_each.
+        checkpoint: a file that is written after each epoch, and gone on from where it exists: a run that was stopped ends
+        with the same bits as one that was not.
+        on_epoch: called with each report; False stops. The same seed gives the same bits on any number of threads.
+        """
+        targets = np.asarray(y)
+        described = {
+            "epochs": epochs,
+            "batch": batch_size,
+            "learning_rate": learning_rate,
+            "loss": loss,
+            "readout": _readout(targets, loss),
+            "optimizer": optimizer,
+            "schedule": schedule,
+            "clip_norm": clip_norm,
+            "precision": precision,
+            "patience": patience,
+            "seed": seed,
+            **options,
+        }
+        validation = None
+        if validation_data is not None:
+            if not 2 <= len(validation_data) <= 4:
+                raise InvalidArgument(
+                    f"validation_data has {len(validation_data)} items: x, y, and optionally timespans and lengths"
+                )
+            validation = _dataset(*validation_data)
+        trainer = NcpTrainer(self._layer, json_text(described), _dataset(x, targets, timespans, lengths), validation)
+        history: list[Report] = []
+        if checkpoint is not None and os.path.exists(checkpoint):
+            trainer.restore(checkpoint)
+        while not trainer.finished:
+            try:
+                report = trainer.run_epoch("" if checkpoint is None else os.fspath(checkpoint))
+            except KeyboardInterrupt:  # what has been learnt is kept
+                trainer.store(self._layer, keep_best)
+                if checkpoint is not None:
+                    trainer.save(checkpoint)
+                raise
+            if report is None:
+                break
+            history.append(report)
+            if checkpoint is not None:
+                trainer.save(checkpoint)
+            if on_epoch is not None and on_epoch(report) is False:
+                break
+        trainer.store(self._layer, keep_best)
+        return history
+
+    def evaluate(
+        self, x: Any, y: Any, *, loss: str = "mse", timespans: Any = None, lengths: Any = None
+    ) -> dict[str, float]:
+        """Loss and accuracy over a data set."""
+        targets = np.asarray(y)
+        described = json_text({"loss": loss, "readout": _readout(targets, loss)})
+        return ncp_evaluate(self._layer, described, _dataset(x, targets, timespans, lengths))

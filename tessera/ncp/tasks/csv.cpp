@@ -1,0 +1,141 @@
+#include "tessera/core/error.h"
+#include "tessera/ncp/tasks/task.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace tessera::ncp {
+namespace {
+
+std::vector<std::string_view> fields(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  std::vector<std::string_view> out;
+  for (;;) {
+    const std::size_t comma = line.find(',');
+    std::string_view field = line.substr(0, comma);
+    while (field.starts_with(' ')) field.remove_prefix(1);
+    while (field.ends_with(' ')) field.remove_suffix(1);
+    out.push_back(field);
+    if (comma == std::string_view::npos) return out;
+    line.remove_prefix(comma + 1);
+  }
+}
+
+struct Table {
+  std::vector<std::string> names;
+  std::vector<std::vector<double>> rows;
+};
+
+Table parse(std::string_view text) {
+  Table table;
+  std::int64_t line = 0;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    const std::string_view now = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    ++line;
+    if (now.empty() || now == "\r") continue;
+    const std::vector<std::string_view> parts = fields(now);
+    if (table.names.empty()) {
+      table.names.assign(parts.begin(), parts.end());
+      continue;
+    }
+    check(parts.size() == table.names.size(), Code::parse, "line {} has {} fields, the first line names {}", line,
+          parts.size(), table.names.size());
+    std::vector<double>& row = table.rows.emplace_back();
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      double value = 0;
+      const auto [next, error] = std::from_chars(parts[i].data(), parts[i].data() + parts[i].size(), value);
+      check(error == std::errc{} && next == parts[i].data() + parts[i].size() && std::isfinite(value), Code::parse,
+            "line {}, column '{}': '{}' is no finite number", line, table.names[i], parts[i]);
+      row.push_back(value);
+    }
+  }
+  check(!table.rows.empty(), Code::parse, "there is no line of numbers below the names");
+  return table;
+}
+
+struct Range {
+  std::size_t first, count;
+};
+
+std::vector<Range> sequences(const Table& table, int by, const CsvOptions& options) {
+  std::vector<Range> out;
+  if (by >= 0) {
+    const auto column = static_cast<std::size_t>(by);
+    for (std::size_t i = 0; i < table.rows.size(); ++i) {
+      if (i == 0 || table.rows[i][column] != table.rows[i - 1][column]) out.push_back({i, 0});
+      ++out.back().count;
+    }
+    return out;
+  }
+  const auto window = static_cast<std::size_t>(options.window);
+  const auto stride = static_cast<std::size_t>(options.stride > 0 ? options.stride : options.window);
+  check(table.rows.size() >= window, Code::invalid_argument, "there are {} rows, less than a window of {}",
+        table.rows.size(), window);
+  for (std::size_t first = 0; first + window <= table.rows.size(); first += stride) out.push_back({first, window});
+  return out;
+}
+
+}  // namespace
+
+Task csv_task(std::string_view text, const CsvOptions& options) {
+  check(options.window >= 1 && options.stride >= 0, Code::invalid_argument, "windows of {} rows that begin every {}",
+        options.window, options.stride);
+  const Table table = parse(text);
+  std::vector<std::size_t> inputs, targets;
+  int elapsed = -1, sequence = -1;
+  for (std::size_t i = 0; i < table.names.size(); ++i) {
+    const std::string& name = table.names[i];
+    if (name == "elapsed")
+      elapsed = static_cast<int>(i);
+    else if (name == "sequence")
+      sequence = static_cast<int>(i);
+    else
+      (name.starts_with("target") ? targets : inputs).push_back(i);
+  }
+  check(!inputs.empty() && !targets.empty(), Code::parse,
+        Hint{"name the columns of targets 'target', or 'target_a', 'target_b' and so on"},
+        "the table has {} columns of inputs and {} of targets: at least one of each is needed", inputs.size(),
+        targets.size());
+  check(options.loss != Loss::softmax_cross_entropy || targets.size() == 1, Code::invalid_argument,
+        "a class is one number, the table has {} columns of targets", targets.size());
+  const std::vector<Range> parts = sequences(table, sequence, options);
+  check(parts.size() >= 3, Code::invalid_argument,
+        "{} sequences are too few: at least one each to train on, to validate and to test", parts.size());
+  std::size_t longest = 0;
+  for (const Range& part : parts) longest = std::max(longest, part.count);
+  const auto make = [&](std::size_t begin, std::size_t end) {
+    Dataset out{.samples = static_cast<std::int64_t>(end - begin),
+                .steps = static_cast<std::int64_t>(longest),
+                .inputs = static_cast<int>(inputs.size())};
+    for (std::size_t p = begin; p < end; ++p) {
+      out.lengths.push_back(static_cast<std::int32_t>(parts[p].count));
+      for (std::size_t t = 0; t < longest; ++t) {
+        const bool real = t < parts[p].count;
+        const std::vector<double>& row = table.rows[parts[p].first + (real ? t : 0)];
+        for (const std::size_t i : inputs) out.input.push_back(real ? static_cast<float>(row[i]) : 0.0f);
+        if (elapsed >= 0)
+          out.timespans.push_back(real ? static_cast<float>(row[static_cast<std::size_t>(elapsed)]) : 1.0f);
+        if (options.readout == Readout::every_step || t + 1 == parts[p].count)
+          for (const std::size_t i : targets) out.targets.push_back(real ? static_cast<float>(row[i]) : 0.0f);
+      }
+    }
+    return out;
+  };
+  const std::size_t tenth = std::max<std::size_t>(1, parts.size() / 10);
+  Task task{.name = "csv", .loss = options.loss, .readout = options.readout};
+  task.training = make(0, parts.size() - 2 * tenth);
+  task.validation = make(parts.size() - 2 * tenth, parts.size() - tenth);
+  task.test = make(parts.size() - tenth, parts.size());
+  task.outputs = static_cast<int>(targets.size());
+  if (options.loss == Loss::softmax_cross_entropy) {
+    double most = 0;
+    for (const std::vector<double>& row : table.rows) most = std::max(most, row[targets[0]]);
+    task.outputs = options.classes > 0 ? options.classes : static_cast<int>(most) + 1;
+  }
+  return task;
+}
+
+}  // namespace tessera::ncp

@@ -1,0 +1,300 @@
+#include "tessera/ncp/trainer.h"
+
+#include "tessera/core/error.h"
+#include "tessera/ncp/random_generator.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+namespace tessera::ncp {
+namespace {
+
+constexpr double kGrowEvery = 2000;  // good steps after which the scale of the loss is doubled
+constexpr double kLargestScale = 0x1p24;
+
+// What the trainer sees of outputs needs every step, whatever the layer returns to others.
+Layer returning_sequences(Layer layer) {
+  std::visit([](auto& l) { l.return_sequences = l.batch_first = true; }, layer);
+  return layer;
+}
+
+std::uint64_t mixed(std::uint64_t seed, std::uint64_t what, std::uint64_t index) {
+  std::uint64_t x = seed;
+  for (const std::uint64_t part : {what, index}) {  // splitmix64
+    x = (x ^ part) + 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    x ^= x >> 31;
+  }
+  return x;
+}
+
+// One batch in and out of a layer: rows of the loss are those of each sample's readout.
+class BatchRun {
+ public:
+  void load(const Dataset& data, std::span<const std::int64_t> samples) {
+    input_.clear();
+    timespans_.clear();
+    lengths_.clear();
+    for (const std::int64_t s : samples) {
+      const auto add = [&](auto& to, const auto& from, std::int64_t width) {
+        if (!from.empty()) to.insert(to.end(), from.begin() + s * width, from.begin() + (s + 1) * width);
+      };
+      add(input_, data.input, data.steps * data.inputs);
+      add(timespans_, data.timespans, data.steps);
+      add(lengths_, data.lengths, 1);
+    }
+    sequence_ = {static_cast<std::int64_t>(samples.size()), data.steps, input_, timespans_, {}, {}, {}};
+  }
+
+  // The loss of the batch, added to `sums`; gradients of its mean times `scale` where `d_output` is wanted.
+  void forward(Gradient& gradient, const Dataset& data, std::span<const std::int64_t> samples, Loss loss,
+               Readout readout, std::optional<std::uint64_t> dropout_seed, double scale, bool backward,
+               LossSums& sums) {
+    sequence_.dropout_seed = dropout_seed;
+    gradient.forward(sequence_, result_, lengths_);
+    const LayerSizes size = sizes(gradient.layer());
+    const auto outputs = static_cast<std::size_t>(size.outputs);
+    const auto targets = static_cast<std::size_t>(targets_per_row(loss, size.outputs));
+    std::int64_t rows = 0;
+    for (std::size_t b = 0; b < samples.size(); ++b) rows += readout == Readout::every_step ? length(b) : 1;
+    const auto each = static_cast<float>(scale / static_cast<double>(rows));
+    if (backward) d_output_.assign(result_.output.size(), 0.0f);
+    for (std::size_t b = 0; b < samples.size(); ++b)
+      for (std::int64_t t = readout == Readout::every_step ? 0 : length(b) - 1; t < length(b); ++t) {
+        const auto at = (b * static_cast<std::size_t>(data.steps) + static_cast<std::size_t>(t)) * outputs;
+        const auto target = static_cast<std::size_t>(
+            readout == Readout::every_step ? samples[b] * data.steps + t : samples[b]);
+        add_loss(loss, std::span(result_.output).subspan(at, outputs),
+                 std::span(data.targets).subspan(target * targets, targets), each, sums,
+                 backward ? std::span(d_output_).subspan(at, outputs) : std::span<float>{});
+      }
+  }
+
+  void backward(Gradient& gradient, SequenceGradients<float>& gradients) { gradient.backward(d_output_, gradients); }
+
+ private:
+  std::int64_t length(std::size_t sample) const { return lengths_.empty() ? sequence_.steps : lengths_[sample]; }
+
+  std::vector<float> input_, timespans_, d_output_;
+  std::vector<std::int32_t> lengths_;
+  Sequence<float> sequence_{};
+  SequenceResult<float> result_;
+};
+
+LossSums evaluate_with(Gradient& gradient, BatchRun& run, const Dataset& data, Loss loss, Readout readout,
+                       std::int64_t batch) {
+  LossSums sums;
+  std::vector<std::int64_t> samples;
+  for (std::int64_t first = 0; first < data.samples; first += batch) {
+    samples.resize(static_cast<std::size_t>(std::min(batch, data.samples - first)));
+    std::iota(samples.begin(), samples.end(), first);
+    run.load(data, samples);
+    run.forward(gradient, data, samples, loss, readout, {}, 1, false, sums);
+  }
+  return sums;
+}
+
+std::string first_not_finite(const ParameterSet<float>& set) {
+  for (const Parameter<float>& item : set.items)
+    for (const float value : item.values)
+      if (!std::isfinite(value)) return item.info.name;
+  return {};
+}
+
+}  // namespace
+
+struct Trainer::Impl {
+  Layer layer;
+  TrainingOptions options;
+  TrainingState state;
+  Optimizer optimizer;
+  Gradient gradient;
+  BatchRun run;
+  SequenceGradients<float> gradients;
+  std::vector<std::int64_t> order;
+
+  Impl(Layer l, TrainingOptions o)
+      : layer(std::move(l)),
+        options(o),
+        optimizer(o.optimizer, parameter_list(layer)),
+        gradient(returning_sequences(layer), o.precision) {}
+
+  bool uses_dropout() const {
+    const auto* cfc = std::get_if<CfcLayer>(&layer);
+    return cfc != nullptr && cfc->backbone_dropout > 0;
+  }
+  void shuffle(std::int64_t samples) {
+    RandomGenerator random(mixed(options.seed, 1, static_cast<std::uint64_t>(state.epoch)));
+    order.resize(static_cast<std::size_t>(samples));
+    std::iota(order.begin(), order.end(), 0);
+    for (std::size_t i = order.size(); i-- > 1;)
+      std::swap(order[i], order[static_cast<std::size_t>(random.choice(static_cast<std::int64_t>(i) + 1))]);
+  }
+  void one_batch(const Dataset& data, std::span<const std::int64_t> samples, std::string_view last_good);
+  void step_or_shrink(double rate);
+  void finish_epoch(const Dataset* validation, EpochReport& report);
+};
+
+void Trainer::Impl::step_or_shrink(double rate) {
+  const bool scaled = options.precision == Precision::float16;
+  if (scaled) {
+    const double scale = state.loss_scale.scale;
+    if (!first_not_finite(gradients.parameters).empty()) {
+      state.loss_scale = {std::max(1.0, scale / 2), 0};
+      ++state.partial.steps_left_out;
+      return;
+    }
+    for (Parameter<float>& item : gradients.parameters.items)
+      for (float& value : item.values) value = static_cast<float>(value / scale);
+    if (static_cast<double>(++state.loss_scale.good_steps) >= kGrowEvery)
+      state.loss_scale = {std::min(kLargestScale, scale * 2), 0};
+  }
+  state.partial.gradient_norm += clip(gradients.parameters, options.clipping);
+  optimizer.step(state.parameters, gradients.parameters, rate);
+  apply_constraints(layer, state.parameters);
+}
+
+void Trainer::Impl::one_batch(const Dataset& data, std::span<const std::int64_t> samples, std::string_view last_good) {
+  const double scale = options.precision == Precision::float16 ? state.loss_scale.scale : 1;
+  const auto number =
+      static_cast<std::uint64_t>(state.epoch) << 32 | static_cast<std::uint64_t>(state.batch);
+  std::optional<std::uint64_t> dropout;
+  if (uses_dropout()) dropout = mixed(options.seed, 2, number);
+  const auto failed = [&](std::string_view what, const std::string& where) {
+    fail(Code::invalid_argument,
+         Hint{last_good.empty() ? std::string("try a lower learning rate or clip gradients")
+                                : fmt::format("the last good checkpoint is {}; try a lower learning rate or clip "
+                                              "gradients",
+                                              last_good)},
+         "{} is not finite at step {} (epoch {}, batch {}){}", what, optimizer.state().steps + 1, state.epoch + 1,
+         state.batch + 1, where.empty() ? "" : ": first in " + where);
+  };
+  gradient.set_parameters(state.parameters);
+  run.load(data, samples);
+  LossSums sums;
+  run.forward(gradient, data, samples, options.loss, options.readout, dropout, scale, true, sums);
+  if (!std::isfinite(sums.loss)) {
+    // Which parameter the trouble shows in first.
+    run.backward(gradient, gradients);
+    failed("the loss", first_not_finite(gradients.parameters));
+  }
+  run.backward(gradient, gradients);
+  if (options.precision != Precision::float16)
+    if (const std::string where = first_not_finite(gradients.parameters); !where.empty())
+      failed("the gradient", where);
+  step_or_shrink(options.learning_rate * factor(options.schedule, state.epoch, options.epochs));
+  if (const std::string where = first_not_finite(state.parameters); !where.empty()) failed("a parameter", where);
+  state.partial.training.loss += sums.loss;
+  state.partial.training.rows += sums.rows;
+  state.partial.training.correct += sums.correct;
+  state.partial.samples += static_cast<std::int64_t>(samples.size());
+  ++state.batch;
+}
+
+void Trainer::Impl::finish_epoch(const Dataset* validation, EpochReport& report) {
+  report.epoch = state.epoch + 1;
+  report.learning_rate = options.learning_rate * factor(options.schedule, state.epoch, options.epochs);
+  report.gradient_norm /= static_cast<double>(std::max<std::int64_t>(1, state.batch - report.steps_left_out));
+  gradient.set_parameters(state.parameters);
+  if (validation != nullptr)
+    report.validation = evaluate_with(gradient, run, *validation, options.loss, options.readout, 256);
+  const double loss = validation != nullptr ? report.validation.mean_loss() : report.training.mean_loss();
+  report.best = state.best_epoch == 0 || loss < state.best_loss;
+  if (report.best) {
+    state.best_loss = loss;
+    state.best_epoch = report.epoch;
+    state.best_parameters = state.parameters;
+  }
+  ++state.epoch;
+  state.batch = 0;
+  state.partial = {};
+}
+
+Trainer::Trainer(Layer layer, ParameterSet<float> parameters, TrainingOptions options) {
+  check(options.epochs >= 1 && options.batch >= 1, Code::invalid_argument, "{} epochs of batches of {}: at least one",
+        options.epochs, options.batch);
+  check(options.learning_rate > 0 && std::isfinite(options.learning_rate), Code::invalid_argument,
+        "the learning rate is {}: a positive number is needed", options.learning_rate);
+  check(options.patience >= 0, Code::invalid_argument, "patience is {} epochs: at least 0", options.patience);
+  check_parameters(layer, parameters);
+  impl_ = std::make_unique<Impl>(std::move(layer), options);
+  impl_->state.parameters = std::move(parameters);
+  impl_->state.optimizer = impl_->optimizer.state();
+}
+
+Trainer::~Trainer() = default;
+
+const Layer& Trainer::layer() const { return impl_->layer; }
+const TrainingOptions& Trainer::options() const { return impl_->options; }
+const ParameterSet<float>& Trainer::parameters() const { return impl_->state.parameters; }
+std::string_view Trainer::kernel() const { return impl_->gradient.kernel(); }
+
+const TrainingState& Trainer::state() const {
+  impl_->state.optimizer = impl_->optimizer.state();
+  return impl_->state;
+}
+
+void Trainer::restore(TrainingState state) {
+  check_parameters(impl_->layer, state.parameters);
+  impl_->optimizer.restore(state.optimizer);
+  impl_->state = std::move(state);
+}
+
+bool Trainer::finished() const {
+  const TrainingState& state = impl_->state;
+  if (state.epoch >= impl_->options.epochs) return true;
+  return impl_->options.patience > 0 && state.batch == 0 && state.best_epoch > 0 &&
+         state.epoch - state.best_epoch >= impl_->options.patience;
+}
+
+std::optional<EpochReport> Trainer::run_epoch(const Dataset& training, const Dataset* validation) {
+  return run_epoch(training, validation, [](const BatchReport&) { return true; });
+}
+
+std::optional<EpochReport> Trainer::run_epoch(const Dataset& training, const Dataset* validation, OnBatch on_batch,
+                                              std::string_view last_good) {
+  using Clock = std::chrono::steady_clock;
+  Impl& impl = *impl_;
+  check_dataset(training, impl.layer, impl.options.loss, impl.options.readout);
+  if (validation != nullptr) check_dataset(*validation, impl.layer, impl.options.loss, impl.options.readout);
+  impl.shuffle(training.samples);
+  const std::int64_t batch = impl.options.batch, batches = (training.samples + batch - 1) / batch;
+  check(impl.state.batch <= batches, Code::invalid_argument,
+        "the state is at batch {} of an epoch, the data makes {}: it belongs to other data", impl.state.batch, batches);
+  const double seconds_before = impl.state.partial.seconds;
+  const auto start = Clock::now();
+  while (impl.state.batch < batches) {
+    const std::int64_t first = impl.state.batch * batch;
+    impl.one_batch(training,
+                   std::span(impl.order)
+                       .subspan(static_cast<std::size_t>(first),
+                                static_cast<std::size_t>(std::min(batch, training.samples - first))),
+                   last_good);
+    EpochReport& partial = impl.state.partial;
+    partial.seconds = seconds_before + std::chrono::duration<double>(Clock::now() - start).count();
+    const BatchReport report{.epoch = impl.state.epoch + 1,
+                             .batch = impl.state.batch,
+                             .batches = batches,
+                             .loss = partial.training.mean_loss(),
+                             .samples_per_second = static_cast<double>(partial.samples) / partial.seconds};
+    if (!on_batch(report) && impl.state.batch < batches) return std::nullopt;
+  }
+  EpochReport report = impl.state.partial;
+  impl.finish_epoch(validation, report);
+  return report;
+}
+
+LossSums evaluate(const Layer& layer, const ParameterSet<float>& parameters, const Dataset& data, Loss loss,
+                  Readout readout, Precision precision, std::int64_t batch) {
+  check_dataset(data, layer, loss, readout);
+  check(batch >= 1, Code::invalid_argument, "a batch of {} samples", batch);
+  Gradient gradient(returning_sequences(layer), precision);
+  gradient.set_parameters(parameters);
+  BatchRun run;
+  return evaluate_with(gradient, run, data, loss, readout, batch);
+}
+
+}  // namespace tessera::ncp
