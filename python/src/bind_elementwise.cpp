@@ -24,8 +24,8 @@ using OptionalTensor = std::optional<AnyTensor>;
 using tensix::BinaryOptions;
 using tensix::VectorFunction;
 
-AnyTensor run(const char* op, const VectorFunction& f, const AnyTensor& x, const OptionalConfig& config,
-              const OptionalTensor& output) {
+AnyTensor apply(const char* op, const VectorFunction& f, const AnyTensor& x, const OptionalConfig& config,
+                const OptionalTensor& output) {
   tensix::UnaryOptions options{config, std::nullopt};
   if (output) options.output = output->device(op);
   return AnyTensor(tensix::unary(op, std::span(&f, 1), x.device(op), options));
@@ -36,7 +36,7 @@ void bind_plain(nb::module_& module, const char* op) {
   module.def(
       op,
       [op](const AnyTensor& x, const OptionalConfig& config, const OptionalTensor& output, const nb::object&) {
-        return run(op, tensix::vector_function(op), x, config, output);
+        return apply(op, tensix::vector_function(op), x, config, output);
       },
       "input_tensor"_a, nb::kw_only(), "memory_config"_a = nb::none(), "output_tensor"_a = nb::none(),
       "sub_core_grids"_a = nb::none());
@@ -46,7 +46,7 @@ void bind_approximated(nb::module_& module, const char* op) {
   module.def(
       op,
       [op](const AnyTensor& x, bool, const OptionalConfig& config, const OptionalTensor& output, const nb::object&) {
-        return run(op, tensix::vector_function(op), x, config, output);
+        return apply(op, tensix::vector_function(op), x, config, output);
       },
       "input_tensor"_a, nb::kw_only(), "fast_and_approximate_mode"_a = false, "memory_config"_a = nb::none(),
       "output_tensor"_a = nb::none(), "sub_core_grids"_a = nb::none());
@@ -60,14 +60,14 @@ void bind_unary(nb::module_& module) {
   module.def(
       "sigmoid",
       [](const AnyTensor& x, int, const nb::object&, const OptionalConfig& config, const OptionalTensor& output,
-         const nb::object&) { return run("sigmoid", tensix::vector_function("sigmoid"), x, config, output); },
+         const nb::object&) { return apply("sigmoid", tensix::vector_function("sigmoid"), x, config, output); },
       "input_tensor"_a, nb::kw_only(), "vector_mode"_a = 4, "mode"_a = nb::none(), "memory_config"_a = nb::none(),
       "output_tensor"_a = nb::none(), "sub_core_grids"_a = nb::none());
   module.def(
       "leaky_relu",
       [](const AnyTensor& x, float slope, const OptionalConfig& config, const OptionalTensor& output,
          const nb::object&) {
-        return run("leaky_relu", tensix::vector_function("leaky_relu", std::array{slope}), x, config, output);
+        return apply("leaky_relu", tensix::vector_function("leaky_relu", std::array{slope}), x, config, output);
       },
       "input_tensor"_a, "negative_slope"_a, nb::kw_only(), "memory_config"_a = nb::none(),
       "output_tensor"_a = nb::none(), "sub_core_grids"_a = nb::none());
@@ -75,7 +75,7 @@ void bind_unary(nb::module_& module) {
       "elu",
       [](const AnyTensor& x, float alpha, const OptionalConfig& config, const OptionalTensor& output,
          const nb::object&) {
-        return run("elu", tensix::vector_function("elu", std::array{alpha}), x, config, output);
+        return apply("elu", tensix::vector_function("elu", std::array{alpha}), x, config, output);
       },
       "input_tensor"_a, nb::kw_only(), "alpha"_a = 1.0F, "memory_config"_a = nb::none(), "output_tensor"_a = nb::none(),
       "sub_core_grids"_a = nb::none());
@@ -85,7 +85,7 @@ void bind_unary(nb::module_& module) {
          const nb::object&) {
         check(beta == 1.0F && threshold == 20.0F, Code::unsupported,
               "softplus: beta {} and threshold {} are not supported, only 1 and 20", beta, threshold);
-        return run("softplus", tensix::vector_function("softplus"), x, config, output);
+        return apply("softplus", tensix::vector_function("softplus"), x, config, output);
       },
       "input_tensor"_a, nb::kw_only(), "beta"_a = 1.0F, "threshold"_a = 20.0F, "memory_config"_a = nb::none(),
       "output_tensor"_a = nb::none(), "sub_core_grids"_a = nb::none());
@@ -96,8 +96,8 @@ void bind_unary(nb::module_& module) {
            const OptionalTensor& output) {
           check(low || high, Code::invalid_argument, "clamp: min or max must be given");
           constexpr float kAny = std::numeric_limits<float>::infinity();
-          return run("clamp", tensix::vector_function("clamp", std::array{low.value_or(-kAny), high.value_or(kAny)}), x,
-                     config, output);
+          return apply("clamp", tensix::vector_function("clamp", std::array{low.value_or(-kAny), high.value_or(kAny)}),
+                       x, config, output);
         },
         "input_tensor"_a, "min"_a = nb::none(), "max"_a = nb::none(), nb::kw_only(), "memory_config"_a = nb::none(),
         "output_tensor"_a = nb::none());

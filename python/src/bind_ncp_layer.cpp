@@ -103,8 +103,8 @@ ncp::Dialect dialect_of(const std::string& text) {
   fail(Code::invalid_argument, "there is no dialect '{}': they are torch, keras, mlx and paper", text);
 }
 
-nb::tuple run(NcpLayer& self, nb::handle input, nb::handle state, nb::handle memory, nb::handle timespans,
-              std::optional<std::uint64_t> dropout_seed, bool keep_states) {
+nb::tuple run_layer(NcpLayer& self, nb::handle input, nb::handle state, nb::handle memory, nb::handle timespans,
+                    std::optional<std::uint64_t> dropout_seed, bool keep_states) {
   ncp::CallArguments arguments = arguments_of(input, state, memory, timespans, dropout_seed);
   arguments.keep = keep_states ? ncp::KeepStates::yes : ncp::KeepStates::no;
   const auto runner = self.runner();
@@ -263,7 +263,7 @@ void bind_ncp_layer(nb::module_& module) {
             self.set_parameters(load_ncp_parameters(path, self.layer(), prefix));
           },
           "path"_a, "prefix"_a = "")
-      .def("run", run, "input"_a, "state"_a = nb::none(), "memory"_a = nb::none(), "timespans"_a = nb::none(),
+      .def("run", run_layer, "input"_a, "state"_a = nb::none(), "memory"_a = nb::none(), "timespans"_a = nb::none(),
            "dropout_seed"_a = nb::none(), "keep_states"_a = false,
            nb::sig("def run(self, input: typing.Any, state: typing.Any = None, memory: typing.Any = None, timespans: "
                    "typing.Any = None, dropout_seed: int | None = None, keep_states: bool = False) -> "

@@ -23,13 +23,13 @@ using namespace nb::literals;
 namespace tessera::python {
 namespace {
 
-std::string text(const Shape& shape) { return "Shape(" + shape.to_string() + ")"; }
+std::string shape_text(const Shape& shape) { return "Shape(" + shape.to_string() + ")"; }
 
 // Shapes count as having four dimensions at least: [-4] of a shorter one is 1.
 std::int64_t at(const Shape& shape, int position) {
   const int rank = shape.rank(), low = -std::max(rank, 4);
   check(position >= low && position < rank, Code::invalid_argument,
-        "shape index out of range: {} not in [{}, {}) of {}", position, low, rank, text(shape));
+        "shape index out of range: {} not in [{}, {}) of {}", position, low, rank, shape_text(shape));
   return position < -rank ? 1 : shape[position];
 }
 
@@ -38,7 +38,7 @@ Shape to_rank(const Shape& shape, std::size_t rank) {
   while (dims.size() < rank) dims.insert(dims.begin(), 1);
   while (dims.size() > rank && dims.front() == 1) dims.erase(dims.begin());
   check(dims.size() == rank, Code::invalid_argument,
-        "{} cannot be written with {} dimensions: only leading 1s can be left out", text(shape), rank);
+        "{} cannot be written with {} dimensions: only leading 1s can be left out", shape_text(shape), rank);
   return Shape(std::move(dims));
 }
 
@@ -64,7 +64,7 @@ void bind_shape(nb::module_& module) {
       .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def(nb::self != nb::self, nb::sig("def __ne__(self, arg: object, /) -> bool"))
       .def("__hash__", [](const Shape& s) { return std::hash<std::string>()(s.to_string()); })
-      .def("__repr__", &text);
+      .def("__repr__", &shape_text);
   nb::implicitly_convertible<std::vector<std::uint32_t>, Shape>();
 
   nb::class_<Tile>(module, "Tile", "The block of elements that a tile machine computes on.")

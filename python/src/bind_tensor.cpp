@@ -43,7 +43,7 @@ std::string upper(std::string_view text) {
   return out;
 }
 
-std::string text(const AnyTensor& x) {
+std::string tensor_text(const AnyTensor& x) {
   constexpr std::string_view kOpen = "ttnn.Tensor(";
   const bool gone = x.on_device() && !x.device("repr").is_allocated();
   return fmt::format("{}{}, shape=Shape({}), dtype=DataType::{}, layout=Layout::{})", kOpen,
@@ -225,7 +225,7 @@ void bind_tensor(nb::module_& module) {
           "deallocate", [](AnyTensor& x, bool force) { deallocate(x, force); }, "force"_a = false)
       .def("reshape", &reshaped, "shape"_a)
       .def("__getitem__", &item_at, "index"_a)
-      .def("__repr__", &text);
+      .def("__repr__", &tensor_text);
   bind_conversions(tensor);
 }
 

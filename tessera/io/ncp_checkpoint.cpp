@@ -1,6 +1,7 @@
 #include "tessera/io/ncp_checkpoint.h"
 
 #include "tessera/core/error.h"
+#include "tessera/io/internal/ncp_keys.h"
 #include "tessera/io/safetensors.h"
 
 #include <nlohmann/json.hpp>
@@ -12,8 +13,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kLayerKey = "tessera.ncp.layer", kOptionsKey = "tessera.ncp.training",
-                           kStateKey = "tessera.ncp.state", kNotesKey = "tessera.ncp.notes";
+using internal::kNcpLayerKey;
+constexpr std::string_view kOptionsKey = "tessera.ncp.training", kStateKey = "tessera.ncp.state",
+                           kNotesKey = "tessera.ncp.notes";
 constexpr std::string_view kBest = "best.";
 
 std::string optimizer_prefix(std::size_t moment) { return fmt::format("optimizer.{}.", moment); }
@@ -85,7 +87,7 @@ void save_ncp_checkpoint(const std::filesystem::path& path, const NcpCheckpoint&
     add(tensors, optimizer_prefix(m), state.optimizer.moments[m]);
   if (state.best_epoch > 0) add(tensors, std::string(kBest), state.best_parameters);
   save_safetensors(path, tensors,
-                   {{std::string(kLayerKey), ncp::layer_to_json(checkpoint.layer)},
+                   {{std::string(kNcpLayerKey), ncp::layer_to_json(checkpoint.layer)},
                     {std::string(kOptionsKey), ncp::training_options_to_json(checkpoint.options)},
                     {std::string(kStateKey), state_json(state).dump()},
                     {std::string(kNotesKey), Json(checkpoint.notes).dump()}});
@@ -94,7 +96,7 @@ void save_ncp_checkpoint(const std::filesystem::path& path, const NcpCheckpoint&
 NcpCheckpoint load_ncp_checkpoint(const std::filesystem::path& path) {
   return with_context("while reading the checkpoint " + path.string(), [&] {
     const SafetensorsFile file(path);
-    NcpCheckpoint out{ncp::layer_from_json(entry(file, kLayerKey)),
+    NcpCheckpoint out{ncp::layer_from_json(entry(file, kNcpLayerKey)),
                       ncp::training_options_from_json(entry(file, kOptionsKey)),
                       {},
                       {}};

@@ -2,6 +2,7 @@
 
 #include "tessera/core/array.h"
 #include "tessera/core/error.h"
+#include "tessera/io/internal/ncp_keys.h"
 #include "tessera/io/safetensors.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 namespace tessera {
 namespace {
 
-constexpr std::string_view kLayerKey = "tessera.ncp.layer";
+using internal::kNcpLayerKey;
 
 ncp::ParameterSet<float> parameters_of(const SafetensorsFile& file, const ncp::Layer& layer, std::string_view prefix) {
   ncp::ParameterSet<float> found;
@@ -50,7 +51,7 @@ ncp::ParameterSet<float> load_ncp_parameters(const std::filesystem::path& path, 
 NcpFile load_ncp_file(const std::filesystem::path& path) {
   return with_context("while reading a layer from " + path.string(), [&] {
     const SafetensorsFile file(path);
-    const auto description = file.metadata().find(std::string(kLayerKey));
+    const auto description = file.metadata().find(std::string(kNcpLayerKey));
     check(description != file.metadata().end(), Code::parse, Hint{"describe the layer, and load its parameters alone"},
           "the file does not say what layer it holds");
     ncp::Layer layer = ncp::layer_from_json(description->second);
@@ -65,7 +66,7 @@ void save_ncp_file(const std::filesystem::path& path, const ncp::Layer& layer,
   std::vector<SafetensorsTensor> tensors;
   for (const ncp::Parameter<float>& item : parameters.items)
     tensors.push_back({item.info.name, ElementType::float32, item.info.shape, std::as_bytes(std::span(item.values))});
-  save_safetensors(path, tensors, {{std::string(kLayerKey), ncp::layer_to_json(layer)}});
+  save_safetensors(path, tensors, {{std::string(kNcpLayerKey), ncp::layer_to_json(layer)}});
 }
 
 }  // namespace tessera
