@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from doc_page import blocks, commands, run, working_folder
+from doc_page import BUILD, ROOT, blocks, commands, run, working_folder
 
 PAGE = "run.md"
 
@@ -37,7 +37,7 @@ def test_python_examples_run(folder, monkeypatch, capsys):
 
 
 def test_the_cpp_example_is_the_one_that_is_built(folder):
-    (block,) = blocks("cpp")
+    (block,) = blocks(PAGE, "cpp")
     assert block == (ROOT / "examples" / "run_network.cpp").read_text(encoding="utf-8")
     program = BUILD / "examples" / "example_run_network"
     if not program.exists():
