@@ -125,7 +125,13 @@ bool Simulation::take_slots(std::uint32_t task) {
 void Simulation::queue_for_server(std::uint32_t task) {
   const ResourceId resource = timeline_.tasks()[task].resource;
   if (resource == ResourceId::none) return start(task);
-  push(resources_[index(resource)].line, task);
+  ResourceState& state = resources_[index(resource)];
+  if (timeline_.resource(resource).order == Order::oldest) {
+    state.ready.push_back(task);
+    std::push_heap(state.ready.begin(), state.ready.end(), std::greater<>());
+  } else {
+    push(state.line, task);
+  }
   mark_resource(static_cast<std::uint32_t>(resource));
 }
 
@@ -185,7 +191,7 @@ void Simulation::grant(std::uint32_t id) {
     set_cause(task, Wait::buffer, buffer.freed_by);
     if (!take_slots(task)) continue;
     const ResourceId resource = timeline_.tasks()[task].resource;
-    if (resource == ResourceId::none || timeline_.resource(resource).order == Order::ready) {
+    if (resource == ResourceId::none || timeline_.resource(resource).order != Order::program) {
       queue_for_server(task);
     } else {  // it holds its server already
       resources_[index(resource)].stalled = false;
@@ -197,8 +203,17 @@ void Simulation::grant(std::uint32_t id) {
 }
 
 void Simulation::serve(ResourceState& resource) {
-  while (resource.line.first != kNone && !resource.free.empty()) {
-    const std::uint32_t task = pop(resource.line);
+  while (!resource.free.empty()) {
+    std::uint32_t task = kNone;
+    if (!resource.ready.empty()) {
+      std::pop_heap(resource.ready.begin(), resource.ready.end(), std::greater<>());
+      task = resource.ready.back();
+      resource.ready.pop_back();
+    } else if (resource.line.first != kNone) {
+      task = pop(resource.line);
+    } else {
+      return;
+    }
     if (out_.tasks[task].start_ps < now_) set_cause(task, Wait::resource, resource.freed_by);
     out_.tasks[task].server = take_server(resource);
     start(task);

@@ -33,6 +33,7 @@ namespace tessera::sim {
 // In which order a resource serves its tasks.
 enum class Order : std::uint8_t {
   ready,    // as they become ready (dependencies met, slots acquired); at the same moment, as they were added
+  oldest,   // of those that are ready, the one that was added first: what a scheduler makes of a program
   program,  // as they were added: a task that waits for another or for a slot holds up those behind it
 };
 

@@ -59,6 +59,24 @@ TEST(Timeline, ServesInOrderOfReadinessAndThenOfAddition) {
   EXPECT_EQ(s.tasks[index(late)].because, same);
 }
 
+TEST(Timeline, TheOldestOfThoseThatAreReadyGoesFirst) {
+  Timeline t;
+  const ResourceId shared = t.add_resource("shared", 1, Order::oldest);
+  const TaskId blocked = t.add_task(shared, 10, "blocked"), late = t.add_task(shared, 10, "late"),
+               first = t.add_task(shared, 10, "first"), soon = t.add_task(shared, 10, "soon");
+  const TaskId gate7 = t.add_task(ResourceId::none, 7, "gate"), gate5 = t.add_task(ResourceId::none, 5, "gate"),
+               gate15 = t.add_task(ResourceId::none, 15, "gate");
+  t.after(late, gate7);
+  t.after(soon, gate5);
+  t.after(blocked, gate15);
+  const Schedule s = simulate(t);
+  EXPECT_EQ(s.start_ns(first), 0);  // nobody older is ready
+  EXPECT_EQ(s.start_ns(late), 10);  // ready after `soon`, but older
+  EXPECT_EQ(s.start_ns(blocked), 20);
+  EXPECT_EQ(s.start_ns(soon), 30);
+  EXPECT_EQ(s.tasks[index(soon)].because, blocked);
+}
+
 TEST(Timeline, ProgramOrderHoldsUpThoseBehind) {
   Timeline t;
   const ResourceId queue = t.add_resource("queue", 1, Order::program);

@@ -37,6 +37,7 @@ struct SlotCount {
 
 struct ResourceState {
   Line line;                         // Order::ready: tasks that only lack a server
+  std::vector<std::uint32_t> ready;  // Order::oldest: the same, a heap with the oldest on top
   std::vector<std::uint32_t> tasks;  // Order::program: all of its tasks, and the next to start
   std::size_t next = 0;
   bool stalled = false;             // the next one holds a server and waits for slots
