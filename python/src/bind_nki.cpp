@@ -4,11 +4,14 @@
 #include "arrays.h"
 #include "bind.h"
 
+#include "tessera/backends/sim/neuron/emit_nki.h"
 #include "tessera/backends/sim/neuron/kernel.h"
+#include "tessera/backends/sim/neuron/tune.h"
 #include "tessera/core/error.h"
 #include "tessera/machine/machine_file.h"
 
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
@@ -164,6 +167,23 @@ void bind_nki(nb::module_& module) {
         for (auto& [key, value] : summary(k.kernel.profile())) out[key] = value;
         return out;
       });
+
+  module.def(
+      "nki_conv2d_script",
+      [](const std::vector<std::int64_t>& x, std::int64_t out_channels, std::int64_t kernel, const std::string& dtype,
+         std::int64_t pool, const std::string& device) {
+        check(x.size() == 4, Code::invalid_argument, "an image has 4 dimensions, not {}", x.size());
+        const Machine machine = load_machine(device);
+        neuron::ConvProblem p{x[0], x[1], out_channels, x[2], x[3], kernel, pool, type_named(dtype)};
+        neuron::ConvTuning tuning;
+        {
+          const nb::gil_scoped_release release;
+          tuning = tune_conv(neuron_of(machine), p);
+        }
+        return std::make_pair(nki_script(p, tuning.winner().schedule), tuning.winner().profile->total_us());
+      },
+      "x_shape"_a, "out_channels"_a, "kernel"_a, "dtype"_a, "pool"_a, "device"_a,
+      "The fastest schedule of a fused convolution as an NKI script, and its simulated microseconds.");
 }
 
 }  // namespace tessera::python

@@ -199,6 +199,24 @@ def test_errors_name_the_line():
         assert f"test_nki.py:{inspect.getsourcelines(kernel)[1] + at}" in message
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("shape", [(1, 256, 12, 14, 256, 3), (2, 128, 9, 30, 256, 1), (1, 128, 16, 110, 128, 5)], ids=str)
+@pytest.mark.parametrize("pool_size", [1, 2])
+def test_the_script_of_the_tuner_computes_and_takes_what_it_says(shape, dtype, pool_size):
+    n, ic, h, w, oc, k = shape
+    if (h - k + 1) % pool_size or (w - k + 1) % pool_size:
+        h += 1
+    script, us = nki.conv2d_script((n, ic, h, w), oc, kernel=k, dtype=dtype, pool_size=pool_size)
+    names = {"__name__": "script"}
+    exec(compile(script, "script.py", "exec"), names)  # noqa: S102
+    X, W, bias = operands(n, ic, h, w, oc, k, dtype)
+    assert_close(names["fused_conv2d_maxpool"](X, W, bias, pool_size), X, W, bias, pool_size)
+    bench = nki.benchmark(warmup=5, iters=20)(names["fused_conv2d_maxpool"])
+    bench(X, W, bias, pool_size)
+    # The script fetches the bias tile by tile, the schedule all at once.
+    assert bench.benchmark_result.nc_latency.get_latency_percentile(99) == pytest.approx(us, abs=1.5)
+
+
 def test_what_is_not_simulated_says_so():
     a = np.zeros((128, 4), dtype=np.float32)
     with pytest.raises(tessera.Error, match="grid of programs"):

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from tessera._tessera import InvalidArgument
+from tessera._tessera import InvalidArgument, nki_conv2d_script
 from tessera.nki import isa, language
 from tessera.nki._tile import Recorder, Tile, recording, type_name
 
-__all__ = ["baremetal", "benchmark", "isa", "jit", "language", "profile", "simulate_kernel"]
+__all__ = ["baremetal", "benchmark", "conv2d_script", "isa", "jit", "language", "profile", "simulate_kernel"]
 
 _TARGETS = {"trn1": "trainium1", "trn2": "trainium2"}
 
@@ -152,3 +152,16 @@ def benchmark(
 
 
 profile = benchmark
+
+
+def conv2d_script(
+    x_shape: tuple[int, int, int, int],
+    out_channels: int,
+    *,
+    kernel: int = 3,
+    dtype: Any = np.float32,
+    pool_size: int = 1,
+    platform_target: str | None = None,
+) -> tuple[str, float]:
+    """The fastest schedule that the tuner finds for a fused convolution, as a script, and its simulated microseconds."""
+    return nki_conv2d_script(list(x_shape), out_channels, kernel, type_name(dtype), pool_size, _device(platform_target))
