@@ -77,7 +77,9 @@ ConvRun run_conv(const NeuronSpec& spec, const ConvProblem& p, ConvKernel run) {
   const ConvTensors tensors{kernel.input("x", p.type, p.x_shape()), kernel.input("w", p.type, p.w_shape()),
                             kernel.input("bias", p.type, {p.oc}), kernel.output("y", p.type, p.y_shape())};
   run(kernel, p, tensors);
-  return {kernel.profile(), std::nullopt};
+  ConvRun out{kernel.profile(), std::nullopt};
+  out.profile.model_flops = p.flops();
+  return out;
 }
 
 ConvProblem conv_problem(const Array& x, const Array& w, const Array& bias, std::int64_t pool) {
@@ -99,6 +101,7 @@ ConvRun run_conv(const NeuronSpec& spec, const Array& x, const Array& w, const A
                             kernel.output("y", p.type, p.y_shape())};
   run(kernel, p, tensors);
   ConvRun out{kernel.profile(), std::nullopt};
+  out.profile.model_flops = p.flops();
   if (options.values) out.y = kernel.read(tensors.y);
   return out;
 }

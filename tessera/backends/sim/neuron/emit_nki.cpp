@@ -73,17 +73,17 @@ std::string product_lines(Window window) {
     return R"(        run = (rows - 1) * WIDTH + OW
         bank = nl.zeros((nl.par_dim(128), rows, WIDTH), dtype=nl.float32, buffer=nl.psum)
         sums = bank.reshape((128, rows * WIDTH))
-        for ic in nl.affine_range(IC_TILES):
+        for ic in nl.static_range(IC_TILES):
             flat = tiles[ic].reshape((128, tiles[ic].shape[1] * WIDTH))
-            for tap in nl.affine_range(K * K):
+            for tap in nl.static_range(K * K):
                 start = (row - first + tap // K) * WIDTH + tap % K
                 sums[:, 0:run] += nisa.nc_matmul(cache[:, ic, tap, :], flat[:, start : start + run])
         valid = bank[:, :, 0:OW]
 )";
   const char* copy = window == Window::copied ? "                window = nisa.tensor_copy(window)\n" : "";
   return fmt::format(R"(        valid = nl.zeros((nl.par_dim(128), rows, OW), dtype=nl.float32, buffer=nl.psum)
-        for ic in nl.affine_range(IC_TILES):
-            for tap in nl.affine_range(K * K):
+        for ic in nl.static_range(IC_TILES):
+            for tap in nl.static_range(K * K):
                 top, left = row - first + tap // K, tap % K
                 window = tiles[ic][:, top : top + rows, left : left + OW]
 {}                valid[:, :, :] += nisa.nc_matmul(cache[:, ic, tap, :], window)
@@ -115,22 +115,22 @@ std::string way_out_lines(const ConvSchedule& s) {
 
 constexpr std::string_view kShared = R"(    ahead = band(0, 0)
     caches = [turned_weights(oc) for oc in nl.static_range(OC_TILES)]
-    for n in nl.affine_range(N):
-        for first in nl.affine_range(0, OH, ROWS * BLOCKS):
+    for n in nl.static_range(N):
+        for first in nl.static_range(0, OH, ROWS * BLOCKS):
             tiles = ahead if n + first == 0 else band(n, first)
             ahead = None
-            for row in nl.affine_range(first, min(first + ROWS * BLOCKS, OH), ROWS):
-                for oc in nl.affine_range(OC_TILES):
+            for row in nl.static_range(first, min(first + ROWS * BLOCKS, OH), ROWS):
+                for oc in nl.static_range(OC_TILES):
                     block_of(caches[oc], tiles, n, oc, first, row)
     return out
 )";
 
-constexpr std::string_view kOutside = R"(    for oc in nl.affine_range(OC_TILES):
+constexpr std::string_view kOutside = R"(    for oc in nl.static_range(OC_TILES):
         cache = turned_weights(oc)
-        for n in nl.affine_range(N):
-            for first in nl.affine_range(0, OH, ROWS * BLOCKS):
+        for n in nl.static_range(N):
+            for first in nl.static_range(0, OH, ROWS * BLOCKS):
                 tiles = band(n, first)
-                for row in nl.affine_range(first, min(first + ROWS * BLOCKS, OH), ROWS):
+                for row in nl.static_range(first, min(first + ROWS * BLOCKS, OH), ROWS):
                     block_of(cache, tiles, n, oc, first, row)
     return out
 )";

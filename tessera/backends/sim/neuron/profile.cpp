@@ -33,15 +33,15 @@ std::vector<std::pair<std::string, double>> summary(const Profile& p) {
               {"spill_save_bytes", 0},  // tiles are never moved out by themselves
               {"spill_reload_bytes", 0},
               {"hardware_flops", p.matmul_flops + p.transpose_flops},
-              {"model_flops", p.matmul_flops},
+              {"model_flops", p.useful_flops()},
               {"transpose_flops", p.transpose_flops},
               {"mfu_estimated_percent", 100 * p.mfu()},
               {"mbu_estimated_percent", 100 * p.mbu()},
-              {"mm_arithmetic_intensity", bytes > 0 ? p.matmul_flops / bytes : 0},
+              {"mm_arithmetic_intensity", bytes > 0 ? p.useful_flops() / bytes : 0},
               {"peak_flops_bandwidth_ratio", p.hbm_bytes_per_s > 0 ? p.peak_flop_per_s / p.hbm_bytes_per_s : 0},
               {"semaphore_wait_count", count(p.semaphore_waits)},
-              {"sbuf_peak_partition_bytes", count(p.sbuf_peak_bytes)},
-              {"psum_peak_banks", static_cast<double>(p.psum_peak_banks)}});
+              {"sbuf_live_partition_bytes", count(p.sbuf_peak_bytes)},
+              {"psum_live_banks", static_cast<double>(p.psum_peak_banks)}});
   return out;
 }
 

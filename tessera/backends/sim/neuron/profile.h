@@ -35,6 +35,7 @@ struct Profile {
   std::int64_t matmul_count = 0;
   std::int64_t transpose_count = 0;
   double matmul_flops = 0;
+  double model_flops = 0;  // of those the ones that the result needs, set by who knows; 0: all
   double transpose_flops = 0;
   std::int64_t semaphore_waits = 0;  // instructions that wait for another engine
   double peak_flop_per_s = 0;        // of the operand type that most of the work was done in
@@ -42,7 +43,8 @@ struct Profile {
 
   double total_us() const { return total_ns / 1000; }
   double share(double ns) const { return total_ns > 0 ? ns / total_ns : 0; }
-  double mfu() const { return total_ns > 0 ? matmul_flops / (peak_flop_per_s * total_ns * 1e-9) : 0; }
+  double useful_flops() const { return model_flops > 0 ? model_flops : matmul_flops; }
+  double mfu() const { return total_ns > 0 ? useful_flops() / (peak_flop_per_s * total_ns * 1e-9) : 0; }
   double mbu() const {
     return total_ns > 0 ? static_cast<double>(hbm_read_bytes + hbm_write_bytes) / (hbm_bytes_per_s * total_ns * 1e-9)
                         : 0;

@@ -12,6 +12,7 @@ namespace {
 ConvRun run(Kernel& kernel, const ConvProblem& p, const ConvTensors& tensors, const ConvSchedule& schedule) {
   run_schedule(kernel, p, tensors, schedule);
   ConvRun out{kernel.profile(), std::nullopt};
+  out.profile.model_flops = p.flops();
   if (kernel.options().values) out.y = kernel.read(tensors.y);
   return out;
 }

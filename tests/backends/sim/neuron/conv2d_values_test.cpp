@@ -3,6 +3,7 @@
 #include "tessera/backends/sim/neuron/conv2d.h"
 #include "tessera/core/error.h"
 #include "tessera/core/float_bits.h"
+#include "tessera/core/isa.h"
 #include "tessera/machine/machine_file.h"
 
 #include <gmock/gmock.h>
@@ -11,6 +12,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <random>
 #include <tuple>
 #include <vector>
@@ -225,6 +227,18 @@ TEST(Conv2dValues, DoNotDependOnTimeAndComeOutTheSameAgain) {
   const std::vector<std::byte> timed = bytes({});
   EXPECT_EQ(timed, bytes({.time = false}));
   EXPECT_EQ(timed, bytes({}));
+}
+
+TEST(Conv2dValues, AreTheSameOnEveryInstructionSet) {
+  const Case c =
+      make_case({.ic = 128, .oc = 128, .h = 9, .w = 25, .type = kF32}, 6, -1, 1);  // 23 columns: no whole vectors
+  std::vector<Array> results;
+  for (const Isa isa : usable_isas()) {
+    set_active_isa(isa);
+    results.push_back(*run_conv(trainium2(), c.x, c.w, c.bias, 1, conv_step("native").run).y);
+  }
+  set_active_isa(std::nullopt);
+  for (const Array& each : results) EXPECT_EQ(each, results.front());
 }
 
 TEST(Conv2dValues, TimeDoesNotDependOnValues) {

@@ -36,6 +36,14 @@ TEST(Tune, LargeImagesComeWithinFifteenPercentOfTheBound) {
 }
 
 // float32 needs 25.2 us of the PE array alone, and starting a kernel takes 10: 30 us are out of reach for it.
+TEST(Tune, ColumnsThatNoOutputNeedsDoNotCountAsWork) {
+  ConvProblem p;
+  p.type = kF16;
+  const Profile flat = run_conv(trainium2(), p, ConvSchedule{}).profile;
+  EXPECT_GT(flat.matmul_flops, p.flops());
+  EXPECT_DOUBLE_EQ(flat.mfu(), p.flops() / (trainium2().fp16_flop_per_s * flat.total_ns * 1e-9));
+}
+
 TEST(Tune, SmallImagesInFloat16TakeAtMostThirtyMicroseconds) {
   for (const ConvProblem& p : ladder_cases()) {
     if (p.h == 224) continue;
