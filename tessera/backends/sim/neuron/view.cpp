@@ -66,8 +66,9 @@ std::string View::text() const {
 View View::slice(int dim, std::int64_t begin, std::int64_t count, std::int64_t step) const {
   check_dim(*this, dim, "a slice");
   const Extent& old = dims_[index(dim)];
-  check(step >= 1 && begin >= 0 && count >= 1 && begin + (count - 1) * step < old.size, Code::invalid_argument,
-        "{} elements from {} in steps of {} do not lie within dimension {} of {}", count, begin, step, dim, text());
+  check(step >= 1 && begin >= 0 && begin < old.size && count >= 1 && count - 1 <= (old.size - 1 - begin) / step,
+        Code::invalid_argument, "{} elements from {} in steps of {} do not lie within dimension {} of {}", count, begin,
+        step, dim, text());
   View out = *this;
   out.offset_ += begin * old.stride;
   out.dims_[index(dim)] = {count, old.stride * step};

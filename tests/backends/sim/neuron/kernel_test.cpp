@@ -7,7 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -120,6 +122,19 @@ TEST_F(KernelTest, EnginesRefuseWhatTheyCannotReach) {
   EXPECT_THAT(error_of([&] { k.tensor_copy(x.permuted({1, 0}), x.permuted({1, 0})); }),
               HasSubstr("is not its partition dimension"));
   EXPECT_THAT(error_of([&] { k.dma_copy(hbm.slice(1, 0, 2), x); }), HasSubstr("have different shapes"));
+}
+
+TEST_F(KernelTest, ViewsStayWithinTheirTile) {
+  const View x = k.sbuf("x", kF32, {128, 10, 6});
+  EXPECT_EQ(x.slice(1, 1, 5, 2).split(1, 5).merged(1).shape(), (std::vector<std::int64_t>{128, 5, 6}));
+  const std::int64_t huge = std::int64_t{1} << 62;
+  for (const auto& [begin, count, step] : std::vector<std::array<std::int64_t, 3>>{
+           {0, 11, 1}, {0, 6, 2}, {-1, 1, 1}, {10, 1, 1}, {0, 0, 1}, {0, 1, 0}, {1, huge, huge}, {huge, 2, 1}})
+    EXPECT_THAT(error_of([&, b = begin, c = count, s = step] { x.slice(1, b, c, s); }),
+                HasSubstr("do not lie within dimension 1 of x[128, 10, 6]"));
+  EXPECT_THAT(error_of([&] { x.split(1, 3); }), HasSubstr("cannot be split by 3"));
+  EXPECT_THAT(error_of([&] { x.slice(2, 0, 5).merged(1); }), HasSubstr("have gaps between them"));
+  EXPECT_THAT(error_of([&] { x.permuted({0, 1, 1}); }), HasSubstr("is no order of the 3 dimensions"));
 }
 
 TEST_F(KernelTest, InstructionsComputeWhatTheySay) {
