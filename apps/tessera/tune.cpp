@@ -3,6 +3,7 @@
 #include "command.h"
 #include "conv2d_table.h"
 #include "progress.h"
+#include "tune_trainium.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
@@ -323,6 +324,7 @@ void add_tune(CLI::App& app, const Context& context) {
     if (o->width == 0) o->width = o->height;
     sweep(*o, context);
   });
+  add_tune_trainium(*tune, context);
 }
 
 }  // namespace tessera::cli

@@ -35,4 +35,7 @@ void bind_conv2d(nanobind::module_& module);
 void bind_prepare_conv(nanobind::module_& module);
 void bind_conv_transpose2d(nanobind::module_& module);
 
+// nki
+void bind_nki(nanobind::module_& module);
+
 }  // namespace tessera::python

@@ -29,4 +29,5 @@ NB_MODULE(_tessera, module) {
   tessera::python::bind_conv2d(module);
   tessera::python::bind_prepare_conv(module);
   tessera::python::bind_conv_transpose2d(module);
+  tessera::python::bind_nki(module);
 }

@@ -84,4 +84,11 @@ const TensixSpec& tensix_of(const Machine& machine) {
   return *machine.tensix;
 }
 
+const NeuronSpec& neuron_of(const Machine& machine) {
+  check(machine.neuron.has_value(), Code::invalid_argument,
+        Hint{"machines of the family neuron are listed by `tessera machines`"},
+        "'{}' is a machine of the family {}, but a neuron machine is needed here", machine.name, machine.family);
+  return *machine.neuron;
+}
+
 }  // namespace tessera

@@ -169,6 +169,7 @@ struct NeuronSpec {
   int sbuf_max_free_elements = 0;
   int psum_max_free_elements = 0;
   double sbuf_access_cycles = 0;
+  double wide_stride_factor = 0;              // slower by this where neighbours are more than 16 bytes apart
   bool vector_and_scalar_share_psum = false;  // false: they take turns
   bool vector_and_gpsimd_share_sbuf = false;
 
@@ -180,6 +181,8 @@ struct NeuronSpec {
   double fp32_flop_per_s = 0;
   double fp8_flop_per_s = 0;
   double fp32_cycle_factor = 0;
+  double fp32_transpose_cycle_factor = 0;
+  double weight_load_speedup = 0;  // loading a stationary operand against multiplying one as wide
   int stationary_max_columns = 0;
   int moving_max_columns = 0;
   int matmul_min_columns = 0;  // a narrower moving operand costs as much as this one
@@ -188,6 +191,11 @@ struct NeuronSpec {
   int vector_lanes = 0;
   double vector_clock_hz = 0;
   double vector_startup_cycles = 0;
+  double vector_two_input_factor = 0;  // cycles per element with two operands
+  double vector_16bit_speedup = 0;     // copies and scalar operations, 16 bits, contiguous, both sides in SBUF
+  double vector_16bit_strided_speedup = 0;
+  double vector_16bit_two_input_speedup = 0;
+  double scalar_startup_cycles = 0;
   double scalar_clock_hz = 0;
   double gpsimd_clock_hz = 0;
 
@@ -199,6 +207,7 @@ struct NeuronSpec {
   double dma_issue_ns = 0;
   double dma_latency_ns = 0;
   double dma_segment_ns = 0;
+  double dma_element_ns = 0;  // an element of its own: neighbours that are apart in either memory
   std::int64_t dma_efficient_bytes = 0;  // per partition; smaller payloads lose rate
 
   // [dispatch]
@@ -320,5 +329,6 @@ TSR_API MachineSummary summarize(const Machine& machine);
 
 // The spec of one family, or an Error that says what the machine is instead.
 TSR_API const TensixSpec& tensix_of(const Machine& machine);
+TSR_API const NeuronSpec& neuron_of(const Machine& machine);
 
 }  // namespace tessera

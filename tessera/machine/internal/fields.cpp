@@ -118,6 +118,7 @@ void read_fields(FieldReader& in, NeuronSpec& s) {
   in.value("sbuf_max_free_elements", s.sbuf_max_free_elements, "", positive);
   in.value("psum_max_free_elements", s.psum_max_free_elements, "", positive);
   in.value("sbuf_access_cycles", s.sbuf_access_cycles, "cycles", not_negative);
+  in.value("wide_stride_factor", s.wide_stride_factor, "", positive);
   in.value("vector_and_scalar_share_psum", s.vector_and_scalar_share_psum);
   in.value("vector_and_gpsimd_share_sbuf", s.vector_and_gpsimd_share_sbuf);
   in.require(s.psum_banks > 0 && s.psum_partition_bytes % s.psum_banks == 0, {"psum_banks", "psum_partition_bytes"},
@@ -132,6 +133,8 @@ void read_fields(FieldReader& in, NeuronSpec& s) {
   in.value("fp32_flop_per_s", s.fp32_flop_per_s, "FLOP/s", positive);
   in.value("fp8_flop_per_s", s.fp8_flop_per_s, "FLOP/s", positive);
   in.value("fp32_cycle_factor", s.fp32_cycle_factor, "", positive);
+  in.value("fp32_transpose_cycle_factor", s.fp32_transpose_cycle_factor, "", positive);
+  in.value("weight_load_speedup", s.weight_load_speedup, "", positive);
   in.value("stationary_max_columns", s.stationary_max_columns, "", positive);
   in.value("moving_max_columns", s.moving_max_columns, "", positive);
   in.value("matmul_min_columns", s.matmul_min_columns, "", positive);
@@ -140,6 +143,11 @@ void read_fields(FieldReader& in, NeuronSpec& s) {
   in.value("vector_lanes", s.vector_lanes, "", positive);
   in.value("vector_clock_hz", s.vector_clock_hz, "Hz", positive);
   in.value("vector_startup_cycles", s.vector_startup_cycles, "cycles", not_negative);
+  in.value("vector_two_input_factor", s.vector_two_input_factor, "", positive);
+  in.value("vector_16bit_speedup", s.vector_16bit_speedup, "", positive);
+  in.value("vector_16bit_strided_speedup", s.vector_16bit_strided_speedup, "", positive);
+  in.value("vector_16bit_two_input_speedup", s.vector_16bit_two_input_speedup, "", positive);
+  in.value("scalar_startup_cycles", s.scalar_startup_cycles, "cycles", not_negative);
   in.value("scalar_clock_hz", s.scalar_clock_hz, "Hz", positive);
   in.value("gpsimd_clock_hz", s.gpsimd_clock_hz, "Hz", positive);
 
@@ -151,6 +159,7 @@ void read_fields(FieldReader& in, NeuronSpec& s) {
   in.value("dma_issue_ns", s.dma_issue_ns, "ns", not_negative);
   in.value("dma_latency_ns", s.dma_latency_ns, "ns", not_negative);
   in.value("dma_segment_ns", s.dma_segment_ns, "ns", not_negative);
+  in.value("dma_element_ns", s.dma_element_ns, "ns", not_negative);
   in.value("dma_efficient_bytes", s.dma_efficient_bytes, "B", positive);
   in.require(s.dma_engine_bytes_per_s <= s.dma_engine_peak_bytes_per_s,
              {"dma_engine_bytes_per_s", "dma_engine_peak_bytes_per_s"},

@@ -1,0 +1,189 @@
+// tessera.nki: kernels for a simulated NeuronCore. What is written here is what the classes of python/tessera/nki call;
+// they add NKI's names and its way of indexing.
+
+#include "arrays.h"
+#include "bind.h"
+
+#include "tessera/backends/sim/neuron/emit_nki.h"
+#include "tessera/backends/sim/neuron/kernel.h"
+#include "tessera/backends/sim/neuron/tune.h"
+#include "tessera/core/error.h"
+#include "tessera/machine/machine_file.h"
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace tessera::python {
+namespace {
+
+using neuron::Kernel;
+using neuron::View;
+
+template <class Enum>
+Enum named(const std::string& word, std::initializer_list<Enum> all, const char* what) {
+  for (const Enum each : all)
+    if (name(each) == word) return each;
+  fail(Code::invalid_argument, "there is no {} '{}'", what, word);
+}
+
+ElementType type_named(const std::string& word) {
+  return named(word, {ElementType::float32, ElementType::float16, ElementType::bfloat16}, "element type here called");
+}
+
+neuron::Engine engine_named(const std::string& word) {
+  using neuron::Engine;
+  return named(word, {Engine::tensor, Engine::vector, Engine::scalar, Engine::gpsimd}, "engine");
+}
+
+neuron::MathOp op_named(const std::string& word) {
+  using neuron::MathOp;
+  return named(word, {MathOp::copy, MathOp::add, MathOp::subtract, MathOp::multiply, MathOp::max, MathOp::min},
+               "operation");
+}
+
+neuron::Function function_named(const std::string& word) {
+  using neuron::Function;
+  return named(word,
+               {Function::identity, Function::relu, Function::exp, Function::tanh, Function::sigmoid, Function::square},
+               "function");
+}
+
+// A kernel keeps its own copy of the machine.
+struct NkiKernel {
+  NkiKernel(const std::string& device, bool values)
+      : kernel(neuron_of(load_machine(device)), {.values = values, .time = true}) {}
+  Kernel kernel;
+};
+
+using Scalar = std::variant<float, View>;
+
+}  // namespace
+
+void bind_nki(nb::module_& module) {
+  nb::class_<View>(module, "NkiView", "An access pattern over a tile.")
+      .def_prop_ro("shape", &View::shape)
+      .def_prop_ro("memory", [](const View& v) { return std::string(name(v.memory())); })
+      .def_prop_ro("dtype", [](const View& v) { return std::string(name(v.type())); })
+      .def_prop_ro("name", &View::tile_name)
+      .def_prop_ro("tile", [](const View& v) { return reinterpret_cast<std::uintptr_t>(&v.tile()); })
+      .def("slice", &View::slice, "dim"_a, "begin"_a, "count"_a, "step"_a = 1)
+      .def("at", &View::at, "dim"_a, "index"_a)
+      .def("split", &View::split, "dim"_a, "inner"_a)
+      .def("merged", &View::merged, "dim"_a)
+      .def("permuted",
+           [](const View& v, const std::vector<int>& order) { return v.permuted(std::span<const int>(order)); })
+      .def("reshaped",
+           [](const View& v, const std::vector<std::int64_t>& shape) {
+             return v.reshaped(std::span<const std::int64_t>(shape));
+           })
+      .def("with_axis", &View::with_axis, "dim"_a)
+      .def("broadcast", &View::broadcast, "dim"_a, "size"_a)
+      .def(
+          "gathered",
+          [](const View& v, std::int64_t offset, const std::vector<std::int64_t>& sizes,
+             const std::vector<std::int64_t>& strides) { return v.pattern(offset, sizes, strides); },
+          "offset"_a, "sizes"_a, "strides"_a)
+      .def_prop_ro("strides",
+                   [](const View& v) {
+                     std::vector<std::int64_t> out;
+                     for (const neuron::Extent& each : v.dims()) out.push_back(each.stride);
+                     return out;
+                   })
+      .def("same", [](const View& a, const View& b) {
+        return &a.tile() == &b.tile() && a.offset() == b.offset() &&
+               std::equal(a.dims().begin(), a.dims().end(), b.dims().begin(), b.dims().end());
+      });
+
+  nb::class_<NkiKernel>(module, "NkiKernel", "A kernel while it is being written.")
+      .def(nb::init<const std::string&, bool>(), "device"_a, "values"_a)
+      .def("input",
+           [](NkiKernel& k, const std::string& name, const nb::object& array) {
+             return k.kernel.input(name, import_host_array(array, ElementType::float32));
+           })
+      .def("shape_input",
+           [](NkiKernel& k, const std::string& name, const std::string& type, std::vector<std::int64_t> shape) {
+             return k.kernel.input(name, type_named(type), std::move(shape));
+           })
+      .def("hbm",
+           [](NkiKernel& k, const std::string& name, const std::string& type, std::vector<std::int64_t> shape) {
+             return k.kernel.output(name, type_named(type), std::move(shape));
+           })
+      .def("sbuf",
+           [](NkiKernel& k, const std::string& name, const std::string& type, std::vector<std::int64_t> shape) {
+             return k.kernel.sbuf(name, type_named(type), std::move(shape));
+           })
+      .def("psum",
+           [](NkiKernel& k, const std::string& name, const std::string& type, std::vector<std::int64_t> shape) {
+             return k.kernel.psum(name, type_named(type), std::move(shape));
+           })
+      .def("zero", [](NkiKernel& k, const View& v) { k.kernel.zero(v); })
+      .def("memset", [](NkiKernel& k, const View& dst, float value,
+                        const std::string& engine) { k.kernel.memset(dst, value, engine_named(engine)); })
+      .def("dma_copy", [](NkiKernel& k, const View& dst, const View& src) { k.kernel.dma_copy(dst, src); })
+      .def("nc_matmul",
+           [](NkiKernel& k, const View& dst, const View& stationary, const View& moving, bool add) {
+             k.kernel.nc_matmul(dst, stationary, moving, add ? neuron::Accumulate::add : neuron::Accumulate::overwrite);
+           })
+      .def("nc_transpose", [](NkiKernel& k, const View& dst, const View& src,
+                              const std::string& engine) { k.kernel.nc_transpose(dst, src, engine_named(engine)); })
+      .def("tensor_copy", [](NkiKernel& k, const View& dst, const View& src,
+                             const std::string& engine) { k.kernel.tensor_copy(dst, src, engine_named(engine)); })
+      .def("tensor_tensor",
+           [](NkiKernel& k, const View& dst, const View& a, const View& b, const std::string& op,
+              const std::string& engine) { k.kernel.tensor_tensor(dst, a, b, op_named(op), engine_named(engine)); })
+      .def("tensor_scalar",
+           [](NkiKernel& k, const View& dst, const View& a, const std::string& op0, const Scalar& operand0,
+              const std::string& op1, const Scalar& operand1, const std::string& engine) {
+             k.kernel.tensor_scalar(dst, a, op_named(op0), operand0, op_named(op1), operand1, engine_named(engine));
+           })
+      .def("tensor_reduce", [](NkiKernel& k, const View& dst, const View& src, const std::string& op,
+                               int axes) { k.kernel.tensor_reduce(dst, src, op_named(op), axes); })
+      .def("activation",
+           [](NkiKernel& k, const View& dst, const std::string& function, const View& src, const Scalar& bias,
+              float scale) {
+             const View* view = std::get_if<View>(&bias);
+             k.kernel.activation(dst, function_named(function), src, view ? *view : View(), scale);
+           })
+      .def("set_location", [](NkiKernel& k, const std::string& location) { k.kernel.set_location(location); })
+      .def("read", [](const NkiKernel& k, const View& view) { return export_host_array(k.kernel.read(view)); })
+      .def("profile", [](const NkiKernel& k) {
+        std::map<std::string, double> out;
+        for (auto& [key, value] : summary(k.kernel.profile())) out[key] = value;
+        return out;
+      });
+
+  module.def(
+      "nki_conv2d_script",
+      [](const std::vector<std::int64_t>& x, std::int64_t out_channels, std::int64_t kernel, const std::string& dtype,
+         std::int64_t pool, const std::string& device) {
+        check(x.size() == 4, Code::invalid_argument, "an image has 4 dimensions, not {}", x.size());
+        const Machine machine = load_machine(device);
+        neuron::ConvProblem p{x[0], x[1], out_channels, x[2], x[3], kernel, pool, type_named(dtype)};
+        neuron::ConvTuning tuning;
+        {
+          const nb::gil_scoped_release release;
+          tuning = tune_conv(neuron_of(machine), p);
+        }
+        return std::make_pair(nki_script(p, tuning.winner().schedule), tuning.winner().profile->total_us());
+      },
+      "x_shape"_a, "out_channels"_a, "kernel"_a, "dtype"_a, "pool"_a, "device"_a,
+      "The fastest schedule of a fused convolution as an NKI script, and its simulated microseconds.");
+}
+
+}  // namespace tessera::python

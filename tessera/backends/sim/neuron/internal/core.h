@@ -1,0 +1,86 @@
+#pragma once
+
+// A NeuronCore while a kernel is written for it: its memories, what touched them, and the timeline.
+
+#include "tessera/backends/sim/neuron/cost.h"
+#include "tessera/backends/sim/neuron/internal/tile.h"
+#include "tessera/backends/sim/neuron/kernel.h"
+#include "tessera/backends/sim/timeline/timeline.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera::neuron {
+
+// One memory's addresses in a partition. Given out round and round, so that memory just freed is used again last:
+// that is as many buffers as fit, without anybody counting them.
+class Space {
+ public:
+  Space(Memory memory, std::int64_t bytes, std::int64_t grain) : memory_(memory), bytes_(bytes), grain_(grain) {}
+
+  // The address, and the tasks that the memory's former users end with.
+  std::int64_t take(Tile& tile, std::vector<sim::TaskId>& former);
+  void give_back(const Tile& tile, sim::TaskId last);
+  std::int64_t peak_bytes() const { return peak_; }
+
+ private:
+  struct Former {
+    std::int64_t end;
+    sim::TaskId last;
+  };
+  std::int64_t rounded(std::int64_t bytes) const { return (bytes + grain_ - 1) / grain_ * grain_; }
+  std::int64_t find(std::int64_t bytes, std::int64_t from, std::int64_t to) const;
+  [[noreturn]] void fail_full(const Tile& tile, std::int64_t bytes) const;
+
+  Memory memory_;
+  std::int64_t bytes_, grain_, cursor_ = 0, used_ = 0, peak_ = 0;
+  std::map<std::int64_t, const Tile*> live_;
+  std::map<std::int64_t, Former> former_;
+};
+
+class Core : public std::enable_shared_from_this<Core> {
+ public:
+  Core(const NeuronSpec& machine, KernelOptions chosen);
+
+  View make(std::string name, Memory memory, ElementType type, std::vector<std::int64_t> shape);
+  void record(Engine engine, std::string_view label, const Cost& cost, View& dst, std::span<const View> inputs,
+              bool reads_dst = false);
+  void record_dma(const DmaCost& cost, View& dst, const View& src);
+  Profile profile() const;
+
+  // Runs body; an Error of it tells the line of the kernel.
+  template <class Body>
+  void at(const Kernel::Where& where, Body&& body) {
+    try {
+      body();
+    } catch (Error& error) {
+      error.add_context(location.empty() ? fmt::format("in the kernel, {}:{}", where.file_name(), where.line())
+                                         : fmt::format("in the kernel, {}", location));
+      throw;
+    }
+  }
+
+  const NeuronSpec spec;
+  const KernelOptions options;
+  std::string location;
+  sim::Timeline timeline;
+  Profile totals;  // all but times
+
+ private:
+  void release(Tile& tile);
+  void depend(sim::TaskId task, Engine engine, const View& view, bool write);
+  void note(const View& view, Access access, bool write);
+  void count_bytes(const View& view, bool write);
+
+  Space sbuf_, psum_;
+  sim::ResourceId engines_[4]{}, queue_{};
+  std::vector<sim::ResourceId> dma_;
+  sim::BufferId psum_port_ = sim::BufferId::none, sbuf_port_ = sim::BufferId::none;
+};
+
+}  // namespace tessera::neuron

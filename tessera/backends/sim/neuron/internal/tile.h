@@ -1,0 +1,52 @@
+#pragma once
+
+// What is behind a view. Only the core changes it.
+
+#include "tessera/backends/sim/neuron/view.h"
+#include "tessera/backends/sim/timeline/schedule.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tessera::neuron {
+
+enum class Engine : std::uint8_t;
+
+// An instruction that touched part of a tile: partitions and free elements, each as [begin, end).
+struct Access {
+  std::int64_t partition_begin = 0, partition_end = 0;
+  std::int64_t free_begin = 0, free_end = 0;
+  sim::TaskId busy = sim::TaskId::none;  // while the engine is taken
+  sim::TaskId done = sim::TaskId::none;  // until others see what it wrote
+  Engine engine{};
+
+  bool overlaps(const Access& other) const {
+    return partition_begin < other.partition_end && other.partition_begin < partition_end &&
+           free_begin < other.free_end && other.free_begin < free_end;
+  }
+  bool covers(const Access& other) const {
+    return partition_begin <= other.partition_begin && partition_end >= other.partition_end &&
+           free_begin <= other.free_begin && free_end >= other.free_end;
+  }
+};
+
+struct Tile {
+  std::string name;
+  Memory memory = Memory::hbm;
+  ElementType type = ElementType::float32;
+  std::vector<std::int64_t> shape;
+  std::int64_t address = 0;          // in every partition; on chip
+  std::int64_t partition_bytes = 0;  // on chip
+  std::int64_t free_elements = 1;    // of a partition
+  bool written = false;
+  std::vector<float> values;  // rounded to `type`; empty in a run without values
+  std::vector<Access> reads, writes;
+  sim::TaskId available = sim::TaskId::none;  // when those who had the memory before are through
+};
+
+// The part of its tile that a view reaches: the smallest box around it.
+Access reach(const View& view);
+
+}  // namespace tessera::neuron

@@ -1,0 +1,163 @@
+#include "tessera/backends/sim/neuron/internal/conv2d_parts.h"
+#include "tessera/backends/sim/neuron/tune.h"
+#include "tessera/core/error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace tessera::neuron {
+namespace {
+
+View turned_weights(Kernel& k, const ConvProblem& p, const View& w, std::int64_t oc, Slicing slicing) {
+  if (slicing != Slicing::direct)
+    return cache_weights(k, p, w, oc, p.type, slicing == Slicing::vector ? Engine::vector : Engine::gpsimd);
+  const std::int64_t taps = p.k * p.k, ic_tiles = p.ic / kChannels;
+  const View cache = k.sbuf("weight_cache", p.type, {kChannels, ic_tiles, taps, kChannels});
+  for (std::int64_t ic = 0; ic < ic_tiles; ++ic) {
+    const View block = k.sbuf("weight_block", p.type, {kChannels, kChannels, taps});
+    k.dma_copy(block, weight_block(w, oc, ic));
+    for (std::int64_t tap = 0; tap < taps; ++tap) {
+      const View turned = k.psum("turned", p.type, {kChannels, kChannels});
+      k.nc_transpose(turned, block.at(2, tap));
+      // Two engines take turns: either alone would be slower than the array.
+      k.tensor_copy(cache.at(1, ic).at(1, tap), turned, tap % 2 == 0 ? Engine::scalar : Engine::vector);
+    }
+  }
+  return cache;
+}
+
+View pooled_by(Kernel& k, const View& tile, Engine engine) {
+  return engine == Engine::vector ? pool_by_reduction(k, tile) : pool_by_pairs(k, tile);
+}
+
+class Scheduled {
+ public:
+  Scheduled(Kernel& kernel, const ConvProblem& problem, const ConvTensors& tensors, const ConvSchedule& schedule)
+      : k_(kernel),
+        p_(problem),
+        t_(tensors),
+        s_(schedule),
+        ic_tiles_(p_.ic / kChannels),
+        oc_tiles_(p_.oc / kChannels) {}
+
+  void run() {
+    // The first rows of the image are wanted as soon as the first weights, and are much smaller.
+    bias_ = load_bias(k_, p_, t_.bias, ElementType::float32);
+    if (s_.share_image) {
+      std::vector<View> ahead = band(0, 0);
+      std::vector<View> caches;
+      for (std::int64_t oc = 0; oc < oc_tiles_; ++oc) caches.push_back(turned_weights(k_, p_, t_.w, oc, s_.slicing));
+      for (std::int64_t n = 0; n < p_.n; ++n)
+        for (std::int64_t row = 0; row < p_.oh(); row += s_.rows * s_.blocks) {
+          const std::vector<View> tiles = n + row == 0 ? std::move(ahead) : band(n, row);
+          for (std::int64_t at = row; at < std::min(row + s_.rows * s_.blocks, p_.oh()); at += s_.rows)
+            for (std::int64_t oc = 0; oc < oc_tiles_; ++oc)
+              block(caches[static_cast<std::size_t>(oc)], tiles, n, oc, row, at);
+        }
+      return;
+    }
+    for (std::int64_t oc = 0; oc < oc_tiles_; ++oc) {
+      const View cache = turned_weights(k_, p_, t_.w, oc, s_.slicing);
+      for (std::int64_t n = 0; n < p_.n; ++n)
+        for (std::int64_t row = 0; row < p_.oh(); row += s_.rows * s_.blocks) {
+          const std::vector<View> tiles = band(n, row);
+          for (std::int64_t at = row; at < std::min(row + s_.rows * s_.blocks, p_.oh()); at += s_.rows)
+            block(cache, tiles, n, oc, row, at);
+        }
+    }
+  }
+
+ private:
+  // Rows of the image from `row` on, for all input channels.
+  std::vector<View> band(std::int64_t n, std::int64_t row) {
+    const std::int64_t rows = std::min(s_.rows * s_.blocks, p_.oh() - row) + p_.k - 1;
+    std::vector<View> tiles;
+    for (std::int64_t ic = 0; ic < ic_tiles_; ++ic) {
+      tiles.push_back(k_.sbuf("x_band", p_.type, {kChannels, rows, p_.w}));
+      k_.dma_copy(tiles.back(), image_part(t_.x, n, ic, row, rows, 0, p_.w));
+    }
+    return tiles;
+  }
+
+  void block(const View& cache, const std::vector<View>& tiles, std::int64_t n, std::int64_t oc, std::int64_t band_row,
+             std::int64_t row) {
+    const std::int64_t rows = std::min(s_.rows, p_.oh() - row);
+    const bool flat = s_.window == Window::flat;
+    const std::int64_t run = (rows - 1) * p_.w + p_.ow();
+    const View bank = k_.psum("sums", ElementType::float32, {kChannels, rows, flat ? p_.w : p_.ow()});
+    const View sums = flat ? bank.merged(1).slice(1, 0, run) : bank;
+    for (std::int64_t ic = 0; ic < ic_tiles_; ++ic)
+      for (std::int64_t tap = 0; tap < p_.k * p_.k; ++tap) {
+        const View& tile = tiles[static_cast<std::size_t>(ic)];
+        const std::int64_t first = row - band_row + tap / p_.k, column = tap % p_.k;
+        View moving;
+        if (flat) {
+          moving = tile.merged(1).slice(1, first * p_.w + column, run);
+        } else {
+          moving = tile.slice(1, first, rows).slice(2, column, p_.ow());
+        }
+        if (s_.window == Window::copied) {
+          const View window = k_.sbuf("window", p_.type, {kChannels, rows, p_.ow()});
+          k_.tensor_copy(window, moving);
+          moving = window;
+        }
+        k_.nc_matmul(sums, cache.at(1, ic).at(1, tap), moving, ic + tap == 0 ? Accumulate::overwrite : Accumulate::add);
+      }
+    View out = k_.sbuf("out", p_.type, {kChannels, rows, p_.ow()});
+    const View valid = bank.slice(2, 0, p_.ow()), offset = bias_.slice(1, oc, 1);
+    if (s_.eviction == Engine::scalar) {
+      k_.activation(out, Function::identity, valid, offset);
+    } else {
+      k_.tensor_scalar(out, valid, MathOp::add, offset);
+    }
+    if (p_.pool == 2) out = pooled_by(k_, out, s_.pooling);
+    k_.dma_copy(output_part(t_.y, n, oc, row / p_.pool, out.size(1)), out);
+  }
+
+  Kernel& k_;
+  const ConvProblem& p_;
+  const ConvTensors& t_;
+  const ConvSchedule& s_;
+  std::int64_t ic_tiles_, oc_tiles_;
+  View bias_;
+};
+
+}  // namespace
+
+std::string_view name(Window window) {
+  constexpr std::array<std::string_view, 3> kNames = {"copied", "strided", "flat"};
+  return kNames[static_cast<std::size_t>(window)];
+}
+
+std::string_view name(Slicing slicing) {
+  constexpr std::array<std::string_view, 3> kNames = {"vector", "gpsimd", "direct"};
+  return kNames[static_cast<std::size_t>(slicing)];
+}
+
+std::string ConvSchedule::text() const {
+  return fmt::format("{} windows, {} rows x {}, {}, weights by {}, out by {}, pool by {}", name(window), rows, blocks,
+                     share_image ? "image shared" : "oc outside", name(slicing), name(eviction), name(pooling));
+}
+
+std::optional<std::string> refusal(const NeuronSpec& spec, const ConvProblem& p, const ConvSchedule& s) {
+  if (s.rows < 1 || s.blocks < 1) return "rows and blocks are at least 1";
+  if (s.rows % p.pool != 0) return fmt::format("{} rows are no multiple of the pool", s.rows);
+  const std::int64_t columns = s.window == Window::flat ? (s.rows - 1) * p.w + p.ow() : s.rows * p.ow();
+  const std::int64_t bank = s.rows * (s.window == Window::flat ? p.w : p.ow());
+  if (columns > spec.moving_max_columns || bank > spec.psum_bank_bytes() / 4)
+    return fmt::format("{} rows are {} columns, a bank has {}", s.rows, std::max(columns, bank),
+                       spec.psum_bank_bytes() / 4);
+  if (s.eviction != Engine::scalar && s.eviction != Engine::vector) return "PSUM is left through scalar or vector";
+  if (s.pooling != Engine::gpsimd && s.pooling != Engine::vector) return "pools are taken by gpsimd or vector";
+  return std::nullopt;
+}
+
+void run_schedule(Kernel& kernel, const ConvProblem& p, const ConvTensors& tensors, const ConvSchedule& s) {
+  const std::optional<std::string> reason = refusal(kernel.spec(), p, s);
+  check(!reason, Code::invalid_argument, "schedule '{}' is not for {}: {}", s.text(), p.text(), reason.value_or(""));
+  Scheduled(kernel, p, tensors, s).run();
+}
+
+}  // namespace tessera::neuron
