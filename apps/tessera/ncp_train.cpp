@@ -169,15 +169,16 @@ class Session {
       return false;
     }
     const bool there = std::filesystem::exists(file("checkpoint.safetensors"));
-    check(!there || options_.resume, Code::invalid_argument, Hint{"add --resume to go on with it, or name another folder"},
-          "{} already has a checkpoint", options_.checkpoint);
+    check(!there || options_.resume, Code::invalid_argument,
+          Hint{"add --resume to go on with it, or name another folder"}, "{} already has a checkpoint",
+          options_.checkpoint);
     if (!options_.resume || !there) return false;
     NcpCheckpoint found = load_ncp_checkpoint(file("checkpoint.safetensors"));
-    for (const auto& [flag, is] : {std::pair("--task", found.notes["task"]),
-                                   std::pair("--seed", std::to_string(found.options.seed)),
-                                   std::pair("--batch", std::to_string(found.options.batch)),
-                                   std::pair("--precision", std::string(name(found.options.precision))),
-                                   std::pair("--optimizer", std::string(name(found.options.optimizer.kind)))})
+    for (const auto& [flag, is] :
+         {std::pair("--task", found.notes["task"]), std::pair("--seed", std::to_string(found.options.seed)),
+          std::pair("--batch", std::to_string(found.options.batch)),
+          std::pair("--precision", std::string(name(found.options.precision))),
+          std::pair("--optimizer", std::string(name(found.options.optimizer.kind)))})
       if (command_.count(flag) > 0)
         check(command_.get_option(flag)->as<std::string>() == is, Code::invalid_argument,
               "{} says {}, the checkpoint was made with {}", flag, command_.get_option(flag)->as<std::string>(), is);
@@ -216,8 +217,8 @@ class Session {
     const std::string last_good = options_.checkpoint.empty() ? "" : file("checkpoint.safetensors").string();
     std::optional<ncp::EpochReport> report;
     {
-      const auto batches = static_cast<std::size_t>(
-          (task.training.samples + trainer_->options().batch - 1) / trainer_->options().batch);
+      const auto batches =
+          static_cast<std::size_t>((task.training.samples + trainer_->options().batch - 1) / trainer_->options().batch);
       Progress progress(fmt::format("epoch {} batch", trainer_->state().epoch + 1), batches, context_.quiet);
       report = trainer_->run_epoch(
           task.training, task.validation.samples > 0 ? &task.validation : nullptr,
@@ -271,7 +272,8 @@ class Session {
                  {.name = "s/epoch", .key = "seconds_per_epoch", .align = Align::right},
                  {.name = "kernel"}});
     const auto row = [&](const char* which, const ncp::ParameterSet<float>& parameters, std::int64_t epoch) {
-      const ncp::LossSums sums = ncp::evaluate(trainer_->layer(), parameters, task.test, o.loss, o.readout, o.precision);
+      const ncp::LossSums sums =
+          ncp::evaluate(trainer_->layer(), parameters, task.test, o.loss, o.readout, o.precision);
       table.add_row({options_.task.task, which, epoch, fmt::format("{:.6f}", sums.mean_loss()),
                      o.loss == ncp::Loss::mean_squared_error ? "" : fmt::format("{:.2f}", 100 * sums.accuracy()),
                      task.test.samples,
