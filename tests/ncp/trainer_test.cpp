@@ -141,7 +141,7 @@ TEST(Trainer, ExplicitConstraintsAreKept) {
   const Task task = sine_task(12);
   Trainer trainer = make_trainer(R"({"type":"LTC","input_size":2,"wiring":{"type":"AutoNCP","units":8,"output_size":1},
     "implicit_param_constraints":false})",
-                                 {.epochs = 20, .batch = 1, .learning_rate = 0.2});
+                                 {.epochs = 20, .batch = 1, .learning_rate = 0.02});
   while (!trainer.finished()) trainer.run_epoch(task.training);
   std::int64_t zeros_found = 0;
   for (const char* constrained : {"w", "sensory_w", "cm", "gleak"}) {
