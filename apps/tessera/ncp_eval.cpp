@@ -75,18 +75,20 @@ void evaluate_model(EvalOptions options, bool task_given, const Context& context
 void add_ncp_eval(CLI::App& ncp, const Context& context) {
   CLI::App* command = ncp.add_subcommand("eval", "Loss and accuracy of a trained layer");
   auto options = std::make_shared<EvalOptions>();
-  command->add_option("MODEL", options->model, "A folder that `tessera ncp train --checkpoint` made, or a .safetensors file")
+  command
+      ->add_option("MODEL", options->model,
+                   "A folder that `tessera ncp train --checkpoint` made, or a .safetensors file")
       ->required();
   add_task_options(*command, options->task);
   command->add_option("--which", options->which, "Parameters of a folder: best or last")
       ->check(CLI::IsMember({"best", "last"}));
   command->add_option("--set", options->set, "test, validation or training")
       ->check(CLI::IsMember({"test", "validation", "training"}));
-  command->add_option("--precision", options->precision, "f32, bf16 or f16")->check(CLI::IsMember({"f32", "bf16", "f16"}));
+  command->add_option("--precision", options->precision, "f32, bf16 or f16")
+      ->check(CLI::IsMember({"f32", "bf16", "f16"}));
   command->add_option("--batch", options->batch, "Sequences at a time")->check(CLI::PositiveNumber);
   command->add_option("--threads", options->threads, "Threads; 0: all")->check(CLI::NonNegativeNumber);
-  command->callback(
-      [options, command, &context] { evaluate_model(*options, command->count("--task") > 0, context); });
+  command->callback([options, command, &context] { evaluate_model(*options, command->count("--task") > 0, context); });
 }
 
 }  // namespace tessera::cli

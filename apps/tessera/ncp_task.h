@@ -12,10 +12,10 @@
 namespace tessera::cli {
 
 struct TaskOptions {
-  std::string task;           // xor, sine, cheetah, csv:FILE
-  std::string data;           // the folder of the cheetah's traces
-  std::int64_t samples = 0;   // of xor, to train on; 0: all
-  std::string loss = "mse";   // of csv
+  std::string task;          // xor, sine, cheetah, csv:FILE
+  std::string data;          // the folder of the cheetah's traces
+  std::int64_t samples = 0;  // of xor, to train on; 0: all
+  std::string loss = "mse";  // of csv
   std::string readout = "every_step";
   std::int64_t window = 32;
   std::int64_t stride = 0;

@@ -1,8 +1,8 @@
 #pragma once
 
 // Training that was interrupted, as a safetensors file: parameters under their own names, the best ones under "best.",
-// the optimiser's memory under "optimizer.0." and so on, and everything else as JSON in the metadata. The layer alone is
-// save_ncp_file()'s.
+// the optimiser's memory under "optimizer.0." and so on, and everything else as JSON in the metadata. The layer alone
+// is save_ncp_file()'s.
 
 #include "tessera/core/export.h"
 #include "tessera/ncp/trainer.h"

@@ -11,8 +11,9 @@
 namespace tessera::ncp {
 namespace {
 
-constexpr std::array<std::pair<Loss, std::string_view>, 3> kLosses{
-    {{Loss::mean_squared_error, "mse"}, {Loss::softmax_cross_entropy, "cross_entropy"}, {Loss::binary_cross_entropy, "bce"}}};
+constexpr std::array<std::pair<Loss, std::string_view>, 3> kLosses{{{Loss::mean_squared_error, "mse"},
+                                                                    {Loss::softmax_cross_entropy, "cross_entropy"},
+                                                                    {Loss::binary_cross_entropy, "bce"}}};
 
 }  // namespace
 

@@ -65,8 +65,8 @@ class BatchRun {
     for (std::size_t b = 0; b < samples.size(); ++b)
       for (std::int64_t t = readout == Readout::every_step ? 0 : length(b) - 1; t < length(b); ++t) {
         const auto at = (b * static_cast<std::size_t>(data.steps) + static_cast<std::size_t>(t)) * outputs;
-        const auto target = static_cast<std::size_t>(
-            readout == Readout::every_step ? samples[b] * data.steps + t : samples[b]);
+        const auto target =
+            static_cast<std::size_t>(readout == Readout::every_step ? samples[b] * data.steps + t : samples[b]);
         add_loss(loss, std::span(result_.output).subspan(at, outputs),
                  std::span(data.targets).subspan(target * targets, targets), each, sums,
                  backward ? std::span(d_output_).subspan(at, outputs) : std::span<float>{});
@@ -159,8 +159,7 @@ void Trainer::Impl::step_or_shrink(double rate) {
 
 void Trainer::Impl::one_batch(const Dataset& data, std::span<const std::int64_t> samples, std::string_view last_good) {
   const double scale = options.precision == Precision::float16 ? state.loss_scale.scale : 1;
-  const auto number =
-      static_cast<std::uint64_t>(state.epoch) << 32 | static_cast<std::uint64_t>(state.batch);
+  const auto number = static_cast<std::uint64_t>(state.epoch) << 32 | static_cast<std::uint64_t>(state.batch);
   std::optional<std::uint64_t> dropout;
   if (uses_dropout()) dropout = mixed(options.seed, 2, number);
   const auto failed = [&](std::string_view what, const std::string& where) {
@@ -183,8 +182,7 @@ void Trainer::Impl::one_batch(const Dataset& data, std::span<const std::int64_t>
   }
   run.backward(gradient, gradients);
   if (options.precision != Precision::float16)
-    if (const std::string where = first_not_finite(gradients.parameters); !where.empty())
-      failed("the gradient", where);
+    if (const std::string where = first_not_finite(gradients.parameters); !where.empty()) failed("the gradient", where);
   step_or_shrink(options.learning_rate * factor(options.schedule, state.epoch, options.epochs));
   if (const std::string where = first_not_finite(state.parameters); !where.empty()) failed("a parameter", where);
   state.partial.training.loss += sums.loss;

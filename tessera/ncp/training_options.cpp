@@ -60,11 +60,11 @@ std::string training_options_to_json(const TrainingOptions& o) {
 
 TrainingOptions training_options_from_json(std::string_view text) {
   const Json json = parse_object(text, "options of training");
-  check_keys(json, std::vector<std::string>{"epochs",    "batch",          "learning_rate", "optimizer",    "momentum",
-                                            "beta1",     "beta2",          "smoothing",     "epsilon",      "weight_decay",
-                                            "schedule",  "decay",          "every",         "floor",        "clip_value",
-                                            "clip_norm_each", "clip_norm", "loss",          "readout",      "precision",
-                                            "seed",      "patience"});
+  check_keys(json,
+             std::vector<std::string>{"epochs",  "batch",     "learning_rate", "optimizer",      "momentum",  "beta1",
+                                      "beta2",   "smoothing", "epsilon",       "weight_decay",   "schedule",  "decay",
+                                      "every",   "floor",     "clip_value",    "clip_norm_each", "clip_norm", "loss",
+                                      "readout", "precision", "seed",          "patience"});
   TrainingOptions o;
   read(json, "epochs", o.epochs);
   read(json, "batch", o.batch);

@@ -54,7 +54,8 @@ Trace read_trace(const std::filesystem::path& path) {
         if (*at == '+') ++at;
         const auto [next, error] = std::from_chars(at, end, value);
         check(error == std::errc{} && std::isfinite(value), Code::parse, "line {}, number {}: '{}' is no finite number",
-              line, in_line + 1, std::string_view(at, static_cast<std::size_t>(std::min<std::ptrdiff_t>(end - at, 20))));
+              line, in_line + 1,
+              std::string_view(at, static_cast<std::size_t>(std::min<std::ptrdiff_t>(end - at, 20))));
         trace.values.push_back(value);
         ++in_line;
         at = next;

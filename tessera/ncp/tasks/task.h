@@ -57,12 +57,14 @@ struct Trace {
   std::int64_t columns = 0;
   std::vector<double> values{};
 };
-TSR_API Trace read_trace(const std::filesystem::path& path);  // text: a row in a line, numbers apart by blanks or commas
+TSR_API Trace
+read_trace(const std::filesystem::path& path);  // text: a row in a line, numbers apart by blanks or commas
 TSR_API Task cheetah_task(std::span<const Trace> traces);
 
-// A table with names in its first line. Columns whose name begins with "target" are targets, "elapsed" is the time since
-// the row before, rows with the same number in "sequence" are one sequence; all others are inputs. Without a column
-// "sequence" windows are cut. A tenth of the sequences, the last ones, is for the test; a tenth before them validates.
+// A table with names in its first line. Columns whose name begins with "target" are targets, "elapsed" is the time
+// since the row before, rows with the same number in "sequence" are one sequence; all others are inputs. Without a
+// column "sequence" windows are cut. A tenth of the sequences, the last ones, is for the test; a tenth before them
+// validates.
 struct CsvOptions {
   Loss loss = Loss::mean_squared_error;
   Readout readout = Readout::every_step;

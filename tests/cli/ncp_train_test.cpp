@@ -1,0 +1,123 @@
+#include "run_command.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+namespace tessera {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+std::string fresh_folder(const char* name) {
+  const auto path = std::filesystem::path(testing::TempDir()) / name;
+  std::filesystem::remove_all(path);
+  return path.string();
+}
+
+std::string bytes_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+const std::vector<std::string> kXor{"ncp",     "train", "--task",   "xor", "--samples", "200",
+                                    "--units", "12",    "--epochs", "3",   "--batch",   "50"};
+
+std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+TEST(NcpTrain, LeavesALayerThatCanBeEvaluated) {
+  const std::string folder = fresh_folder("trained");
+  const CommandResult trained = run_tessera(with(kXor, {"--checkpoint", folder, "--format", "json"}));
+  ASSERT_EQ(trained.status, 0) << trained.err;
+  const json rows = json::parse(trained.out)["rows"];
+  EXPECT_EQ(rows[0]["parameters"], "last");
+  EXPECT_EQ(rows[0]["epoch"], 3);
+  EXPECT_THAT(trained.err, HasSubstr("epoch 3/3  loss"));
+  const CommandResult eval = run_tessera({"ncp", "eval", folder, "--which", "last", "--format", "json"});
+  ASSERT_EQ(eval.status, 0) << eval.err;
+  EXPECT_EQ(json::parse(eval.out)["rows"][0]["accuracy"], rows[0]["test_accuracy"]);
+  const CommandResult file =
+      run_tessera({"ncp", "eval", folder + "/model.safetensors", "--task", "xor", "--format", "json"});
+  ASSERT_EQ(file.status, 0) << file.err;
+  EXPECT_EQ(json::parse(file.out)["rows"][0]["loss"], rows[0]["test_loss"]);
+  const json written = json::parse(bytes_of(folder + "/training.json"));
+  EXPECT_EQ(written["history"].size(), 3u);
+  EXPECT_EQ(written["training"]["optimizer"], "rmsprop");
+}
+
+TEST(NcpTrain, ATrainingThatWasStoppedEndsWithTheSameFiles) {
+  const std::string whole = fresh_folder("whole"), parts = fresh_folder("parts");
+  ASSERT_EQ(run_tessera(with(kXor, {"--checkpoint", whole, "--threads", "1"})).status, 0);
+  for (int i = 0; i < 40 && !std::filesystem::exists(parts + "/model.safetensors"); ++i) {
+    const CommandResult part = run_tessera(
+        with(kXor, {"--checkpoint", parts, "--resume", "--max-seconds", "1e-9", "--threads", i % 2 == 0 ? "1" : "2"}));
+    ASSERT_EQ(part.status, 0) << part.err;
+  }
+  EXPECT_EQ(bytes_of(parts + "/model.safetensors"), bytes_of(whole + "/model.safetensors"));
+  EXPECT_EQ(bytes_of(parts + "/best.safetensors"), bytes_of(whole + "/best.safetensors"));
+}
+
+TEST(NcpTrain, ChecksWhatItGoesOnWith) {
+  const std::string folder = fresh_folder("checked");
+  ASSERT_EQ(run_tessera(with(kXor, {"--checkpoint", folder})).status, 0);
+  const CommandResult again = run_tessera(with(kXor, {"--checkpoint", folder}));
+  EXPECT_EQ(again.status, 1);
+  EXPECT_THAT(again.err, HasSubstr("already has a checkpoint"));
+  const CommandResult other = run_tessera({"ncp", "train", "--task", "sine", "--checkpoint", folder, "--resume"});
+  EXPECT_EQ(other.status, 1);
+  EXPECT_THAT(other.err, HasSubstr("--task says sine, the checkpoint was made with xor"));
+  const CommandResult more = run_tessera({"ncp", "train", "--checkpoint", folder, "--resume", "--epochs", "4"});
+  ASSERT_EQ(more.status, 0) << more.err;
+  EXPECT_THAT(more.err, HasSubstr("going on with"));
+  EXPECT_THAT(more.err, HasSubstr("epoch 4/4"));
+}
+
+TEST(NcpTrain, CheetahTracesComeFromAFolder) {
+  const std::string folder = fresh_folder("traces");
+  std::filesystem::create_directories(folder);
+  for (int i = 0; i < 31; ++i) {
+    std::ofstream file(fmt::format("{}/trace_{:02}.txt", folder, i));
+    for (int t = 0; t < 1000; ++t) {
+      for (int k = 0; k < 17; ++k) file << fmt::format("{:.18e} ", std::sin(0.1 * t + k + i));
+      file << "\n";
+    }
+  }
+  const CommandResult result = run_tessera({"ncp", "train", "--task", "cheetah", "--data", folder, "--epochs", "1",
+                                            "--units", "8", "--backbone", "16", "--format", "json"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(json::parse(result.out)["rows"][0]["test_samples"], 970);
+  const CommandResult none = run_tessera({"ncp", "train", "--task", "cheetah"});
+  EXPECT_EQ(none.status, 1);
+  EXPECT_THAT(none.err, HasSubstr("--data FOLDER"));
+}
+
+TEST(NcpTrain, TablesAndWiringsTrainToo) {
+  const std::string path = testing::TempDir() + "table.csv";
+  {
+    std::ofstream file(path);
+    file << "x,target\n";
+    for (int i = 0; i < 320; ++i) file << fmt::format("{},{}\n", std::sin(0.3 * i), std::sin(0.3 * i + 0.3));
+  }
+  const CommandResult result = run_tessera({"ncp", "train", "--task", "csv:" + path, "--window", "16", "--model", "ltc",
+                                            "--wiring", "AutoNCP(8,1)", "--epochs", "2", "--format", "json"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(json::parse(result.out)["rows"][0]["kernel"].get<std::string>(), HasSubstr("ltc_f32_"));
+  const CommandResult wrong =
+      run_tessera({"ncp", "train", "--task", "csv:" + path, "--model", "ltc", "--wiring", "AutoNCP(8,2)"});
+  EXPECT_EQ(wrong.status, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("the layer has 2 outputs, the task needs 1"));
+  EXPECT_THAT(run_tessera({"ncp", "train", "--task", "maze"}).err, HasSubstr("there is no task 'maze'"));
+  EXPECT_THAT(run_tessera({"ncp", "train", "--task", "sine", "--resume"}).err, HasSubstr("add --checkpoint DIR"));
+}
+
+}  // namespace
+}  // namespace tessera

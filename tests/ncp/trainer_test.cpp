@@ -1,0 +1,223 @@
+#include "tessera/ncp/trainer.h"
+#include "tessera/core/error.h"
+#include "tessera/core/parallel_for.h"
+#include "tessera/ncp/tasks/task.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace tessera::ncp {
+namespace {
+
+using testing::HasSubstr;
+
+Trainer make_trainer(const char* layer_text, const TrainingOptions& options) {
+  const Layer layer = layer_from_json(layer_text);
+  return Trainer(layer, converted<float>(initial_parameters(layer, 3)), options);
+}
+
+constexpr const char* kSmall = R"({"type":"CfC","input_size":1,"units":8,"backbone_units":[12,10],
+  "backbone_dropout":0.2,"activation":"relu","proj_size":2})";
+
+TrainingOptions xor_options(std::int64_t epochs = 2) {
+  return {.epochs = epochs,
+          .batch = 16,
+          .learning_rate = 0.01,
+          .optimizer = {.kind = OptimizerKind::rmsprop},
+          .schedule = {.kind = ScheduleKind::exponential},
+          .clipping = {.norm = 1},
+          .loss = Loss::softmax_cross_entropy,
+          .readout = Readout::last_step};
+}
+
+void expect_same(const ParameterSet<float>& a, const ParameterSet<float>& b) {
+  ASSERT_EQ(a.items.size(), b.items.size());
+  for (std::size_t i = 0; i < a.items.size(); ++i) EXPECT_EQ(a.items[i].values, b.items[i].values) << i;
+}
+
+std::string error_of(const auto& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Trainer, LearnsASine) {
+  const Task task = sine_task();
+  for (const char* text : {R"({"type":"CfC","input_size":2,"units":16,"backbone_units":[32],"proj_size":1})",
+                           R"({"type":"LTC","input_size":2,"wiring":{"type":"AutoNCP","units":16,"output_size":1}})"}) {
+    Trainer trainer = make_trainer(text, {.epochs = 150, .batch = 1, .learning_rate = 0.01});
+    const double before = evaluate(trainer.layer(), trainer.parameters(), task.test, task.loss, task.readout).loss;
+    std::optional<EpochReport> report;
+    while (!trainer.finished()) report = trainer.run_epoch(task.training);
+    EXPECT_EQ(report->epoch, 150);
+    // A tenth of the variance of the target, which is what a constant would leave.
+    EXPECT_LT(report->training.mean_loss(), 0.05) << text << ", " << before << " before";
+  }
+}
+
+TEST(Trainer, IsTheSameToTheLastBitForAnyNumberOfThreads) {
+  const Task task = xor_task({.training = 100, .validation = 20, .test = 1});
+  std::optional<ParameterSet<float>> wanted;
+  for (const int threads : {1, 2, 3}) {
+    const ThreadLimit limit(threads);
+    Trainer trainer = make_trainer(kSmall, xor_options());
+    while (!trainer.finished()) trainer.run_epoch(task.training, &task.validation);
+    if (!wanted) wanted = trainer.parameters();
+    expect_same(trainer.parameters(), *wanted);
+  }
+  Trainer other = make_trainer(kSmall, [] {
+    TrainingOptions options = xor_options();
+    options.seed = 2;
+    return options;
+  }());
+  while (!other.finished()) other.run_epoch(task.training, &task.validation);
+  EXPECT_NE(other.parameters().items[0].values, wanted->items[0].values);
+}
+
+TEST(Trainer, StoppedAnywhereItGoesOnAsIfItHadNot) {
+  const Task task = xor_task({.training = 100, .validation = 20, .test = 1});
+  for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::rmsprop, OptimizerKind::adam}) {
+    TrainingOptions options = xor_options(3);
+    options.optimizer = {.kind = kind, .momentum = 0.5};
+    Trainer whole = make_trainer(kSmall, options);
+    std::vector<EpochReport> wanted;
+    while (!whole.finished()) wanted.push_back(*whole.run_epoch(task.training, &task.validation));
+    TrainingState state = make_trainer(kSmall, options).state();
+    std::vector<EpochReport> found;
+    for (int stops = 0; found.size() < 3; ++stops) {
+      Trainer part = make_trainer(kSmall, options);
+      part.restore(state);
+      int batches = 0;
+      const auto report =
+          part.run_epoch(task.training, &task.validation, [&](const BatchReport&) { return ++batches < 3; });
+      if (report) found.push_back(*report);
+      state = part.state();
+      ASSERT_LT(stops, 30);
+    }
+    expect_same(state.parameters, whole.parameters());
+    expect_same(state.best_parameters, whole.state().best_parameters);
+    for (std::size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(found[i].training.loss, wanted[i].training.loss);
+      EXPECT_EQ(found[i].validation.loss, wanted[i].validation.loss);
+      EXPECT_EQ(found[i].gradient_norm, wanted[i].gradient_norm);
+      EXPECT_EQ(found[i].best, wanted[i].best);
+    }
+  }
+}
+
+TEST(Trainer, ALossThatIsNotFiniteStopsItWithTheStepAndTheParameter) {
+  Task task = xor_task({.training = 40, .validation = 0, .test = 1});
+  task.training.input[0] = NAN;
+  Trainer trainer = make_trainer(kSmall, xor_options());
+  const std::string error = error_of([&] {
+    trainer.run_epoch(task.training, nullptr, [](const BatchReport&) { return true; }, "run/checkpoint.safetensors");
+  });
+  EXPECT_THAT(error, HasSubstr("the loss is not finite at step "));
+  EXPECT_THAT(error, HasSubstr("epoch 1, batch "));
+  EXPECT_THAT(error, HasSubstr("first in rnn_cell."));
+  EXPECT_THAT(error, HasSubstr("the last good checkpoint is run/checkpoint.safetensors"));
+  for (const auto& item : trainer.parameters().items)
+    for (const float value : item.values) EXPECT_TRUE(std::isfinite(value));
+}
+
+TEST(Trainer, PatienceEndsIt) {
+  const Task task = xor_task({.training = 40, .validation = 20, .test = 1});
+  TrainingOptions options = xor_options(100);
+  options.patience = 3;
+  options.learning_rate = 1e-12;  // nothing gets better than roundings
+  options.optimizer.kind = OptimizerKind::sgd;
+  Trainer trainer = make_trainer(kSmall, options);
+  while (!trainer.finished()) trainer.run_epoch(task.training, &task.validation);
+  EXPECT_LT(trainer.state().epoch, 100);
+  EXPECT_EQ(trainer.state().epoch - trainer.state().best_epoch, 3);
+}
+
+TEST(Trainer, ExplicitConstraintsAreKept) {
+  const Task task = sine_task(12);
+  Trainer trainer = make_trainer(R"({"type":"LTC","input_size":2,"wiring":{"type":"AutoNCP","units":8,"output_size":1},
+    "implicit_param_constraints":false})",
+                                 {.epochs = 20, .batch = 1, .learning_rate = 0.02});
+  while (!trainer.finished()) trainer.run_epoch(task.training);
+  std::int64_t zeros_found = 0;
+  for (const char* constrained : {"w", "sensory_w", "cm", "gleak"}) {
+    const int at = trainer.parameters().find(std::string("rnn_cell.") + constrained);
+    for (const float value : trainer.parameters().items[static_cast<std::size_t>(at)].values) {
+      EXPECT_GE(value, 0);
+      zeros_found += value == 0;
+    }
+  }
+  EXPECT_GT(zeros_found, 0) << "nothing was at the border, so the test shows nothing";
+}
+
+TEST(Trainer, Float16LeavesStepsOutUntilItsScaleFits) {
+  const Task task = xor_task({.training = 64, .validation = 0, .test = 1});
+  TrainingOptions options = xor_options(3);
+  options.precision = Precision::float16;
+  Trainer trainer = make_trainer(kSmall, options);
+  TrainingState state = trainer.state();
+  state.loss_scale.scale = 0x1p24;
+  trainer.restore(state);
+  const auto report = *trainer.run_epoch(task.training);
+  EXPECT_GT(report.steps_left_out, 0);
+  EXPECT_LT(trainer.state().loss_scale.scale, 0x1p24);
+  while (!trainer.finished()) trainer.run_epoch(task.training);
+  EXPECT_THAT(std::string(trainer.kernel()), HasSubstr("f16"));
+}
+
+TEST(Trainer, ShorterTypesLearnAsWell) {
+  const Task task = sine_task();
+  for (const Precision precision : {Precision::bfloat16, Precision::float16}) {
+    Trainer trainer = make_trainer(R"({"type":"CfC","input_size":2,"units":16,"backbone_units":[32],"proj_size":1})",
+                                   {.epochs = 150, .batch = 1, .learning_rate = 0.01, .precision = precision});
+    std::optional<EpochReport> report;
+    while (!trainer.finished()) report = trainer.run_epoch(task.training);
+    EXPECT_LT(report->training.mean_loss(), 0.05) << name(precision);
+  }
+}
+
+TEST(Trainer, EvaluationDoesNotDependOnTheBatch) {
+  const Task task = xor_task({.training = 1, .validation = 0, .test = 77});
+  const Layer layer = layer_from_json(kSmall);
+  const ParameterSet<float> parameters = converted<float>(initial_parameters(layer, 3));
+  const LossSums whole = evaluate(layer, parameters, task.test, task.loss, task.readout);
+  EXPECT_EQ(whole.rows, 77);
+  for (const std::int64_t batch : {1, 10}) {
+    const LossSums parts = evaluate(layer, parameters, task.test, task.loss, task.readout, Precision::float32, batch);
+    EXPECT_NEAR(parts.loss, whole.loss, 77 * 1e-6);
+    EXPECT_EQ(parts.correct, whole.correct);
+  }
+}
+
+TEST(Trainer, OptionsAreReadBackFromJson) {
+  TrainingOptions options = xor_options(7);
+  options.optimizer = {.kind = OptimizerKind::adamw, .beta1 = 0.8, .weight_decay = 0.1};
+  options.precision = Precision::bfloat16;
+  options.seed = 0xffffffffffffffffu;
+  options.patience = 4;
+  EXPECT_EQ(training_options_from_json(training_options_to_json(options)), options);
+  EXPECT_THAT(error_of([] { training_options_from_json(R"({"epoch":1})"); }), HasSubstr("did you mean"));
+  EXPECT_THAT(error_of([] { training_options_from_json(R"({"loss":"x"})"); }), HasSubstr("'loss' is 'x'"));
+}
+
+TEST(Trainer, DataThatDoesNotFitIsRefused) {
+  const Task task = xor_task({.training = 4, .validation = 0, .test = 1});
+  const auto with = [&](const auto& change) {
+    Dataset data = task.training;
+    change(data);
+    return error_of([&] { make_trainer(kSmall, xor_options()).run_epoch(data); });
+  };
+  EXPECT_THAT(with([](Dataset& d) { d.inputs = 2; }), HasSubstr("the data has 2 inputs, the layer 1"));
+  EXPECT_THAT(with([](Dataset& d) { d.input.pop_back(); }), HasSubstr("the input has 127 values"));
+  EXPECT_THAT(with([](Dataset& d) { d.targets[1] = 2; }), HasSubstr("target 1 is 2: no class from 0 to 1"));
+  EXPECT_THAT(with([](Dataset& d) { d.lengths[2] = 33; }), HasSubstr("sample 2 has 33 of 32 steps"));
+  EXPECT_THAT(error_of([] { make_trainer(kSmall, {.epochs = 0}); }), HasSubstr("0 epochs"));
+  EXPECT_THAT(error_of([] { make_trainer(kSmall, {.learning_rate = NAN}); }), HasSubstr("learning rate is nan"));
+}
+
+}  // namespace
+}  // namespace tessera::ncp
