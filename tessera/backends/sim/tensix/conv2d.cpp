@@ -49,14 +49,18 @@ void take_operands(Conv2dCall& call, Conv2dStepsInput& in, const Conv2dOperand& 
     check_prepared(*there, device, {1, 1, plan.weight_matrix.height, plan.weight_matrix.width}, "weights");
     in.weights = *there;
   } else if (send) {
-    call.weights = prepare_conv_weights(std::get<Tensor>(weights), problem, plan, problem.weights_dtype);
+    check_conv_weights(std::get<Tensor>(weights).shape(), problem);
+    if (device.options().values)
+      call.weights = prepare_conv_weights(std::get<Tensor>(weights), problem, plan, problem.weights_dtype);
   }
   if (!bias) return;
   if (const DeviceTensor* there = on_card(*bias)) {
     check_prepared(*there, device, {1, 1, 1, plan.weight_matrix.width}, "bias");
     in.bias = *there;
   } else if (send) {
-    call.bias = prepare_conv_bias(std::get<Tensor>(*bias), problem, plan, problem.weights_dtype);
+    check_conv_bias(std::get<Tensor>(*bias).shape(), problem);
+    if (device.options().values)
+      call.bias = prepare_conv_bias(std::get<Tensor>(*bias), problem, plan, problem.weights_dtype);
   }
 }
 
@@ -261,10 +265,11 @@ Conv2dCall call_conv2d(const DeviceTensor& input, const Conv2dOperand& weights,
 }
 
 Conv2dResult finish_conv2d(const Conv2dCall& call, DeviceTensor input, const Conv2dOperand& weights,
-                           const std::optional<Conv2dOperand>& bias, const Conv2dOptions& options) {
+                           const std::optional<Conv2dOperand>& bias) {
   MemoryStory story = call.steps.rehearse();
+  Device& device = *input.device();
   std::vector<float> values;
-  if (options.values) values = compute(call, input, weights, bias);
+  if (device.options().values) values = compute(call, input, weights, bias);
 
   std::vector<std::optional<DeviceTensor>> tensors = call.steps.carry_out();
   DeviceTensor output = *tensors[call.slots.output];
@@ -272,20 +277,21 @@ Conv2dResult finish_conv2d(const Conv2dCall& call, DeviceTensor input, const Con
   DeviceTensor prepared = *tensors[call.slots.weights];
   std::optional<DeviceTensor> prepared_bias;
   if (call.slots.bias) prepared_bias = tensors[*call.slots.bias];
-  if (call.weights) input.device()->note_transfer({"to_device", "weights", {write_pages(*call.weights, prepared)}});
-  if (call.bias) input.device()->note_transfer({"to_device", "bias", {write_pages(*call.bias, *prepared_bias)}});
-  if (options.values) {
-    const TensorSpec& spec = output.spec();
-    write_pages(Tensor::from_float32(values, spec.logical_shape(), spec.dtype(), spec.layout(), {}, Rounding::packer),
-                output);
-  }
+  const auto send = [&](const char* what, const std::optional<Tensor>& host, DeviceTensor& y) {
+    device.note_transfer({"to_device", what, {host ? write_pages(*host, y) : host_transfer(y)}});
+  };
+  if (!on_card(weights)) send("weights", call.weights, prepared);
+  if (bias && !on_card(*bias)) send("bias", call.bias, *prepared_bias);
+  write_values(output, [&, &spec = output.spec()] {
+    return Tensor::from_float32(values, spec.logical_shape(), spec.dtype(), spec.layout(), {}, Rounding::packer);
+  });
   return {output, call.problem.out_h(), call.problem.out_w(), prepared, prepared_bias, call.plan, std::move(story)};
 }
 
 Conv2dResult conv2d(DeviceTensor input, const Conv2dOperand& weights, const std::optional<Conv2dOperand>& bias,
                     const Conv2dProblem& problem, const Conv2dOptions& options) {
   const Conv2dCall call = call_conv2d(input, weights, bias, problem, options, true);
-  return finish_conv2d(call, std::move(input), weights, bias, options);
+  return finish_conv2d(call, std::move(input), weights, bias);
 }
 
 MemoryStory rehearse_conv2d(const DeviceTensor& input, const Conv2dOperand& weights,

@@ -19,7 +19,6 @@ namespace tessera::tensix {
 using Conv2dOperand = std::variant<Tensor, DeviceTensor>;
 
 struct Conv2dOptions {
-  bool values = true;                         // false: memory and trace only; the output holds whatever its banks held
   std::optional<MemoryConfig> memory_config;  // of the output; none: the shards it is computed in, or DRAM if sliced
   // None: an input in DRAM is cut into as few slices as fit and the output goes to DRAM, even if one is enough.
   // Products are never sliced.

@@ -76,7 +76,7 @@ MemoryStory rehearse(const Conv2dProblem& p, const Machine& machine, std::int64_
   check(weight_bytes <= dram_bytes, Code::out_of_memory,
         "the weights alone are {:.0f} bytes of bfloat16, more than the {:.0f} of all DRAM banks", weight_bytes,
         dram_bytes);
-  const auto device = Device::open(machine, {.l1_small_bytes = l1_small_bytes});
+  const auto device = Device::open(machine, {.l1_small_bytes = l1_small_bytes, .values = false});
   const TensorSpec spec({1, 1, p.batch * p.height * p.width, p.in_channels}, p.input_dtype, p.input_layout,
                         p.input_memory);
   const DeviceTensor input = DeviceTensor::allocate(device, spec);
@@ -87,9 +87,7 @@ MemoryStory rehearse(const Conv2dProblem& p, const Machine& machine, std::int64_
   if (p.has_bias) bias = Tensor({1, 1, 1, p.out_channels}, host, Layout::row_major);
   Conv2dProblem problem = p;
   problem.config.weights_dtype = p.weights_dtype;
-  Conv2dOptions options;
-  options.values = false;
-  return rehearse_conv2d(input, weights, bias, problem, options);
+  return rehearse_conv2d(input, weights, bias, problem);
 }
 
 // A program is refused when it is built, after its shards have been allocated: memory that runs out comes first.

@@ -139,8 +139,6 @@ DeviceTensor matmul(const DeviceTensor& a, const DeviceTensor& b, const MatmulOp
 
   DeviceTensor y = DeviceTensor::allocate(a.device(), TensorSpec(shape, dtype, Layout::tile, plan.output));
   check_program_fits(device, plan.own_buffers());
-  const std::vector<float> va = matrices(a, options.transpose_a), vb = matrices(b, options.transpose_b);
-  const std::vector<float> row = fuse_bias ? read_pages(*options.bias).to_float32() : std::vector<float>();
   Product product{.m = left.shape[-2],
                   .n = right.shape[-1],
                   .k = left.shape[-1],
@@ -148,16 +146,21 @@ DeviceTensor matmul(const DeviceTensor& a, const DeviceTensor& b, const MatmulOp
                   .compute = problem.compute,
                   .partials_dtype = plan.partials_dtype};
   if (plan.program.kind == MatmulKind::multi_core) product.k_block = 0;
-  if (fuse_bias) product.bias = row.data();
-  std::vector<float> values;
-  values.reserve(static_cast<std::size_t>(full.volume()));
-  for (std::int64_t i = 0; i < problem.batch; ++i) {
-    const std::vector<float> part =
-        product_values(product, va.data() + (left.batch > 1 ? i * product.m * product.k : 0),
-                       vb.data() + (right.batch > 1 ? i * product.k * product.n : 0));
-    values.insert(values.end(), part.begin(), part.end());
-  }
-  if (options.fused_activation) apply(*options.fused_activation, values, problem.compute.fp32_dest_acc_en);
+  const auto values = [&] {
+    const std::vector<float> va = matrices(a, options.transpose_a), vb = matrices(b, options.transpose_b);
+    const std::vector<float> row = fuse_bias ? read_pages(*options.bias).to_float32() : std::vector<float>();
+    if (fuse_bias) product.bias = row.data();
+    std::vector<float> all;
+    all.reserve(static_cast<std::size_t>(full.volume()));
+    for (std::int64_t i = 0; i < problem.batch; ++i) {
+      const std::vector<float> part =
+          product_values(product, va.data() + (left.batch > 1 ? i * product.m * product.k : 0),
+                         vb.data() + (right.batch > 1 ? i * product.k * product.n : 0));
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    if (options.fused_activation) apply(*options.fused_activation, all, problem.compute.fp32_dest_acc_en);
+    return Tensor::from_float32(all, shape, dtype, Layout::tile, {}, Rounding::packer);
+  };
 
   TraceRecord record{"matmul",
                      fmt::format("{} x {}, {} on {}", left.shape.to_string(), right.shape.to_string(),
@@ -169,7 +172,7 @@ DeviceTensor matmul(const DeviceTensor& a, const DeviceTensor& b, const MatmulOp
     inputs.push_back(&*options.bias);
   }
   record.transfers.push_back(stream_transfers(y, y).back());
-  write_pages(Tensor::from_float32(values, shape, dtype, Layout::tile, {}, Rounding::packer), y);
+  write_values(y, values);
   finish_program(std::move(record), inputs, y);
   if (options.bias && !fuse_bias) y = binary(Binary::Kind::add, y, *options.bias);
   if (options.activation) y = unary(options.activation->name, std::span(&*options.activation, 1), y);

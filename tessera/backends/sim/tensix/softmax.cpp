@@ -121,13 +121,15 @@ DeviceTensor softmax(const DeviceTensor& x, int dim, const std::optional<MemoryC
                        plan_softmax(from, y.spec().dtype(), dim, x.device()->grid(), free_l1_bytes(*x.device())));
   const Axis axis(from.logical_shape(), dim);
   const ComputeConfig how = compute.value_or(ComputeConfig{.fp32_dest_acc_en = from.dtype() == DType::float32});
-  std::vector<float> values = read_pages(x).to_float32();
-  if (axis.inner > 1) values = transposed(values, axis.outer, axis.length, axis.inner);
-  values = softmax_values(values, axis.outer * axis.inner, axis.length, how);
-  if (axis.inner > 1) values = transposed(values, axis.outer, axis.inner, axis.length);
   std::vector<Transfer> moved = stream_transfers(x, y);
-  write_pages(
-      Tensor::from_float32(values, from.logical_shape(), from.dtype(), Layout::tile, from.tile(), Rounding::packer), y);
+  write_values(y, [&] {
+    std::vector<float> values = read_pages(x).to_float32();
+    if (axis.inner > 1) values = transposed(values, axis.outer, axis.length, axis.inner);
+    values = softmax_values(values, axis.outer * axis.inner, axis.length, how);
+    if (axis.inner > 1) values = transposed(values, axis.outer, axis.inner, axis.length);
+    return Tensor::from_float32(values, from.logical_shape(), from.dtype(), Layout::tile, from.tile(),
+                                Rounding::packer);
+  });
   finish_program({"softmax", fmt::format("{} along {}", from.logical_shape().to_string(), dim), std::move(moved)}, {&x},
                  y);
   return y;

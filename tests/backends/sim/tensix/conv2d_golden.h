@@ -82,6 +82,7 @@ inline ConvCase conv_case(const Json& c) {
 
   DeviceOptions options;
   options.l1_small_bytes = c.value("l1_small", 16384);
+  options.values = false;
   out.device = Device::open(board(text("board", "n150")), options);
   const DType type = dtype(text("in_dtype", "bfloat16"));
   const std::string layout = text("in_layout", is_block_float(type) ? "TILE" : "ROW_MAJOR");
@@ -101,7 +102,6 @@ inline ConvCase conv_case(const Json& c) {
   out.weights = Tensor({p.out_channels, p.in_channels / p.groups, p.window.kernel_h, p.window.kernel_w},
                        text("w_dtype", "") == "float32" ? DType::float32 : DType::bfloat16, Layout::row_major);
   if (c.value("bias", true)) out.bias = Tensor({1, 1, 1, p.out_channels}, out.weights.dtype(), Layout::row_major);
-  out.options.values = false;
   if (flag("transposed")) {
     out.transposed = true;
     out.options.slice.reset();

@@ -359,13 +359,13 @@ TEST(Conv2d, LeavesTheDeviceAsItWasWhenItFailsAndNothingBehindWhenItDoesNot) {
     if (pick(0, 3) == 0) c.force_split_reader = pick(0, 1) == 0;
     if (pick(0, 7) == 0) c.enable_kernel_stride_folding = pick(0, 1) == 0;
     Conv2dOptions options;
-    options.values = false;
     if (pick(0, 3) == 0) options.memory_config = pick(0, 1) == 0 ? kDramMemoryConfig : kL1MemoryConfig;
     if (pick(0, 2) == 0) options.slice.reset();
     if (pick(0, 3) == 0)
       options.slice = {pick(0, 1) == 0 ? Conv2dSliceType::dram_width : Conv2dSliceType::dram_height, pick(0, 6)};
     const std::shared_ptr<Device> device =
-        Device::open(boards[static_cast<std::size_t>(pick(0, 2))], {.l1_small_bytes = pick(0, 5) == 0 ? 128 : 16384});
+        Device::open(boards[static_cast<std::size_t>(pick(0, 2))],
+                     {.l1_small_bytes = pick(0, 5) == 0 ? 128 : 16384, .values = false});
     SCOPED_TRACE(fmt::format("case {}", i));
     const std::int64_t rows = p.batch * p.height * p.width;
     try {
