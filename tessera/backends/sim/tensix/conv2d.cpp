@@ -72,7 +72,7 @@ class SlicedCall {
       : call_(call), in_(std::move(in)), input_(input), weights_(weights), bias_(bias), send_(send) {}
 
   void cut(Conv2dSliceType type, std::int64_t count) {
-    std::vector<Conv2dProblem> slices = slice_conv2d(call_.problem, type, count);
+    std::vector<Conv2dProblem> slices = slice_conv2d(call_.problem, type, count, in_.spread_h, in_.spread_w);
     const Device& device = *input_.device();
     call_.sliced = true;
     call_.steps = MemorySteps(input_.device());
@@ -85,7 +85,10 @@ class SlicedCall {
     slots.output = call_.steps.allocate(whole, "output");
     for (std::size_t i = 0; i < slices.size(); ++i) {
       if (i > 0) slices[i].config.shard_layout = call_.plan.problem.config.shard_layout;
+      // Rows of a transposed slice are dealt to cores without regard to blocks.
+      if (in_.spread_h > 1 || in_.spread_w > 1) slices[i].config.act_block_h_override = 0;
       plans_.push_back(plan_conv2d(slices[i], device.card()));
+      if (in_.spread_h > 1 || in_.spread_w > 1) spread_input_shard(plans_.back(), in_.spread_h, in_.spread_w);
       if (i == 0) {
         call_.plan = plans_.front();
         take_operands(call_, in_, weights_, bias_, device, send_);
@@ -207,7 +210,6 @@ Conv2dCall call_conv2d(const DeviceTensor& input, const Conv2dOperand& weights,
           "conv2d: a window of {}x{} over an image of {}x{} has no output", problem.window.kernel_h,
           problem.window.kernel_w, problem.height, problem.width);
     if (slice.num_slices > 1) {
-      check(plain, Code::unsupported, "conv_transpose2d: slices of an image in DRAM cannot be transposed");
       SlicedCall(call, in, input, weights, bias, send).cut(slice.type, slice.num_slices);
       return call;
     }
@@ -224,7 +226,7 @@ Conv2dCall call_conv2d(const DeviceTensor& input, const Conv2dOperand& weights,
     take_operands(call, in, weights, bias, device, send);
     call.slots = add_conv2d_steps(call.steps, call.plan, problem, in, device);
   };
-  if (slice.type == Conv2dSliceType::l1_full || slice.num_slices == 1 || !plain) {
+  if (slice.type == Conv2dSliceType::l1_full || slice.num_slices == 1) {
     whole();
     return call;
   }
@@ -296,8 +298,8 @@ Conv2dResult conv2d(DeviceTensor input, const Conv2dOperand& weights, const std:
 
 MemoryStory rehearse_conv2d(const DeviceTensor& input, const Conv2dOperand& weights,
                             const std::optional<Conv2dOperand>& bias, const Conv2dProblem& problem,
-                            const Conv2dOptions& options) {
-  return call_conv2d(input, weights, bias, problem, options, false).steps.rehearse();
+                            const Conv2dOptions& options, MemoryPeak* reached) {
+  return call_conv2d(input, weights, bias, problem, options, false).steps.rehearse(reached);
 }
 
 }  // namespace tessera::tensix

@@ -41,9 +41,9 @@ struct Conv2dResult {
 TSR_API Conv2dResult conv2d(DeviceTensor input, const Conv2dOperand& weights, const std::optional<Conv2dOperand>& bias,
                             const Conv2dProblem& problem, const Conv2dOptions& options = {});
 
-// The memory of such a call, without making it. Nothing changes.
+// The memory of such a call, without making it. Nothing changes. `reached`: as MemorySteps::rehearse has it.
 TSR_API MemoryStory rehearse_conv2d(const DeviceTensor& input, const Conv2dOperand& weights,
                                     const std::optional<Conv2dOperand>& bias, const Conv2dProblem& problem,
-                                    const Conv2dOptions& options = {});
+                                    const Conv2dOptions& options = {}, MemoryPeak* reached = nullptr);
 
 }  // namespace tessera::tensix

@@ -1,5 +1,6 @@
 #include "tessera/backends/sim/tensix/matmul.h"
 
+#include "tessera/backends/sim/tensix/compute_defaults.h"
 #include "tessera/backends/sim/tensix/elementwise.h"
 #include "tessera/backends/sim/tensix/placement.h"
 #include "tessera/backends/sim/tensix/product_values.h"
@@ -78,16 +79,6 @@ std::vector<float> matrices(const DeviceTensor& x, bool transpose) {
   return out;
 }
 
-// What TTNN takes when nothing is said.
-ComputeConfig default_compute(DType a, DType b, DType out, bool user_program) {
-  ComputeConfig c{.fidelity = MathFidelity::lofi, .fp32_dest_acc_en = out == DType::float32, .packer_l1_acc = true};
-  if (a == DType::float32 && b == DType::float32)
-    c.fidelity = MathFidelity::hifi4;
-  else if (!user_program && out != DType::float32)
-    c.fidelity = MathFidelity::hifi2;
-  return c;
-}
-
 bool is_row_of(const Shape& bias, std::int64_t n) { return bias.rank() > 0 && bias.volume() == n && bias[-1] == n; }
 
 }  // namespace
@@ -115,26 +106,26 @@ DeviceTensor matmul(const DeviceTensor& a, const DeviceTensor& b, const MatmulOp
   check(is_floating(dtype), Code::unsupported, "matmul: the result cannot be {}", name(dtype));
   const bool user_program = options.program || options.core_grid;
   const Device& device = *a.device();
-  MatmulProblem problem{
-      .batch = std::max(left.batch, right.batch),
-      .batch_b = right.batch,
-      .m = ceil_div(left.shape[-2], kTile),
-      .k = ceil_div(left.shape[-1], kTile),
-      .n = ceil_div(right.shape[-1], kTile),
-      .a_dtype = a.spec().dtype(),
-      .b_dtype = b.spec().dtype(),
-      .bias_dtype = options.bias ? options.bias->spec().dtype() : DType::bfloat16,
-      .out_dtype = dtype,
-      .a_memory = a.spec().memory_config(),
-      .b_memory = b.spec().memory_config(),
-      .out_memory = wish,
-      .bias = fuse_bias,
-      .transpose_a = options.transpose_a,
-      .compute = options.compute.value_or(default_compute(a.spec().dtype(), b.spec().dtype(), dtype, user_program)),
-      .core_grid = options.core_grid,
-      .program = options.program,
-      .grid = device.grid(),
-      .free_bytes = free_l1_bytes(device)};
+  MatmulProblem problem{.batch = std::max(left.batch, right.batch),
+                        .batch_b = right.batch,
+                        .m = ceil_div(left.shape[-2], kTile),
+                        .k = ceil_div(left.shape[-1], kTile),
+                        .n = ceil_div(right.shape[-1], kTile),
+                        .a_dtype = a.spec().dtype(),
+                        .b_dtype = b.spec().dtype(),
+                        .bias_dtype = options.bias ? options.bias->spec().dtype() : DType::bfloat16,
+                        .out_dtype = dtype,
+                        .a_memory = a.spec().memory_config(),
+                        .b_memory = b.spec().memory_config(),
+                        .out_memory = wish,
+                        .bias = fuse_bias,
+                        .transpose_a = options.transpose_a,
+                        .compute = options.compute.value_or(default_matmul_compute(a.spec().dtype(), b.spec().dtype(),
+                                                                                   dtype, user_program, device.card())),
+                        .core_grid = options.core_grid,
+                        .program = options.program,
+                        .grid = device.grid(),
+                        .free_bytes = free_l1_bytes(device)};
   const MatmulPlan plan = plan_matmul(problem);
 
   DeviceTensor y = DeviceTensor::allocate(a.device(), TensorSpec(shape, dtype, Layout::tile, plan.output));

@@ -1,5 +1,6 @@
 #include "tessera/backends/sim/tensix/softmax.h"
 
+#include "tessera/backends/sim/tensix/compute_defaults.h"
 #include "tessera/backends/sim/tensix/elementwise_values.h"
 #include "tessera/backends/sim/tensix/placement.h"
 #include "tessera/core/error.h"
@@ -120,7 +121,7 @@ DeviceTensor softmax(const DeviceTensor& x, int dim, const std::optional<MemoryC
     check_program_fits(*x.device(),
                        plan_softmax(from, y.spec().dtype(), dim, x.device()->grid(), free_l1_bytes(*x.device())));
   const Axis axis(from.logical_shape(), dim);
-  const ComputeConfig how = compute.value_or(ComputeConfig{.fp32_dest_acc_en = from.dtype() == DType::float32});
+  const ComputeConfig how = compute.value_or(precise_compute(x.device()->card()));
   std::vector<Transfer> moved = stream_transfers(x, y);
   write_values(y, [&] {
     std::vector<float> values = read_pages(x).to_float32();

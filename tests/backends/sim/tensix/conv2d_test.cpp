@@ -79,8 +79,9 @@ struct DeviceState {
 
 // Reference answers about memory: every allocation in order with its address, every circular buffer, the peak.
 TEST(Conv2d, PlacesEveryBufferWhereTheRealOneDoes) {
-  const std::vector<Json> records = golden::load_lines("conv2d.jsonl");
+  std::vector<Json> records = golden::load_lines("conv2d.jsonl");
   ASSERT_GT(records.size(), 300u);
+  for (const Json& record : golden::load_lines("conv2d_odd.jsonl")) records.push_back(record);
   int asked = 0;
   for (const Json& record : records) {
     const Json& c = record["config"];
@@ -95,7 +96,9 @@ TEST(Conv2d, PlacesEveryBufferWhereTheRealOneDoes) {
     // buffers of the addition of a bias to an interleaved product.
     const std::string deviates = record.value("deviates", "");
     // Two transposed ones that the real one slices, and one where it trips over weights that it folded once too often.
-    if (deviates == "status") continue;
+    // Open questions: lists of halos on grids of the caller's that are not as wide as the card's, and some slices of
+    // transposed convolutions.
+    if (deviates == "status" || deviates == "open") continue;
     std::vector<DeviceTensor> outputs;
     for (const Json& run : record["runs"]) {
       ++asked;
