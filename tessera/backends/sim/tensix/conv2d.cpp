@@ -3,6 +3,7 @@
 #include "tessera/backends/sim/tensix/conv2d_values.h"
 #include "tessera/backends/sim/tensix/conv2d_weights.h"
 #include "tessera/backends/sim/tensix/internal/conv2d_call.h"
+#include "tessera/backends/sim/tensix/internal/conv2d_parallel.h"
 #include "tessera/core/error.h"
 #include "tessera/machine/page_copy.h"
 
@@ -85,8 +86,7 @@ class SlicedCall {
     slots.output = call_.steps.allocate(whole, "output");
     for (std::size_t i = 0; i < slices.size(); ++i) {
       if (i > 0) slices[i].config.shard_layout = call_.plan.problem.config.shard_layout;
-      // Rows of a transposed slice are dealt to cores without regard to blocks.
-      if (in_.spread_h > 1 || in_.spread_w > 1) slices[i].config.act_block_h_override = 0;
+      if (in_.spread_h > 1 || in_.spread_w > 1) keep_cores(slices[i], device.card());
       plans_.push_back(plan_conv2d(slices[i], device.card()));
       if (in_.spread_h > 1 || in_.spread_w > 1) spread_input_shard(plans_.back(), in_.spread_h, in_.spread_w);
       if (i == 0) {
@@ -123,6 +123,16 @@ class SlicedCall {
   }
 
  private:
+  // Rows of a transposed slice are dealt to cores without regard to blocks, which then divide what each core has.
+  static void keep_cores(Conv2dProblem& slice, const TensixSpec& card) {
+    const int asked = slice.config.act_block_h_override;
+    slice.config.act_block_h_override = 0;
+    if (asked < kTileRows) return;
+    const std::int64_t rows = plan_conv2d(slice, card).output_shard.height / kTileRows;
+    slice.config.act_block_h_override = static_cast<int>(largest_divisor(rows, asked / kTileRows) * kTileRows);
+  }
+
+  static constexpr int kTileRows = 32;
   Conv2dCall& call_;
   Conv2dStepsInput in_;
   const DeviceTensor& input_;
