@@ -116,7 +116,6 @@ tensix::SimulateOptions options_of(const SimulateArguments& arguments) {
     if (name(f) == arguments.fidelity) options.compute.fidelity = f;
   options.compute.fp32_dest_acc_en = arguments.fp32_dest_acc;
   options.compute.packer_l1_acc = arguments.packer_l1_acc;
-  options.values = !arguments.null;
   if (!arguments.config.empty())
     options.layers = with_context(fmt::format("while reading {}", arguments.config),
                                   [&] { return tensix::parse_layer_configs(read_text_file(arguments.config)); });
@@ -189,6 +188,7 @@ std::string summary(const tensix::Simulation& done, const Device& device, const 
   text += fmt::format("; {} of {} B of L1_SMALL", format_count(rows.empty() ? 0 : rows.back().step.l1_small_bytes),
                       format_count(device.options().l1_small_bytes));
   if (spilled > 0) text += fmt::format("; {} spill{} to DRAM", spilled, spilled == 1 ? "" : "s");
+  if (!device.options().values) text += "\nmemory only (--null): nothing was computed, so there are no outputs";
   return text + fmt::format("\n{:.1f} s on this machine; CBs, halo, output and L1 are bytes of a core\n", seconds);
 }
 
@@ -196,13 +196,13 @@ void simulate_model(const SimulateArguments& arguments, const Context& context) 
   check(!arguments.values || !arguments.null, Code::invalid_argument, "--values and --null exclude each other");
   check(!arguments.pcc || !arguments.null, Code::invalid_argument, "--pcc needs values, --null computes none");
   tensix::SimulateOptions options = options_of(arguments);
-  const std::shared_ptr<Device> device =
-      Device::open(load_machine(arguments.device), {.l1_small_bytes = arguments.l1_small_bytes});
+  const std::shared_ptr<Device> device = Device::open(
+      load_machine(arguments.device), {.l1_small_bytes = arguments.l1_small_bytes, .values = !arguments.null});
   const Model model = load_model(arguments.model);
   const tensix::LoweredGraph network = tensix::lower(model.graph, {.host_fallback = arguments.fallback == "host"});
   check_names(options.layers, network);
   std::optional<Reference> reference;
-  if (options.values) reference.emplace(model, network, arguments.pcc);
+  if (!arguments.null) reference.emplace(model, network, arguments.pcc);
 
   Progress progress("simulating " + model.name, network.nodes.size(), context.quiet);
   std::vector<Row> rows;
@@ -247,6 +247,7 @@ void simulate_model(const SimulateArguments& arguments, const Context& context) 
                                 {"dtype", arguments.dtype},
                                 {"weights_dtype", arguments.weights_dtype},
                                 {"fidelity", arguments.fidelity},
+                                {"values", !arguments.null},
                                 {"l1_limit_bytes", done.timeline.limit_bytes()},
                                 {"programs", done.timeline.programs.size()},
                                 {"steps", parsed(table)},

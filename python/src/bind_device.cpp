@@ -71,13 +71,14 @@ void bind_open(nb::module_& module) {
   module.def(
       "open_device",
       [](int device_id, std::int64_t l1_small_size, std::int64_t trace_region_size, const nb::object&,
-         int num_command_queues, std::int64_t worker_l1_size) {
-        return open_default_device(device_id, {l1_small_size, trace_region_size, worker_l1_size, num_command_queues});
+         int num_command_queues, std::int64_t worker_l1_size, bool values) {
+        return open_default_device(device_id,
+                                   {l1_small_size, trace_region_size, worker_l1_size, num_command_queues, values});
       },
       "device_id"_a = 0, nb::kw_only(), "l1_small_size"_a = 0, "trace_region_size"_a = 0,
-      "dispatch_core_config"_a = nb::none(), "num_command_queues"_a = 1, "worker_l1_size"_a = 0,
+      "dispatch_core_config"_a = nb::none(), "num_command_queues"_a = 1, "worker_l1_size"_a = 0, "values"_a = true,
       "Opens a card in software: TESSERA_DEVICE or set_default_machine say which. dispatch_core_config changes "
-      "nothing.");
+      "nothing. values=False: memory and errors only; nothing is computed, and what is read back is zero.");
   module.def(
       "CreateDevice",
       [](int device_id, int num_command_queues, std::int64_t l1_small_size, std::int64_t trace_region_size,

@@ -51,19 +51,13 @@ tensix::Window window(const Pair& kernel, const Pair& stride, const Padding& pad
           .right = p[3]};
 }
 
-void check_unsliced(const nb::object& slices) {
-  check(slices.is_none(), Code::unsupported, "pool: dram_slice_config is not supported");
-}
-
 void bind_pools(nb::module_& module) {
   module.def(
       "max_pool2d",
       [](AnyTensor& x, std::int64_t batch, std::int64_t h, std::int64_t w, std::int64_t c, const Pair& kernel,
          const Pair& stride, const Padding& padding, const Pair& dilation, bool ceil_mode, const OptionalConfig& config,
-         const nb::object& slices, const std::optional<TensorMemoryLayout>& scheme, bool deallocate, bool reallocate,
-         bool indices, DataType dtype, Layout layout, const nb::object&) {
-        check_unsliced(slices);
-        check(!indices, Code::unsupported, "max_pool2d: return_indices is not supported");
+         const std::optional<tensix::Conv2dSliceConfig>& slices, const std::optional<TensorMemoryLayout>& scheme,
+         bool deallocate, bool reallocate, bool indices, DataType dtype, Layout layout, const nb::object&) -> nb::any {
         const tensix::PoolOptions options{.batch = batch,
                                           .height = h,
                                           .width = w,
@@ -75,22 +69,28 @@ void bind_pools(nb::module_& module) {
                                           .deallocate_input = deallocate,
                                           .reallocate_halo = reallocate,
                                           .dtype = dtype,
-                                          .layout = layout};
-        return AnyTensor(tensix::pool2d(tensix::PoolKind::max, x.device("max_pool2d"), options));
+                                          .layout = layout,
+                                          .slice = slices};
+        if (!indices)
+          return nb::borrow<nb::any>(
+              nb::cast(AnyTensor(tensix::pool2d(tensix::PoolKind::max, x.device("max_pool2d"), options))));
+        const auto [values, where] = tensix::max_pool2d_with_indices(x.device("max_pool2d"), options);
+        return nb::borrow<nb::any>(nb::make_tuple(AnyTensor(values), AnyTensor(where)));
       },
       "input_tensor"_a, "batch_size"_a, "input_h"_a, "input_w"_a, "channels"_a, "kernel_size"_a, "stride"_a,
       "padding"_a, "dilation"_a, "ceil_mode"_a = false, nb::kw_only(), "memory_config"_a = nb::none(),
       "dram_slice_config"_a = nb::none(), "applied_shard_scheme"_a = nb::none(), "deallocate_input"_a = false,
       "reallocate_halo_output"_a = true, "return_indices"_a = false, "dtype"_a = DataType{DType::bfloat16},
-      "output_layout"_a = Layout::row_major, "config_tensor_in_dram"_a = false);
+      "output_layout"_a = Layout::row_major, "config_tensor_in_dram"_a = false,
+      "Maxima over windows; with return_indices, a pair: also where in its image each was found.");
   module.def(
       "avg_pool2d",
       [](AnyTensor& x, std::int64_t batch, std::int64_t h, std::int64_t w, std::int64_t c, const Pair& kernel,
          const Pair& stride, const Padding& padding, bool ceil_mode, bool include,
-         const std::optional<std::int64_t>& divisor, const OptionalConfig& config, const nb::object& slices,
-         const std::optional<TensorMemoryLayout>& scheme, const std::optional<KernelConfig>& compute, bool deallocate,
-         bool reallocate, DataType dtype, Layout layout, const nb::object&) {
-        check_unsliced(slices);
+         const std::optional<std::int64_t>& divisor, const OptionalConfig& config,
+         const std::optional<tensix::Conv2dSliceConfig>& slices, const std::optional<TensorMemoryLayout>& scheme,
+         const std::optional<KernelConfig>& compute, bool deallocate, bool reallocate, DataType dtype, Layout layout,
+         const nb::object&) {
         const tensix::PoolOptions options{.batch = batch,
                                           .height = h,
                                           .width = w,
@@ -105,7 +105,8 @@ void bind_pools(nb::module_& module) {
                                           .reallocate_halo = reallocate,
                                           .dtype = dtype,
                                           .layout = layout,
-                                          .compute = plain(compute)};
+                                          .compute = plain(compute),
+                                          .slice = slices};
         return AnyTensor(tensix::pool2d(tensix::PoolKind::average, x.device("avg_pool2d"), options));
       },
       "input_tensor"_a, "batch_size"_a, "input_h"_a, "input_w"_a, "channels"_a, "kernel_size"_a, "stride"_a,

@@ -20,6 +20,9 @@ struct DeviceOptions {
   std::int64_t trace_region_bytes = 0;  // over all DRAM banks
   std::int64_t worker_l1_bytes = 0;     // L1 that programs may use; 0: all there is
   int command_queues = 1;
+  // False: memory, transfers and errors only. Operators compute nothing, banks stay untouched, and whatever is read
+  // back is zero and means nothing.
+  bool values = true;
 };
 
 // The state of one memory, per bank.

@@ -45,13 +45,24 @@ struct RowCut {
         per_row(spec.physical().height == 0 ? 0 : spec.num_pages() / spec.physical().height) {}
 };
 
+void count_pages(const DeviceTensor& x, Counter& counter) {
+  for (std::int64_t i = 0; i < x.num_pages(); ++i) counter.add(x.pages().place(i).bank, x.page_bytes(), false);
+}
+
 }  // namespace
 
 MemoryKind memory_kind(BufferType type) {
   return type == BufferType::dram || type == BufferType::trace ? MemoryKind::dram : MemoryKind::l1;
 }
 
+Transfer host_transfer(const DeviceTensor& y) {
+  Counter counter(MemoryKind::host, memory_kind(y.spec().memory_config().buffer_type()), bank_count(y));
+  count_pages(y, counter);
+  return counter.total();
+}
+
 Transfer write_pages(const Tensor& x, DeviceTensor& y) {
+  if (!y.device()->options().values) return host_transfer(y);
   const TensorSpec& spec = y.spec();
   Counter counter(MemoryKind::host, memory_kind(spec.memory_config().buffer_type()), bank_count(y));
   const std::byte* from = x.bytes().data();
@@ -87,6 +98,8 @@ Tensor read_pages(const DeviceTensor& x, Transfer* moved) {
   std::byte* to = out.bytes().data();
   if (spec.num_pages() == 0) {
     // nothing to read
+  } else if (!x.device()->options().values) {
+    count_pages(x, counter);
   } else if (spec.layout() == Layout::tile) {
     assert(static_cast<std::int64_t>(out.bytes().size()) == spec.num_pages() * spec.page_bytes());
     for (std::int64_t i = 0; i < spec.num_pages(); ++i) {
@@ -118,12 +131,13 @@ Transfer copy_pages(const DeviceTensor& x, DeviceTensor& y) {
   const MemoryKind from_kind = memory_kind(from.memory_config().buffer_type());
   const MemoryKind to_kind = memory_kind(to.memory_config().buffer_type());
   const bool both_l1 = from_kind == MemoryKind::l1 && to_kind == MemoryKind::l1;
+  const bool values = y.device()->options().values;
   Counter counter(from_kind, to_kind, bank_count(y));
   if (from.num_pages() == 0) return counter.total();
 
   if (from.layout() == Layout::tile) {
     for (std::int64_t i = 0; i < to.num_pages(); ++i) {
-      std::memmove(y.page(i), x.page(i), static_cast<std::size_t>(to.page_bytes()));
+      if (values) std::memmove(y.page(i), x.page(i), static_cast<std::size_t>(to.page_bytes()));
       const int bank = y.pages().place(i).bank;
       counter.add(bank, to.page_bytes(), both_l1 && x.pages().place(i).bank == bank);
     }
@@ -138,14 +152,15 @@ Transfer copy_pages(const DeviceTensor& x, DeviceTensor& y) {
       const std::int64_t to_end = (column / b.page_width + 1) * b.page_width;
       std::byte* target = y.page(to_page) + (column % b.page_width) * size;
       if (column >= b.width) {
-        std::memset(target, 0, static_cast<std::size_t>((to_end - column) * size));
+        if (values) std::memset(target, 0, static_cast<std::size_t>((to_end - column) * size));
         column = to_end;
         continue;
       }
       const std::int64_t from_page = row * a.per_row + column / a.page_width;
       const std::int64_t end = std::min({to_end, (column / a.page_width + 1) * a.page_width, b.width});
-      std::memmove(target, x.page(from_page) + (column % a.page_width) * size,
-                   static_cast<std::size_t>((end - column) * size));
+      if (values)
+        std::memmove(target, x.page(from_page) + (column % a.page_width) * size,
+                     static_cast<std::size_t>((end - column) * size));
       const int bank = y.pages().place(to_page).bank;
       counter.add(bank, (end - column) * size, both_l1 && x.pages().place(from_page).bank == bank);
       column = end;
@@ -156,9 +171,9 @@ Transfer copy_pages(const DeviceTensor& x, DeviceTensor& y) {
 
 std::vector<Transfer> stream_transfers(const DeviceTensor& x, const DeviceTensor& y) {
   Counter reads(memory_kind(x.spec().memory_config().buffer_type()), MemoryKind::l1, bank_count(x));
-  for (std::int64_t i = 0; i < x.num_pages(); ++i) reads.add(x.pages().place(i).bank, x.page_bytes(), false);
+  count_pages(x, reads);
   Counter writes(MemoryKind::l1, memory_kind(y.spec().memory_config().buffer_type()), bank_count(y));
-  for (std::int64_t i = 0; i < y.num_pages(); ++i) writes.add(y.pages().place(i).bank, y.page_bytes(), false);
+  count_pages(y, writes);
   return {reads.total(), writes.total()};
 }
 

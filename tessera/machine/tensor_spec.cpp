@@ -138,7 +138,8 @@ std::int64_t TensorSpec::num_pages() const { return product(page_dims_); }
 
 std::vector<std::int64_t> TensorSpec::shard_counts() const {
   std::vector<std::int64_t> counts(shard_page_dims_.size());
-  for (std::size_t i = 0; i < counts.size(); ++i) counts[i] = ceil_div(page_dims_[i], shard_page_dims_[i]);
+  for (std::size_t i = 0; i < counts.size(); ++i)  // shards of an empty tensor may be empty too
+    counts[i] = shard_page_dims_[i] == 0 ? 0 : ceil_div(page_dims_[i], shard_page_dims_[i]);
   return counts;
 }
 

@@ -10,7 +10,7 @@
 #include <fstream>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -119,5 +119,5 @@ TEST(NcpTrain, TablesAndWiringsTrainToo) {
   EXPECT_THAT(run_tessera({"ncp", "train", "--task", "sine", "--resume"}).err, HasSubstr("add --checkpoint DIR"));
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -12,7 +12,7 @@
 #include <filesystem>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 using testing::HasSubstr;
 
@@ -97,5 +97,5 @@ TEST(NcpCheckpoint, OtherFilesAreRefused) {
   EXPECT_THAT(error_of([] { load_ncp_checkpoint(path()); }), HasSubstr("while reading the checkpoint"));
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

@@ -8,7 +8,7 @@
 #include <limits>
 
 namespace tessera::ncp {
-namespace {
+namespace TSR_FILE {
 
 using testing::HasSubstr;
 
@@ -120,5 +120,5 @@ TEST(Schedule, FactorsFollowTheEpochs) {
   EXPECT_DOUBLE_EQ(factor(cosine, 10, 10), 0.2);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::ncp

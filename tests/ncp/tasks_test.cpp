@@ -12,7 +12,7 @@
 #include <numeric>
 
 namespace tessera::ncp {
-namespace {
+namespace TSR_FILE {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -159,5 +159,5 @@ TEST(CsvTask, WhatMakesNoSenseIsRefused) {
   EXPECT_THAT(error_of([] { csv_task(""); }), HasSubstr("no line of numbers"));
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::ncp

@@ -9,7 +9,7 @@
 #include <cmath>
 
 namespace tessera::ncp {
-namespace {
+namespace TSR_FILE {
 
 using testing::HasSubstr;
 
@@ -219,5 +219,5 @@ TEST(Trainer, DataThatDoesNotFitIsRefused) {
   EXPECT_THAT(error_of([] { make_trainer(kSmall, {.learning_rate = NAN}); }), HasSubstr("learning rate is nan"));
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera::ncp

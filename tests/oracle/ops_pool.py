@@ -18,8 +18,7 @@ def inputs(dev, c):
     return [tensor_on(dev, [1, 1, c.get("rows") or c["n"] * c["h"] * c["w"], c["c"]], c.get("in_dtype") or "bfloat16", "TILE" if c.get("in_layout") == "TILE" else "RM", place)]
 
 
-def call(c, x):
-    kw = {}
+def call(c, x, **kw):
     if c.get("scheme"):
         kw["applied_shard_scheme"] = KINDS[c["scheme"]]
     if c.get("place"):

@@ -41,6 +41,32 @@ def kinds():
     return out
 
 
+def slices():
+    base = (1, 56, 56, 64, 3, 2, 1)
+    out = []
+    for kind in ("max", "avg"):
+        for cut in (["DRAM_WIDTH", 2], ["DRAM_HEIGHT", 2], ["DRAM_HEIGHT", 3], ["DRAM_WIDTH", 1], ["DRAM_WIDTH", 0], ["DRAM_HEIGHT", 0], ["L1_FULL", 0], ["DRAM_WIDTH", 100], ["DRAM_WIDTH", 28]):
+            out.append(case(*base, kind=kind, slice=cut))
+        for cut, more in ((["DRAM_WIDTH", 2], dict(in_layout="TILE")), (["DRAM_HEIGHT", 2], dict(in_layout="TILE", in_dtype="bfloat8_b")), (["DRAM_WIDTH", 2], dict(out_layout="TILE")),
+                          (["DRAM_HEIGHT", 2], dict(out_layout="TILE", dtype="bfloat8_b")), (["DRAM_HEIGHT", 2], dict(place="L1")), (["DRAM_HEIGHT", 2], dict(in_place="L1")), (["DRAM_HEIGHT", 2], dict(scheme="BLOCK"))):
+            out.append(case(*base, kind=kind, slice=cut, **more))
+        out.append(case(2, 33, 47, 32, 3, 1, 1, kind=kind, slice=["DRAM_WIDTH", 3]))
+        out.append(case(2, 33, 47, 32, 3, 2, 1, kind=kind, slice=["DRAM_HEIGHT", 4], ceil=True))
+        out.append(case(16, 224, 224, 64, 3, 2, 1, kind=kind))
+        out.append(case(16, 224, 224, 64, 3, 2, 1, kind=kind, slice=["DRAM_HEIGHT", 0]))
+        for cut in (["DRAM_WIDTH", 0], ["DRAM_WIDTH", 4], None):
+            out.append(case(1, 512, 512, 64, 3, 1, 1, kind=kind, **({"slice": cut} if cut else {})))
+    return out
+
+
+def indices():
+    out = [case(1, 56, 56, 64, 3, 2, 1, kind="max", indices=True, **more) for more in ({}, dict(scheme="HEIGHT"), dict(scheme="BLOCK"), dict(scheme="WIDTH"), dict(in_layout="TILE"), dict(in_layout="TILE", in_dtype="bfloat8_b"),
+                                                                                    dict(out_layout="TILE"), dict(place="DRAM"), dict(ceil=True), dict(slice=["DRAM_HEIGHT", 2]), dict(dil=[2, 2]))]
+    for a in ((1, 28, 28, 256, 2, 2, 0), (1, 14, 14, 512, 3, 1, 1), (2, 33, 47, 32, 3, 1, 1), (1, 112, 112, 16, 3, 2, 1), (1, 224, 224, 32, 2, 2, 0), (1, 16, 16, 32, 5, 1, 2), (1, 300, 300, 16, 2, 2, 0)):
+        out.append(case(*a, kind="max", indices=True))
+    return out
+
+
 def refused():
     base = (1, 56, 56, 64, 3, 2, 1)
     return [case(1, 56, 56, 64, 3, 2, 2, kind="max"), case(*base, kind="max", in_dtype="uint32"), case(*base, kind="max", dtype="bfloat8_b"), case(1, 56, 56, 64, 3, 2, [1, 1, 1], kind="max"),

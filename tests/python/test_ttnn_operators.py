@@ -70,6 +70,46 @@ def test_max_pool(device):
     assert (ttnn.to_numpy(y) == want).all()
 
 
+def test_max_pool_says_where_its_maxima_are(device):
+    rng = numpy.random.default_rng(5)
+    image = rng.permutation(256 * 32).astype(numpy.float32).reshape(1, 16, 16, 32) % 251  # exact in bfloat16
+    x = tensor(image.reshape(1, 1, 256, 32), device, ttnn.ROW_MAJOR_LAYOUT)
+    values, indices = ttnn.max_pool2d(x, 1, 16, 16, 32, [2, 2], [2, 2], [0, 0], [1, 1], return_indices=True)
+    assert indices.dtype == ttnn.uint16 and list(indices.shape) == [1, 1, 64, 32]
+    where = ttnn.to_numpy(indices).reshape(64, 32).astype(int)
+    found = image.reshape(256, 32)[where, numpy.arange(32)]
+    assert (found == ttnn.to_numpy(values).reshape(64, 32)).all()
+    with pytest.raises(RuntimeError, match="ROW_MAJOR"):
+        ttnn.max_pool2d(x, 1, 16, 16, 32, [2, 2], [2, 2], [0, 0], [1, 1], return_indices=True, output_layout=ttnn.TILE_LAYOUT)
+
+
+@pytest.mark.parametrize("kind", [ttnn.Op2DDRAMSliceHeight, ttnn.Op2DDRAMSliceWidth])
+def test_pools_in_slices_come_to_the_same(device, kind):
+    rng = numpy.random.default_rng(6)
+    image = bfloat16(rng.normal(size=(2, 18, 22, 32)))
+    x = tensor(image.reshape(1, 1, -1, 32), device, ttnn.ROW_MAJOR_LAYOUT)
+    arguments = (2, 18, 22, 32, [3, 3], [2, 2], [1, 1])
+    slices = ttnn.Op2DSliceConfig(slice_type=kind, num_slices=3)
+    whole, cut = ttnn.max_pool2d(x, *arguments, [1, 1]), ttnn.max_pool2d(x, *arguments, [1, 1], dram_slice_config=slices)
+    assert list(cut.shape) == [2, 9, 11, 32] and cut.memory_config() == ttnn.DRAM_MEMORY_CONFIG
+    assert (ttnn.to_numpy(cut).reshape(-1, 32) == ttnn.to_numpy(whole).reshape(-1, 32)).all()
+    mean = ttnn.avg_pool2d(x, *arguments, dram_slice_config=slices)
+    assert (ttnn.to_numpy(mean).reshape(-1, 32) == ttnn.to_numpy(ttnn.avg_pool2d(x, *arguments)).reshape(-1, 32)).all()
+    with pytest.raises(RuntimeError, match="slices"):
+        ttnn.max_pool2d(x, *arguments, [1, 1], dram_slice_config=ttnn.Op2DSliceConfig(slice_type=kind, num_slices=100))
+
+
+def test_a_device_without_values_keeps_its_memory():
+    device = ttnn.open_device(device_id=0, l1_small_size=16384, values=False)
+    try:
+        x = tensor(numpy.ones((1, 1, 256, 32)), device, ttnn.ROW_MAJOR_LAYOUT)
+        y = ttnn.max_pool2d(x, 1, 16, 16, 32, [2, 2], [2, 2], [0, 0], [1, 1])
+        assert y.memory_config().is_sharded() and y.buffer_address() > 0
+        assert (ttnn.to_numpy(y) == 0).all()  # nothing was computed
+    finally:
+        ttnn.close_device(device)
+
+
 def test_batch_norm_folds_into_a_convolution():
     rng = numpy.random.default_rng(4)
     conv = Module(weight=rng.normal(size=(8, 4, 3, 3)), bias=None)

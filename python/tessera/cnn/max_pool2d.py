@@ -82,7 +82,8 @@ class TtMaxPool2d:
 
     def __call__(self, x: ttnn.Tensor) -> ttnn.Tensor:
         if not self.use_channel_slicing:
-            return ttnn.max_pool2d(input_tensor=x, **self.get_maxpool2d_kwargs())
+            output: ttnn.Tensor = ttnn.max_pool2d(input_tensor=x, **self.get_maxpool2d_kwargs())
+            return output
         return run_on_channels(
             x, self.num_slices, lambda part: ttnn.max_pool2d(input_tensor=part, **self.get_maxpool2d_kwargs())
         )

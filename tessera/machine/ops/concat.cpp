@@ -72,11 +72,14 @@ DeviceTensor join(std::span<const DeviceTensor> inputs, int dim, const Shape& sh
   DeviceTensor y = DeviceTensor::allocate(inputs.front().device(),
                                           TensorSpec(shape, first.dtype(), first.layout(), config, first.tile()));
   const DType element = is_block_float(first.dtype()) ? DType::float32 : first.dtype();
-  std::vector<std::byte> elements(static_cast<std::size_t>(shape.volume() * element_bytes(element)));
+  const bool values = y.device()->options().values;
+  std::vector<std::byte> elements(values ? static_cast<std::size_t>(shape.volume() * element_bytes(element)) : 0);
   TraceRecord record{"concat", fmt::format("{} tensors along {} to {}", inputs.size(), dim, shape.to_string()), {}};
   const std::size_t along = static_cast<std::size_t>(dim);
   std::int64_t before = 0;  // of the tensors before this one, in each group
   for (const DeviceTensor& x : inputs) {
+    record.transfers.push_back(stream_transfers(x, y).front());
+    if (!values) continue;
     const Shape& whole = x.spec().logical_shape();
     const Bytes from = read_pages(x).to_elements(element);
     std::vector<std::int64_t> extents = whole.dims();
@@ -89,9 +92,9 @@ DeviceTensor join(std::span<const DeviceTensor> inputs, int dim, const Shape& sh
                from.data(), elements.data());
     }
     before += extents[along];
-    record.transfers.push_back(stream_transfers(x, y).front());
   }
-  write_pages(Tensor::from_elements(elements, element, shape, first.dtype(), first.layout(), first.tile()), y);
+  write_values(
+      y, [&] { return Tensor::from_elements(elements, element, shape, first.dtype(), first.layout(), first.tile()); });
   record.transfers.push_back(stream_transfers(y, y).back());
   finish_program(std::move(record), pointers(inputs), y);
   return y;

@@ -60,11 +60,13 @@ DeviceTensor pad(const DeviceTensor& x, std::span<const std::pair<std::int64_t, 
 
   const bool in_padding = from.layout() == Layout::tile && to.padded_shape() == from.padded_shape() && stays;
   DeviceTensor y = in_padding ? x.view(to) : DeviceTensor::allocate(x.device(), to);
-  const DType element = is_block_float(from.dtype()) ? DType::float32 : from.dtype();
-  std::vector<std::byte> elements = filled(element, value, grown.volume());
-  copy_box({shape, shape, grown, std::vector<std::int64_t>(rank, 0), std::vector<std::int64_t>(rank, 1), front},
-           element_bytes(element), read_pages(x).to_elements(element).data(), elements.data());
-  write_pages(Tensor::from_elements(elements, element, grown, to.dtype(), to.layout(), to.tile(), Rounding::packer), y);
+  write_values(y, [&] {
+    const DType element = is_block_float(from.dtype()) ? DType::float32 : from.dtype();
+    std::vector<std::byte> elements = filled(element, value, grown.volume());
+    copy_box({shape, shape, grown, std::vector<std::int64_t>(rank, 0), std::vector<std::int64_t>(rank, 1), front},
+             element_bytes(element), read_pages(x).to_elements(element).data(), elements.data());
+    return Tensor::from_elements(elements, element, grown, to.dtype(), to.layout(), to.tile(), Rounding::packer);
+  });
   finish_program({"pad", fmt::format("{} to {}", shape.to_string(), grown.to_string()), stream_transfers(x, y)}, {&x},
                  y);
   return y;

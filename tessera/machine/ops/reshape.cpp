@@ -62,9 +62,10 @@ DeviceTensor reshape(const DeviceTensor& x, const Shape& shape, const std::optio
   DeviceTensor y =
       DeviceTensor::allocate(x.device(), TensorSpec(shape, from.dtype(), from.layout(), place, from.tile()));
   const DType element = is_block_float(from.dtype()) ? DType::float32 : from.dtype();
-  write_pages(Tensor::from_elements(read_pages(x).to_elements(element), element, shape, from.dtype(), from.layout(),
-                                    from.tile()),
-              y);
+  write_values(y, [&] {
+    return Tensor::from_elements(read_pages(x).to_elements(element), element, shape, from.dtype(), from.layout(),
+                                 from.tile());
+  });
   finish_program(
       {"reshape", fmt::format("{} to {}", from.logical_shape().to_string(), shape.to_string()), stream_transfers(x, y)},
       {&x}, y);

@@ -60,11 +60,13 @@ DeviceTensor cut(const DeviceTensor& x, const Box& box, const MemoryConfig& conf
   DeviceTensor y =
       DeviceTensor::allocate(x.device(), TensorSpec(box.shape, from.dtype(), from.layout(), config, from.tile()));
   const DType element = is_block_float(from.dtype()) ? DType::float32 : from.dtype();
-  std::vector<std::byte> elements(static_cast<std::size_t>(box.shape.volume() * element_bytes(element)));
-  copy_box(
-      {box.shape, from.logical_shape(), box.shape, box.begin, box.step, std::vector<std::int64_t>(box.begin.size(), 0)},
-      element_bytes(element), read_pages(x).to_elements(element).data(), elements.data());
-  write_pages(Tensor::from_elements(elements, element, box.shape, from.dtype(), from.layout(), from.tile()), y);
+  write_values(y, [&] {
+    std::vector<std::byte> elements(static_cast<std::size_t>(box.shape.volume() * element_bytes(element)));
+    copy_box({box.shape, from.logical_shape(), box.shape, box.begin, box.step,
+              std::vector<std::int64_t>(box.begin.size(), 0)},
+             element_bytes(element), read_pages(x).to_elements(element).data(), elements.data());
+    return Tensor::from_elements(elements, element, box.shape, from.dtype(), from.layout(), from.tile());
+  });
   Transfer moved = stream_transfers(y, y).back();  // only what is kept is read
   moved.from = memory_kind(from.memory_config().buffer_type());
   finish_program({"slice", fmt::format("{} of {}", box.shape.to_string(), from.logical_shape().to_string()), {moved}},

@@ -46,9 +46,10 @@ DeviceTensor to_layout(const DeviceTensor& x, Layout layout, std::optional<DType
   DeviceTensor y = DeviceTensor::allocate(x.device(), spec);
   // The packer rounds elements, so a change of dtype goes by elements too.
   const DType element = is_block_float(from.dtype()) ? DType::float32 : from.dtype();
-  write_pages(Tensor::from_elements(read_pages(x).to_elements(element), element, from.logical_shape(), target, layout,
-                                    {}, Rounding::packer),
-              y);
+  write_values(y, [&] {
+    return Tensor::from_elements(read_pages(x).to_elements(element), element, from.logical_shape(), target, layout, {},
+                                 Rounding::packer);
+  });
   finish_program({tilize ? "tilize" : "untilize", fmt::format("{} to {}", name(from.dtype()), name(target)),
                   stream_transfers(x, y)},
                  {&x}, y);

@@ -19,7 +19,7 @@ DeviceTensor carry_out(std::string_view op, const DeviceTensor& x, const TensorS
   if (target.dtype() == x.spec().dtype()) {
     record.transfers = {copy_pages(x, y)};
   } else {
-    write_pages(typecast(read_pages(x), target.dtype(), Rounding::packer), y);
+    write_values(y, [&] { return typecast(read_pages(x), target.dtype(), Rounding::packer); });
     record.transfers = stream_transfers(x, y);
   }
   finish_program(std::move(record), {&x}, y);

@@ -15,7 +15,7 @@ DeviceTensor typecast(const DeviceTensor& x, DType dtype, const std::optional<Me
         "typecast: input and output must have the same memory layout, they are {} and {}",
         name(from.memory_config().layout()), name(to.memory_config().layout()));
   DeviceTensor y = DeviceTensor::allocate(x.device(), to);
-  write_pages(typecast(read_pages(x), dtype, Rounding::packer), y);
+  write_values(y, [&] { return typecast(read_pages(x), dtype, Rounding::packer); });
   finish_program({"typecast", fmt::format("{} to {}", name(from.dtype()), name(dtype)), stream_transfers(x, y)}, {&x},
                  y);
   return y;

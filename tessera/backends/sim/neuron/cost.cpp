@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kNs = 1e9;
 
-bool is_fp32(const View& view) { return element_bytes(view.type()) == 4; }
+bool is_four_bytes(const View& view) { return element_bytes(view.type()) == 4; }
 
 // The last dimension that has more than one element, or -1.
 int minor_dim(const View& view) {
@@ -94,7 +94,7 @@ DmaCost dma_cost(const NeuronSpec& spec, const View& dst, const View& src) {
 }
 
 Cost matmul_cost(const NeuronSpec& spec, const View& stationary, const View& moving) {
-  const double passes = is_fp32(moving) ? spec.fp32_cycle_factor : 1;
+  const double passes = is_four_bytes(moving) ? spec.fp32_cycle_factor : 1;
   double columns = static_cast<double>(std::max<std::int64_t>(moving.free_count(), spec.matmul_min_columns));
   if (has_wide_stride(moving)) columns *= spec.wide_stride_factor;
   // Each pass reads the moving operand from its start, and waits for SBUF wherever the pattern jumps.
@@ -107,7 +107,7 @@ Cost matmul_cost(const NeuronSpec& spec, const View& stationary, const View& mov
 
 Cost transpose_cost(const NeuronSpec& spec, Engine engine, const View& src) {
   if (engine != Engine::tensor) return pass_cost(spec, engine, src, std::span(&src, 1));
-  const double passes = is_fp32(src) ? spec.fp32_transpose_cycle_factor : 1;
+  const double passes = is_four_bytes(src) ? spec.fp32_transpose_cycle_factor : 1;
   double columns = static_cast<double>(std::max<std::int64_t>(src.partitions(), spec.matmul_min_columns));
   if (has_wide_stride(src)) columns *= spec.wide_stride_factor;
   return {passes * columns / spec.pe_clock_hz * kNs, (spec.sbuf_access_cycles + spec.pe_rows) / spec.pe_clock_hz * kNs};

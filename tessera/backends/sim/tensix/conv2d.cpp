@@ -3,6 +3,7 @@
 #include "tessera/backends/sim/tensix/conv2d_values.h"
 #include "tessera/backends/sim/tensix/conv2d_weights.h"
 #include "tessera/backends/sim/tensix/internal/conv2d_call.h"
+#include "tessera/backends/sim/tensix/internal/conv2d_parallel.h"
 #include "tessera/core/error.h"
 #include "tessera/machine/page_copy.h"
 
@@ -49,14 +50,18 @@ void take_operands(Conv2dCall& call, Conv2dStepsInput& in, const Conv2dOperand& 
     check_prepared(*there, device, {1, 1, plan.weight_matrix.height, plan.weight_matrix.width}, "weights");
     in.weights = *there;
   } else if (send) {
-    call.weights = prepare_conv_weights(std::get<Tensor>(weights), problem, plan, problem.weights_dtype);
+    check_conv_weights(std::get<Tensor>(weights).shape(), problem);
+    if (device.options().values)
+      call.weights = prepare_conv_weights(std::get<Tensor>(weights), problem, plan, problem.weights_dtype);
   }
   if (!bias) return;
   if (const DeviceTensor* there = on_card(*bias)) {
     check_prepared(*there, device, {1, 1, 1, plan.weight_matrix.width}, "bias");
     in.bias = *there;
   } else if (send) {
-    call.bias = prepare_conv_bias(std::get<Tensor>(*bias), problem, plan, problem.weights_dtype);
+    check_conv_bias(std::get<Tensor>(*bias).shape(), problem);
+    if (device.options().values)
+      call.bias = prepare_conv_bias(std::get<Tensor>(*bias), problem, plan, problem.weights_dtype);
   }
 }
 
@@ -68,7 +73,7 @@ class SlicedCall {
       : call_(call), in_(std::move(in)), input_(input), weights_(weights), bias_(bias), send_(send) {}
 
   void cut(Conv2dSliceType type, std::int64_t count) {
-    std::vector<Conv2dProblem> slices = slice_conv2d(call_.problem, type, count);
+    std::vector<Conv2dProblem> slices = slice_conv2d(call_.problem, type, count, in_.spread_h, in_.spread_w);
     const Device& device = *input_.device();
     call_.sliced = true;
     call_.steps = MemorySteps(input_.device());
@@ -81,7 +86,9 @@ class SlicedCall {
     slots.output = call_.steps.allocate(whole, "output");
     for (std::size_t i = 0; i < slices.size(); ++i) {
       if (i > 0) slices[i].config.shard_layout = call_.plan.problem.config.shard_layout;
+      if (in_.spread_h > 1 || in_.spread_w > 1) keep_cores(slices[i], device.card());
       plans_.push_back(plan_conv2d(slices[i], device.card()));
+      if (in_.spread_h > 1 || in_.spread_w > 1) spread_input_shard(plans_.back(), in_.spread_h, in_.spread_w);
       if (i == 0) {
         call_.plan = plans_.front();
         take_operands(call_, in_, weights_, bias_, device, send_);
@@ -116,6 +123,16 @@ class SlicedCall {
   }
 
  private:
+  // Rows of a transposed slice are dealt to cores without regard to blocks, which then divide what each core has.
+  static void keep_cores(Conv2dProblem& slice, const TensixSpec& card) {
+    const int asked = slice.config.act_block_h_override;
+    slice.config.act_block_h_override = 0;
+    if (asked < kTileRows) return;
+    const std::int64_t rows = plan_conv2d(slice, card).output_shard.height / kTileRows;
+    slice.config.act_block_h_override = static_cast<int>(largest_divisor(rows, asked / kTileRows) * kTileRows);
+  }
+
+  static constexpr int kTileRows = 32;
   Conv2dCall& call_;
   Conv2dStepsInput in_;
   const DeviceTensor& input_;
@@ -203,7 +220,6 @@ Conv2dCall call_conv2d(const DeviceTensor& input, const Conv2dOperand& weights,
           "conv2d: a window of {}x{} over an image of {}x{} has no output", problem.window.kernel_h,
           problem.window.kernel_w, problem.height, problem.width);
     if (slice.num_slices > 1) {
-      check(plain, Code::unsupported, "conv_transpose2d: slices of an image in DRAM cannot be transposed");
       SlicedCall(call, in, input, weights, bias, send).cut(slice.type, slice.num_slices);
       return call;
     }
@@ -220,7 +236,7 @@ Conv2dCall call_conv2d(const DeviceTensor& input, const Conv2dOperand& weights,
     take_operands(call, in, weights, bias, device, send);
     call.slots = add_conv2d_steps(call.steps, call.plan, problem, in, device);
   };
-  if (slice.type == Conv2dSliceType::l1_full || slice.num_slices == 1 || !plain) {
+  if (slice.type == Conv2dSliceType::l1_full || slice.num_slices == 1) {
     whole();
     return call;
   }
@@ -261,10 +277,11 @@ Conv2dCall call_conv2d(const DeviceTensor& input, const Conv2dOperand& weights,
 }
 
 Conv2dResult finish_conv2d(const Conv2dCall& call, DeviceTensor input, const Conv2dOperand& weights,
-                           const std::optional<Conv2dOperand>& bias, const Conv2dOptions& options) {
+                           const std::optional<Conv2dOperand>& bias) {
   MemoryStory story = call.steps.rehearse();
+  Device& device = *input.device();
   std::vector<float> values;
-  if (options.values) values = compute(call, input, weights, bias);
+  if (device.options().values) values = compute(call, input, weights, bias);
 
   std::vector<std::optional<DeviceTensor>> tensors = call.steps.carry_out();
   DeviceTensor output = *tensors[call.slots.output];
@@ -272,26 +289,27 @@ Conv2dResult finish_conv2d(const Conv2dCall& call, DeviceTensor input, const Con
   DeviceTensor prepared = *tensors[call.slots.weights];
   std::optional<DeviceTensor> prepared_bias;
   if (call.slots.bias) prepared_bias = tensors[*call.slots.bias];
-  if (call.weights) input.device()->note_transfer({"to_device", "weights", {write_pages(*call.weights, prepared)}});
-  if (call.bias) input.device()->note_transfer({"to_device", "bias", {write_pages(*call.bias, *prepared_bias)}});
-  if (options.values) {
-    const TensorSpec& spec = output.spec();
-    write_pages(Tensor::from_float32(values, spec.logical_shape(), spec.dtype(), spec.layout(), {}, Rounding::packer),
-                output);
-  }
+  const auto send = [&](const char* what, const std::optional<Tensor>& host, DeviceTensor& y) {
+    device.note_transfer({"to_device", what, {host ? write_pages(*host, y) : host_transfer(y)}});
+  };
+  if (!on_card(weights)) send("weights", call.weights, prepared);
+  if (bias && !on_card(*bias)) send("bias", call.bias, *prepared_bias);
+  write_values(output, [&, &spec = output.spec()] {
+    return Tensor::from_float32(values, spec.logical_shape(), spec.dtype(), spec.layout(), {}, Rounding::packer);
+  });
   return {output, call.problem.out_h(), call.problem.out_w(), prepared, prepared_bias, call.plan, std::move(story)};
 }
 
 Conv2dResult conv2d(DeviceTensor input, const Conv2dOperand& weights, const std::optional<Conv2dOperand>& bias,
                     const Conv2dProblem& problem, const Conv2dOptions& options) {
   const Conv2dCall call = call_conv2d(input, weights, bias, problem, options, true);
-  return finish_conv2d(call, std::move(input), weights, bias, options);
+  return finish_conv2d(call, std::move(input), weights, bias);
 }
 
 MemoryStory rehearse_conv2d(const DeviceTensor& input, const Conv2dOperand& weights,
                             const std::optional<Conv2dOperand>& bias, const Conv2dProblem& problem,
-                            const Conv2dOptions& options) {
-  return call_conv2d(input, weights, bias, problem, options, false).steps.rehearse();
+                            const Conv2dOptions& options, MemoryPeak* reached) {
+  return call_conv2d(input, weights, bias, problem, options, false).steps.rehearse(reached);
 }
 
 }  // namespace tessera::tensix

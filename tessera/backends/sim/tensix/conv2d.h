@@ -19,7 +19,6 @@ namespace tessera::tensix {
 using Conv2dOperand = std::variant<Tensor, DeviceTensor>;
 
 struct Conv2dOptions {
-  bool values = true;                         // false: memory and trace only; the output holds whatever its banks held
   std::optional<MemoryConfig> memory_config;  // of the output; none: the shards it is computed in, or DRAM if sliced
   // None: an input in DRAM is cut into as few slices as fit and the output goes to DRAM, even if one is enough.
   // Products are never sliced.
@@ -42,9 +41,9 @@ struct Conv2dResult {
 TSR_API Conv2dResult conv2d(DeviceTensor input, const Conv2dOperand& weights, const std::optional<Conv2dOperand>& bias,
                             const Conv2dProblem& problem, const Conv2dOptions& options = {});
 
-// The memory of such a call, without making it. Nothing changes.
+// The memory of such a call, without making it. Nothing changes. `reached`: as MemorySteps::rehearse has it.
 TSR_API MemoryStory rehearse_conv2d(const DeviceTensor& input, const Conv2dOperand& weights,
                                     const std::optional<Conv2dOperand>& bias, const Conv2dProblem& problem,
-                                    const Conv2dOptions& options = {});
+                                    const Conv2dOptions& options = {}, MemoryPeak* reached = nullptr);
 
 }  // namespace tessera::tensix

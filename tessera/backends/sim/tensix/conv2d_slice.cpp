@@ -16,15 +16,19 @@ struct Axis {
   std::int64_t size, kernel, stride, dilation, before, after;
 };
 
-// The part of the axis that outputs [first, last) reach. The last slice takes all that is left, reached or not.
-Axis slice_axis(const Axis& axis, std::int64_t first, std::int64_t last, bool is_last) {
+// The part of the axis that outputs [first, last) reach. The last slice takes all that is left, reached or not. Only
+// every `spread`-th position is a pixel, zeros are between them: a slice begins and ends with a pixel.
+Axis slice_axis(const Axis& axis, std::int64_t first, std::int64_t last, bool is_last, std::int64_t spread) {
   const std::int64_t start = first * axis.stride - axis.before;
   std::int64_t end = (last - 1) * axis.stride - axis.before + axis.dilation * (axis.kernel - 1) + 1;
   if (is_last) end = std::max(end, axis.size + axis.after);
+  const std::int64_t from = round_up(std::max<std::int64_t>(start, 0), spread);
+  const std::int64_t reach = std::min(end, axis.size) - 1;
+  const std::int64_t to = reach < 0 ? -1 : reach / spread * spread;
   Axis out = axis;
-  out.before = std::max<std::int64_t>(0, -start);
-  out.after = std::max<std::int64_t>(0, end - axis.size);
-  out.size = std::min(end, axis.size) - std::max<std::int64_t>(start, 0);
+  out.before = from - start;
+  out.after = end - 1 - to;
+  out.size = to - from + 1;
   check(out.size > 0, Code::invalid_argument, Hint{"take fewer slices"},
         "conv2d: outputs {} to {} of a slice see only padding", first, last - 1);
   return out;
@@ -43,7 +47,8 @@ std::int64_t most_slices(const Conv2dProblem& problem, Conv2dSliceType type) {
   return problem.config.output_layout == Layout::tile ? ceil_div(problem.out_w(), kTile) : problem.out_w();
 }
 
-std::vector<Conv2dProblem> slice_conv2d(const Conv2dProblem& problem, Conv2dSliceType type, std::int64_t count) {
+std::vector<Conv2dProblem> slice_conv2d(const Conv2dProblem& problem, Conv2dSliceType type, std::int64_t count,
+                                        std::int64_t spread_h, std::int64_t spread_w) {
   const std::int64_t most = most_slices(problem, type);
   check(count >= 1, Code::invalid_argument, "conv2d: num_slices is {}", count);
   check(count <= most, Code::invalid_argument, Hint{"take fewer slices, or slice the other axis"},
@@ -59,7 +64,7 @@ std::vector<Conv2dProblem> slice_conv2d(const Conv2dProblem& problem, Conv2dSlic
   std::int64_t first = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t units = most / count + (i < most % count ? 1 : 0);
-    const Axis part = slice_axis(axis, first, first + units * unit, i + 1 == count);
+    const Axis part = slice_axis(axis, first, first + units * unit, i + 1 == count, rows ? spread_h : spread_w);
     first += units * unit;
     Conv2dProblem p = problem;
     (rows ? p.height : p.width) = part.size;
@@ -67,7 +72,7 @@ std::vector<Conv2dProblem> slice_conv2d(const Conv2dProblem& problem, Conv2dSlic
     (rows ? p.window.bottom : p.window.right) = part.after;
     if (rows && tiles) {
       const Axis across{problem.width, w.kernel_w, w.stride_w, w.dilation_w, w.left, w.right};
-      p.window.right = slice_axis(across, 0, round_up(problem.out_w(), kTile), true).after;
+      p.window.right = slice_axis(across, 0, round_up(problem.out_w(), kTile), true, spread_w).after;
     }
     p.input_dtype = problem.input_dtype == DType::float32 ? DType::float32 : DType::bfloat16;
     p.input_layout = Layout::row_major;

@@ -27,6 +27,8 @@ TSR_API std::int64_t most_slices(const Conv2dProblem& problem, Conv2dSliceType t
 // The problem that each slice is: as many output rows or columns as the others or one (tile) more, the input they
 // reach, and the padding that falls to it. The input comes row by row in DRAM, the output in tiles; for an output in
 // tiles, columns beyond the image that fill its last tile are computed too. Refuses slice counts that cannot be.
-TSR_API std::vector<Conv2dProblem> slice_conv2d(const Conv2dProblem& problem, Conv2dSliceType type, std::int64_t count);
+// The image of a transposed convolution has pixels `spread` apart.
+TSR_API std::vector<Conv2dProblem> slice_conv2d(const Conv2dProblem& problem, Conv2dSliceType type, std::int64_t count,
+                                                std::int64_t spread_h = 1, std::int64_t spread_w = 1);
 
 }  // namespace tessera::tensix

@@ -4,6 +4,7 @@
 #include "tessera/backends/sim/tensix/halo.h"
 #include "tessera/backends/sim/tensix/internal/conv2d_buffers.h"
 #include "tessera/backends/sim/tensix/internal/conv2d_check.h"
+#include "tessera/backends/sim/tensix/matmul_plan.h"
 #include "tessera/backends/sim/tensix/tile_side.h"
 #include "tessera/core/tile.h"
 
@@ -23,10 +24,38 @@ std::int64_t shard_bytes(const Extent2d& shard, DType dtype, Layout layout) {
   return shard.height * round_up(shard.width * element_bytes(dtype), kAlignment);
 }
 
-// A product has its input, in tiles by then, and its output.
-void take_product_sizes(Conv2dTrial& trial, const Conv2dPlan& plan) {
+// The programs of a product of an input that stays interleaved: one that tilizes it, row of tiles by row of tiles, and
+// the product itself.
+std::int64_t interleaved_bytes(const Conv2dPlan& plan, const TensixSpec& card) {
   const Conv2dProblem& p = plan.problem;
-  if (plan.interleaved) return;
+  const std::int64_t depth = ceil_div(p.in_channels, kTile);
+  MatmulProblem product{.m = ceil_div(p.batch * p.height * p.width, kTile),
+                        .k = depth,
+                        .n = ceil_div(p.out_channels, kTile),
+                        .a_dtype = p.input_dtype,
+                        .b_dtype = p.weights_dtype,
+                        .bias_dtype = p.weights_dtype,
+                        .out_dtype = p.output_dtype,
+                        .a_memory = p.input_memory,
+                        .b_memory = kDramMemoryConfig,
+                        .out_memory = kDramMemoryConfig,
+                        .bias = p.has_bias,
+                        .compute = p.compute,
+                        .grid = {card.grid_y, card.grid_x},
+                        .free_bytes = card.l1_max_worker_bytes};
+  std::int64_t multiply = 0;
+  for (const CircularBuffer& buffer : plan_matmul(product).own_buffers()) multiply += buffer.bytes;
+  const std::int64_t tilize = p.input_layout == Layout::tile ? 0 : 2 * depth * tile_bytes(Tile{}, p.input_dtype);
+  return std::max(multiply, tilize);
+}
+
+// A product has its input, in tiles by then, and its output.
+void take_product_sizes(Conv2dTrial& trial, const Conv2dPlan& plan, const TensixSpec& card) {
+  const Conv2dProblem& p = plan.problem;
+  if (plan.interleaved) {
+    trial.wanted_bytes = interleaved_bytes(plan, card);
+    return;
+  }
   trial.circular_buffer_bytes = plan.circular_buffer_bytes();
   trial.output_bytes = shard_bytes(plan.output_shard, p.output_dtype, Layout::tile);
   trial.input_bytes = shard_bytes(plan.input_shard, p.input_dtype, Layout::tile);
@@ -67,7 +96,7 @@ void take_program_sizes(Conv2dTrial& trial, const Conv2dPlan& plan) {
       std::max(trial.wanted_bytes, gathered + trial.output_bytes + trial.circular_buffer_bytes + indices);
 }
 
-MemoryStory rehearse(const Conv2dProblem& p, const Machine& machine, std::int64_t l1_small_bytes) {
+MemoryStory rehearse(const Conv2dProblem& p, const Machine& machine, std::int64_t l1_small_bytes, MemoryPeak& reached) {
   const TensixSpec& card = tensix_of(machine);
   const double weight_bytes = 2.0 * static_cast<double>(p.out_channels) *
                               static_cast<double>(p.in_channels / p.groups) *
@@ -76,7 +105,7 @@ MemoryStory rehearse(const Conv2dProblem& p, const Machine& machine, std::int64_
   check(weight_bytes <= dram_bytes, Code::out_of_memory,
         "the weights alone are {:.0f} bytes of bfloat16, more than the {:.0f} of all DRAM banks", weight_bytes,
         dram_bytes);
-  const auto device = Device::open(machine, {.l1_small_bytes = l1_small_bytes});
+  const auto device = Device::open(machine, {.l1_small_bytes = l1_small_bytes, .values = false});
   const TensorSpec spec({1, 1, p.batch * p.height * p.width, p.in_channels}, p.input_dtype, p.input_layout,
                         p.input_memory);
   const DeviceTensor input = DeviceTensor::allocate(device, spec);
@@ -87,21 +116,25 @@ MemoryStory rehearse(const Conv2dProblem& p, const Machine& machine, std::int64_
   if (p.has_bias) bias = Tensor({1, 1, 1, p.out_channels}, host, Layout::row_major);
   Conv2dProblem problem = p;
   problem.config.weights_dtype = p.weights_dtype;
-  Conv2dOptions options;
-  options.values = false;
-  return rehearse_conv2d(input, weights, bias, problem, options);
+  return rehearse_conv2d(input, weights, bias, problem, {}, &reached);
 }
 
-// A program is refused when it is built, after its shards have been allocated: memory that runs out comes first.
-void allocate_shards(const Conv2dTrial& trial, const Conv2dPlan& plan, const Machine& machine,
-                     std::int64_t l1_small_bytes) {
-  const auto device = Device::open(machine, {.l1_small_bytes = l1_small_bytes});
+// A program is refused when it is built, after its shards have been allocated: memory that runs out comes first. What
+// was reached is the trial's peak.
+void allocate_shards(Conv2dTrial& trial, const Conv2dPlan& plan, const Machine& machine, std::int64_t l1_small_bytes) {
+  const auto device = Device::open(machine, {.l1_small_bytes = l1_small_bytes, .values = false});
   const auto shards = [&](std::int64_t bytes, const Parallel& parallel) {
     const std::int64_t cores = parallel.cores.num_cores();
     return device->allocate(BufferType::l1, {bytes, bytes * cores, static_cast<int>(cores)});
   };
   auto input = shards(trial.input_bytes, plan.input);
-  if (plan.has_halo) input = shards(trial.halo_bytes, plan.input);  // gathered, then the input goes
+  trial.peak.l1_bytes = trial.peak.total_bytes = trial.input_bytes;
+  if (plan.has_halo) {
+    input = shards(trial.halo_bytes, plan.input);  // gathered, then the input goes
+    trial.peak.total_bytes = trial.wanted_bytes;
+    trial.peak.l1_bytes = trial.input_bytes + trial.halo_bytes + trial.kept_bytes;
+    trial.peak.circular_buffer_bytes = trial.peak.total_bytes - trial.peak.l1_bytes;
+  }
   if (trial.output_bytes > 0) shards(trial.output_bytes, plan.output);
 }
 
@@ -161,10 +194,10 @@ Conv2dTrial try_conv2d(const Conv2dProblem& problem, const Machine& machine, std
   std::optional<Conv2dPlan> outline;
   try {
     outline = outline_conv2d(problem, card);
-    outline->as_matmul ? take_product_sizes(trial, *outline) : take_shard_sizes(trial, *outline);
+    outline->as_matmul ? take_product_sizes(trial, *outline, card) : take_shard_sizes(trial, *outline);
     trial.plan = plan_conv2d(problem, card);
     if (!outline->as_matmul) take_program_sizes(trial, *trial.plan);
-    trial.peak = rehearse(problem, machine, l1_small_bytes).peak;
+    trial.peak = rehearse(problem, machine, l1_small_bytes, trial.peak).peak;
   } catch (const Error& error) {
     if (error.code() == Code::internal) throw;
     trial.refusal = error;

@@ -24,7 +24,7 @@ struct Conv2dTrial {
   // Where a program is refused after its shards are known, halo and output are those that it was to have.
   std::int64_t input_bytes = 0, halo_bytes = 0, output_bytes = 0, circular_buffer_bytes = 0;
   std::int64_t kept_bytes = 0;    // lists of the halo and of the reader
-  MemoryPeak peak;                // of what fits
+  MemoryPeak peak;                // of what fits, or what was reached until it did not
   std::int64_t wanted_bytes = 0;  // the most that is wanted at a time, whether it fits or not
   std::optional<Error> refusal;   // why it does not run
 

@@ -68,14 +68,23 @@ std::int64_t weight_count(const Conv2dProblem& p) {
 
 }  // namespace
 
-Tensor prepare_conv_weights(const Tensor& weights, const Conv2dProblem& problem, const Conv2dPlan& plan, DType dtype) {
+void check_conv_weights(const Shape& weights, const Conv2dProblem& problem) {
   const Shape wanted{problem.out_channels, problem.in_channels / problem.groups, problem.window.kernel_h,
                      problem.window.kernel_w};
   check(
-      weights.shape() == wanted, Code::invalid_argument,
+      weights == wanted, Code::invalid_argument,
       "conv2d: weights of {} output channels, {} input channels in {} groups and a {}x{} window have shape {}, not {}",
       problem.out_channels, problem.in_channels, problem.groups, problem.window.kernel_h, problem.window.kernel_w,
-      wanted.to_string(), weights.shape().to_string());
+      wanted.to_string(), weights.to_string());
+}
+
+void check_conv_bias(const Shape& bias, const Conv2dProblem& problem) {
+  check(bias.volume() == problem.out_channels, Code::invalid_argument,
+        "conv2d: a bias of shape {} for {} output channels", bias.to_string(), problem.out_channels);
+}
+
+Tensor prepare_conv_weights(const Tensor& weights, const Conv2dProblem& problem, const Conv2dPlan& plan, DType dtype) {
+  check_conv_weights(weights.shape(), problem);
   const std::vector<float> values = weights.to_float32();
   const Extent2d size = plan.weight_matrix;
   std::vector<float> matrix(static_cast<std::size_t>(size.height * size.width));
@@ -86,9 +95,8 @@ Tensor prepare_conv_weights(const Tensor& weights, const Conv2dProblem& problem,
 }
 
 Tensor prepare_conv_bias(const Tensor& bias, const Conv2dProblem& problem, const Conv2dPlan& plan, DType dtype) {
+  check_conv_bias(bias.shape(), problem);
   const std::vector<float> values = bias.to_float32();
-  check(static_cast<std::int64_t>(values.size()) == problem.out_channels, Code::invalid_argument,
-        "conv2d: a bias of shape {} for {} output channels", bias.shape().to_string(), problem.out_channels);
   std::vector<float> padded(static_cast<std::size_t>(plan.weight_matrix.width));
   std::ranges::copy(values, padded.begin());
   return Tensor::from_float32(padded, {1, 1, 1, plan.weight_matrix.width}, dtype, Layout::tile);

@@ -14,6 +14,10 @@
 
 namespace tessera::tensix {
 
+// Refuse what is not of the problem's size.
+TSR_API void check_conv_weights(const Shape& weights, const Conv2dProblem& problem);
+TSR_API void check_conv_bias(const Shape& bias, const Conv2dProblem& problem);
+
 // weights: out_channels x in_channels / groups x kernel_h x kernel_w. Gives [1, 1, plan.weight_matrix] in TILE layout;
 // groups become zeros.
 TSR_API Tensor prepare_conv_weights(const Tensor& weights, const Conv2dProblem& problem, const Conv2dPlan& plan,

@@ -68,7 +68,7 @@ Conv2dResult conv_transpose2d(DeviceTensor input, const Conv2dOperand& weights,
     if (!p.config.weights_dtype) p.config.weights_dtype = host->dtype();
   }
   const Conv2dCall call = call_conv2d(input, turned, bias, p, options, true, w.stride_h, w.stride_w);
-  return finish_conv2d(call, std::move(input), turned, bias, options);
+  return finish_conv2d(call, std::move(input), turned, bias);
 }
 
 }  // namespace tessera::tensix

@@ -166,10 +166,7 @@ Tensor binary_tensor(Binary::Kind kind, const Operand& a, const Operand& b, cons
   const TensorSpec& any = a.spec() != nullptr ? *a.spec() : *b.spec();
   const DType da = a.spec() != nullptr ? a.spec()->dtype() : any.dtype(),
               db = b.spec() != nullptr ? b.spec()->dtype() : any.dtype();
-  const bool functions =
-      !options.activations.empty() || !options.a_activations.empty() || !options.b_activations.empty();
   if (is_integer(da) && is_integer(db) && kind != Binary::Kind::div) {
-    check(!functions, Code::unsupported, "{}: activations of {} tensors are not supported", op_name(kind), name(da));
     const auto integers = [&](const Operand& x) {
       if (x.tensor == nullptr)
         return std::vector<std::int64_t>(static_cast<std::size_t>(shape.volume()), static_cast<std::int64_t>(x.number));
@@ -189,6 +186,20 @@ Tensor binary_tensor(Binary::Kind kind, const Operand& a, const Operand& b, cons
                                        is_integer(db) ? DType::float32 : db, compute);
   for (const VectorFunction& f : options.activations) apply(f, y, float32);
   return tensor_of(y, target);
+}
+
+Tensor unary_tensor(std::span<const VectorFunction> functions, const Tensor& x, const TensorSpec& target) {
+  if (is_integer(x.dtype())) {
+    std::vector<std::int64_t> values = integers_of(x);
+    for (const VectorFunction& f : functions)
+      for (std::int64_t& v : values) v = apply(f, v);
+    return tensor_of(values, target);
+  }
+  const bool float32 = x.dtype() == DType::float32 || target.dtype() == DType::float32;
+  std::vector<float> values = x.to_float32();
+  for (float& v : values) v = into_dst(float32 ? v : widen(v), float32);
+  for (const VectorFunction& f : functions) apply(f, values, float32);
+  return tensor_of(values, target);
 }
 
 DeviceTensor tiled(const DeviceTensor& x) { return is_rows(x) ? to_layout(x, Layout::tile) : x; }
@@ -211,6 +222,9 @@ DeviceTensor run(Binary::Kind kind, const Operand& a, const Operand& b, const Bi
   const Shape shape = broadcast_shape(op, a.shape(), b.shape());
   const DType da = (a.spec() != nullptr ? a : b).spec()->dtype(), db = (b.spec() != nullptr ? b : a).spec()->dtype();
   check_mixed(kind, da, db);
+  check(is_floating(da) || is_floating(db) || kind == Binary::Kind::div ||
+            (options.activations.empty() && options.a_activations.empty() && options.b_activations.empty()),
+        Code::unsupported, "{}: activations of {} tensors are not supported", op, name(da));
   const MemoryConfig natural = result_place(a, b, shape);
   const CoreGrid grid = any.device()->grid();
   MemoryConfig place = options.memory_config.value_or(natural);
@@ -245,7 +259,6 @@ DeviceTensor run(Binary::Kind kind, const Operand& a, const Operand& b, const Bi
   check_program_fits(*any.device(), plan_binary({a.spec(), b.spec(), &y.spec(), !options.a_activations.empty(),
                                                  !options.b_activations.empty()},
                                                 all_cores(*any.device())));
-  const Tensor values = binary_tensor(kind, a, b, y.spec(), options);
   TraceRecord record{std::string(op), shape.to_string(), {}};
   std::vector<const DeviceTensor*> inputs;
   for (const Operand* x : {&a, &b})
@@ -254,7 +267,7 @@ DeviceTensor run(Binary::Kind kind, const Operand& a, const Operand& b, const Bi
       inputs.push_back(x->tensor);
     }
   record.transfers.push_back(stream_transfers(y, y).back());
-  write_pages(values, y);
+  write_values(y, [&] { return binary_tensor(kind, a, b, y.spec(), options); });
   finish_program(std::move(record), inputs, y);
   return y;
 }
@@ -298,20 +311,8 @@ DeviceTensor unary(std::string_view op, std::span<const VectorFunction> function
   DeviceTensor y =
       options.output ? *options.output : DeviceTensor::allocate(x.device(), from.with_memory_config(place));
   check_program_fits(*x.device(), plan_unary(from, y.spec(), all_cores(*x.device())));
-  const Tensor input = read_pages(x);
   std::vector<Transfer> moved = stream_transfers(x, y);
-  if (is_integer(from.dtype())) {
-    std::vector<std::int64_t> values = integers_of(input);
-    for (const VectorFunction& f : functions)
-      for (std::int64_t& v : values) v = apply(f, v);
-    write_pages(tensor_of(values, y.spec()), y);
-  } else {
-    const bool float32 = from.dtype() == DType::float32 || y.spec().dtype() == DType::float32;
-    std::vector<float> values = input.to_float32();
-    for (float& v : values) v = into_dst(float32 ? v : widen(v), float32);
-    for (const VectorFunction& f : functions) apply(f, values, float32);
-    write_pages(tensor_of(values, y.spec()), y);
-  }
+  write_values(y, [&] { return unary_tensor(functions, read_pages(x), y.spec()); });
   finish_program({std::string(op), from.logical_shape().to_string(), std::move(moved)}, {&x}, y);
   return y;
 }

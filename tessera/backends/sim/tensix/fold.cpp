@@ -55,6 +55,28 @@ std::vector<DeviceTensor> working_copies(const DeviceTensor& x, const FoldOption
   return out;
 }
 
+// The pixels of each step of the window, one after the other; `to` is the folded image.
+std::vector<std::byte> folded_pixels(const Tensor& x, const Shape& to, const FoldOptions& options) {
+  const Shape& in = x.shape();
+  const auto size = static_cast<std::size_t>(element_bytes(x.dtype()) * in[3]);
+  const Bytes pixels = x.to_elements(x.dtype());
+  std::vector<std::byte> out(static_cast<std::size_t>(to.volume() * element_bytes(x.dtype())));
+  std::size_t at = 0;
+  for (std::int64_t n = 0; n < to[0]; ++n)
+    for (std::int64_t r = 0; r < to[1]; ++r)
+      for (std::int64_t q = 0; q < to[2]; ++q)
+        for (std::int64_t i = 0; i < options.stride_h; ++i)
+          for (std::int64_t j = 0; j < options.stride_w; ++j, at += size) {
+            const std::int64_t row = r * options.stride_h + i - options.padding[0],
+                               column = q * options.stride_w + j - options.padding[2];
+            if (row < 0 || row >= in[1] || column < 0 || column >= in[2]) continue;
+            if (size > 0)
+              std::memcpy(out.data() + at,
+                          pixels.data() + static_cast<std::size_t>((n * in[1] + row) * in[2] + column) * size, size);
+          }
+  return out;
+}
+
 }  // namespace
 
 DeviceTensor fold(const DeviceTensor& x, const FoldOptions& options) {
@@ -82,24 +104,11 @@ DeviceTensor fold(const DeviceTensor& x, const FoldOptions& options) {
   const std::vector<DeviceTensor> copies = working_copies(x, options, target);
   DeviceTensor y = DeviceTensor::allocate(x.device(), target);
 
-  const auto size = static_cast<std::size_t>(element_bytes(from.dtype()) * c);
-  const Bytes pixels = read_pages(x).to_elements(from.dtype());
-  std::vector<std::byte> out(static_cast<std::size_t>(shape.volume() * element_bytes(from.dtype())));
-  std::size_t at = 0;
-  for (std::int64_t n = 0; n < in[0]; ++n)
-    for (std::int64_t r = 0; r < oh; ++r)
-      for (std::int64_t q = 0; q < ow; ++q)
-        for (std::int64_t i = 0; i < options.stride_h; ++i)
-          for (std::int64_t j = 0; j < options.stride_w; ++j, at += size) {
-            const std::int64_t row = r * options.stride_h + i - options.padding[0],
-                               column = q * options.stride_w + j - options.padding[2];
-            if (row < 0 || row >= in[1] || column < 0 || column >= in[2]) continue;
-            if (size > 0)
-              std::memcpy(out.data() + at,
-                          pixels.data() + static_cast<std::size_t>((n * in[1] + row) * in[2] + column) * size, size);
-          }
   std::vector<Transfer> moved = stream_transfers(x, y);
-  write_pages(Tensor::from_elements(out, from.dtype(), shape, from.dtype(), Layout::row_major), y);
+  write_values(y, [&] {
+    return Tensor::from_elements(folded_pixels(read_pages(x), image, options), from.dtype(), shape, from.dtype(),
+                                 Layout::row_major);
+  });
   finish_program(
       {"fold", fmt::format("{} by {} x {}", in.to_string(), options.stride_h, options.stride_w), std::move(moved)},
       {&x}, y);

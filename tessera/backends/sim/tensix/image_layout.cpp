@@ -20,16 +20,6 @@ void check_element(std::string_view op, DType dtype) {
         "{}: {} is not supported, only BFLOAT16 and FLOAT32", op, name(dtype));
 }
 
-DeviceTensor finish(std::string_view op, const DeviceTensor& x, DeviceTensor y, const std::vector<float>& values) {
-  std::vector<Transfer> moved = stream_transfers(x, y);
-  const TensorSpec& spec = y.spec();
-  write_pages(
-      Tensor::from_float32(values, spec.logical_shape(), spec.dtype(), spec.layout(), spec.tile(), Rounding::packer),
-      y);
-  finish_program({std::string(op), x.spec().logical_shape().to_string(), std::move(moved)}, {&x}, y);
-  return y;
-}
-
 // [b, c, i] to [b, i, c], c filled up with zeros. The other way round it is the same with the extents exchanged.
 std::vector<float> channels_last(std::span<const float> image, std::int64_t batch, std::int64_t c, std::int64_t pixels,
                                  std::int64_t channels) {
@@ -40,6 +30,19 @@ std::vector<float> channels_last(std::span<const float> image, std::int64_t batc
         out[static_cast<std::size_t>((b * pixels + i) * channels + k)] =
             image[static_cast<std::size_t>((b * c + k) * pixels + i)];
   return out;
+}
+
+// x is [batch, c, pixels]; see channels_last().
+DeviceTensor finish(std::string_view op, const DeviceTensor& x, DeviceTensor y, std::int64_t batch, std::int64_t c,
+                    std::int64_t pixels, std::int64_t channels) {
+  std::vector<Transfer> moved = stream_transfers(x, y);
+  const TensorSpec& spec = y.spec();
+  write_values(y, [&] {
+    return Tensor::from_float32(channels_last(read_pages(x).to_float32(), batch, c, pixels, channels),
+                                spec.logical_shape(), spec.dtype(), spec.layout(), spec.tile(), Rounding::packer);
+  });
+  finish_program({std::string(op), x.spec().logical_shape().to_string(), std::move(moved)}, {&x}, y);
+  return y;
 }
 
 DeviceTensor allocate_beside(const DeviceTensor& x, const Shape& shape, std::optional<DType> dtype) {
@@ -62,8 +65,7 @@ DeviceTensor convert_to_hwc(const DeviceTensor& x, const std::optional<MemoryCon
     check_element("convert_to_hwc", dtype.value_or(from.dtype()));
     const std::int64_t channels = round_up(in[2], kChannelMultiple);
     DeviceTensor y = allocate_beside(x, {1, 1, in[1] * in[3], channels}, dtype);
-    return finish("convert_to_hwc", x, std::move(y),
-                  channels_last(read_pages(x).to_float32(), in[1], in[2], in[3], channels));
+    return finish("convert_to_hwc", x, std::move(y), in[1], in[2], in[3], channels);
   }
   check(from.memory_config().is_l1() || config, Code::invalid_argument,
         "convert_to_hwc: when the input is in DRAM, the output's memory_config must be given");
@@ -94,8 +96,7 @@ DeviceTensor convert_to_hwc(const DeviceTensor& x, const std::optional<MemoryCon
   const Shape shape{1, 1, rows, channels};
   DeviceTensor y =
       DeviceTensor::allocate(x.device(), TensorSpec(shape, dtype.value_or(from.dtype()), Layout::row_major, place));
-  return finish("convert_to_hwc", x, std::move(y),
-                channels_last(read_pages(x).to_float32(), in[1], in[2], in[3], channels));
+  return finish("convert_to_hwc", x, std::move(y), in[1], in[2], in[3], channels);
 }
 
 DeviceTensor convert_to_chw(const DeviceTensor& x, std::optional<DType> dtype) {
@@ -109,7 +110,7 @@ DeviceTensor convert_to_chw(const DeviceTensor& x, std::optional<DType> dtype) {
     const DType kept = is_block_float(from.dtype()) ? DType::bfloat16 : from.dtype();
     check_element("convert_to_chw", dtype.value_or(kept));
     DeviceTensor y = allocate_beside(x, {1, 1, in[3], in[2]}, dtype.value_or(kept));
-    return finish("convert_to_chw", x, std::move(y), channels_last(read_pages(x).to_float32(), 1, in[2], in[3], in[2]));
+    return finish("convert_to_chw", x, std::move(y), 1, in[2], in[3], in[2]);
   }
   check(source.layout() == TensorMemoryLayout::height_sharded && source.shard_spec(), Code::invalid_argument,
         "convert_to_chw: the input must be HEIGHT_SHARDED, it is {}", name(source.layout()));
@@ -131,7 +132,7 @@ DeviceTensor convert_to_chw(const DeviceTensor& x, std::optional<DType> dtype) {
                            ShardSpec{shard.grid, {in[3], shard.shape.height}, shard.orientation});
   DeviceTensor y =
       DeviceTensor::allocate(x.device(), TensorSpec(shape, dtype.value_or(from.dtype()), Layout::row_major, place));
-  return finish("convert_to_chw", x, std::move(y), channels_last(read_pages(x).to_float32(), 1, in[2], in[3], in[2]));
+  return finish("convert_to_chw", x, std::move(y), 1, in[2], in[3], in[2]);
 }
 
 }  // namespace tessera::tensix

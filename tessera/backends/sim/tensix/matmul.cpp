@@ -1,5 +1,6 @@
 #include "tessera/backends/sim/tensix/matmul.h"
 
+#include "tessera/backends/sim/tensix/compute_defaults.h"
 #include "tessera/backends/sim/tensix/elementwise.h"
 #include "tessera/backends/sim/tensix/placement.h"
 #include "tessera/backends/sim/tensix/product_values.h"
@@ -78,16 +79,6 @@ std::vector<float> matrices(const DeviceTensor& x, bool transpose) {
   return out;
 }
 
-// What TTNN takes when nothing is said.
-ComputeConfig default_compute(DType a, DType b, DType out, bool user_program) {
-  ComputeConfig c{.fidelity = MathFidelity::lofi, .fp32_dest_acc_en = out == DType::float32, .packer_l1_acc = true};
-  if (a == DType::float32 && b == DType::float32)
-    c.fidelity = MathFidelity::hifi4;
-  else if (!user_program && out != DType::float32)
-    c.fidelity = MathFidelity::hifi2;
-  return c;
-}
-
 bool is_row_of(const Shape& bias, std::int64_t n) { return bias.rank() > 0 && bias.volume() == n && bias[-1] == n; }
 
 }  // namespace
@@ -115,32 +106,30 @@ DeviceTensor matmul(const DeviceTensor& a, const DeviceTensor& b, const MatmulOp
   check(is_floating(dtype), Code::unsupported, "matmul: the result cannot be {}", name(dtype));
   const bool user_program = options.program || options.core_grid;
   const Device& device = *a.device();
-  MatmulProblem problem{
-      .batch = std::max(left.batch, right.batch),
-      .batch_b = right.batch,
-      .m = ceil_div(left.shape[-2], kTile),
-      .k = ceil_div(left.shape[-1], kTile),
-      .n = ceil_div(right.shape[-1], kTile),
-      .a_dtype = a.spec().dtype(),
-      .b_dtype = b.spec().dtype(),
-      .bias_dtype = options.bias ? options.bias->spec().dtype() : DType::bfloat16,
-      .out_dtype = dtype,
-      .a_memory = a.spec().memory_config(),
-      .b_memory = b.spec().memory_config(),
-      .out_memory = wish,
-      .bias = fuse_bias,
-      .transpose_a = options.transpose_a,
-      .compute = options.compute.value_or(default_compute(a.spec().dtype(), b.spec().dtype(), dtype, user_program)),
-      .core_grid = options.core_grid,
-      .program = options.program,
-      .grid = device.grid(),
-      .free_bytes = free_l1_bytes(device)};
+  MatmulProblem problem{.batch = std::max(left.batch, right.batch),
+                        .batch_b = right.batch,
+                        .m = ceil_div(left.shape[-2], kTile),
+                        .k = ceil_div(left.shape[-1], kTile),
+                        .n = ceil_div(right.shape[-1], kTile),
+                        .a_dtype = a.spec().dtype(),
+                        .b_dtype = b.spec().dtype(),
+                        .bias_dtype = options.bias ? options.bias->spec().dtype() : DType::bfloat16,
+                        .out_dtype = dtype,
+                        .a_memory = a.spec().memory_config(),
+                        .b_memory = b.spec().memory_config(),
+                        .out_memory = wish,
+                        .bias = fuse_bias,
+                        .transpose_a = options.transpose_a,
+                        .compute = options.compute.value_or(default_matmul_compute(a.spec().dtype(), b.spec().dtype(),
+                                                                                   dtype, user_program, device.card())),
+                        .core_grid = options.core_grid,
+                        .program = options.program,
+                        .grid = device.grid(),
+                        .free_bytes = free_l1_bytes(device)};
   const MatmulPlan plan = plan_matmul(problem);
 
   DeviceTensor y = DeviceTensor::allocate(a.device(), TensorSpec(shape, dtype, Layout::tile, plan.output));
   check_program_fits(device, plan.own_buffers());
-  const std::vector<float> va = matrices(a, options.transpose_a), vb = matrices(b, options.transpose_b);
-  const std::vector<float> row = fuse_bias ? read_pages(*options.bias).to_float32() : std::vector<float>();
   Product product{.m = left.shape[-2],
                   .n = right.shape[-1],
                   .k = left.shape[-1],
@@ -148,16 +137,21 @@ DeviceTensor matmul(const DeviceTensor& a, const DeviceTensor& b, const MatmulOp
                   .compute = problem.compute,
                   .partials_dtype = plan.partials_dtype};
   if (plan.program.kind == MatmulKind::multi_core) product.k_block = 0;
-  if (fuse_bias) product.bias = row.data();
-  std::vector<float> values;
-  values.reserve(static_cast<std::size_t>(full.volume()));
-  for (std::int64_t i = 0; i < problem.batch; ++i) {
-    const std::vector<float> part =
-        product_values(product, va.data() + (left.batch > 1 ? i * product.m * product.k : 0),
-                       vb.data() + (right.batch > 1 ? i * product.k * product.n : 0));
-    values.insert(values.end(), part.begin(), part.end());
-  }
-  if (options.fused_activation) apply(*options.fused_activation, values, problem.compute.fp32_dest_acc_en);
+  const auto values = [&] {
+    const std::vector<float> va = matrices(a, options.transpose_a), vb = matrices(b, options.transpose_b);
+    const std::vector<float> row = fuse_bias ? read_pages(*options.bias).to_float32() : std::vector<float>();
+    if (fuse_bias) product.bias = row.data();
+    std::vector<float> all;
+    all.reserve(static_cast<std::size_t>(full.volume()));
+    for (std::int64_t i = 0; i < problem.batch; ++i) {
+      const std::vector<float> part =
+          product_values(product, va.data() + (left.batch > 1 ? i * product.m * product.k : 0),
+                         vb.data() + (right.batch > 1 ? i * product.k * product.n : 0));
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    if (options.fused_activation) apply(*options.fused_activation, all, problem.compute.fp32_dest_acc_en);
+    return Tensor::from_float32(all, shape, dtype, Layout::tile, {}, Rounding::packer);
+  };
 
   TraceRecord record{"matmul",
                      fmt::format("{} x {}, {} on {}", left.shape.to_string(), right.shape.to_string(),
@@ -169,7 +163,7 @@ DeviceTensor matmul(const DeviceTensor& a, const DeviceTensor& b, const MatmulOp
     inputs.push_back(&*options.bias);
   }
   record.transfers.push_back(stream_transfers(y, y).back());
-  write_pages(Tensor::from_float32(values, shape, dtype, Layout::tile, {}, Rounding::packer), y);
+  write_values(y, values);
   finish_program(std::move(record), inputs, y);
   if (options.bias && !fuse_bias) y = binary(Binary::Kind::add, y, *options.bias);
   if (options.activation) y = unary(options.activation->name, std::span(&*options.activation, 1), y);

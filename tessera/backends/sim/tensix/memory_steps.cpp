@@ -55,10 +55,11 @@ class MemorySteps::Rehearsal {
       if (steps.places_[i].tensor) story_.addresses[i] = steps.places_[i].tensor->address();
   }
 
-  MemoryStory run() && {
+  void run() {
     for (const Step& step : steps_.steps_) std::visit([this](const auto& s) { take(s); }, step);
-    return std::move(story_);
   }
+  MemoryStory story() && { return std::move(story_); }
+  const MemoryPeak& peak() const { return story_.peak; }
 
  private:
   void take(const Allocate& step) { give(step.slot); }
@@ -88,12 +89,12 @@ class MemorySteps::Rehearsal {
         count();
       }
     circular_buffer_bytes_ = 0;  // those of the program before it lived until now
+    if (!program.dataflow)
+      for (const CircularBuffer& buffer : program.circular_buffers) circular_buffer_bytes_ += buffer.bytes;
+    count();
     memory.circular_buffers = place_circular_buffers(device_.card(), allocator_, program.circular_buffers, memory.id,
                                                      program.dataflow ? "dataflow" : "circular")
                                   .buffers;
-    if (!program.dataflow)
-      for (const PlacedCircularBuffer& buffer : memory.circular_buffers) circular_buffer_bytes_ += buffer.buffer.bytes;
-    count();
   }
 
   ProgramMemory& begin(const std::string& op, const std::string& key) {
@@ -138,9 +139,16 @@ class MemorySteps::Rehearsal {
   std::int64_t l1_bytes_ = 0, circular_buffer_bytes_ = 0;
 };
 
-MemoryStory MemorySteps::rehearse() const {
+MemoryStory MemorySteps::rehearse(MemoryPeak* reached) const {
   device_->check_open();
-  return Rehearsal(*this).run();
+  Rehearsal rehearsal(*this);
+  try {
+    rehearsal.run();
+  } catch (const Error&) {
+    if (reached != nullptr) *reached = rehearsal.peak();
+    throw;
+  }
+  return std::move(rehearsal).story();
 }
 
 class MemorySteps::Performance {

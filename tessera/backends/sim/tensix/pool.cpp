@@ -1,6 +1,7 @@
 #include "tessera/backends/sim/tensix/pool.h"
 
-#include "tessera/backends/sim/tensix/memory_steps.h"
+#include "tessera/backends/sim/tensix/compute_defaults.h"
+#include "tessera/backends/sim/tensix/internal/pool_steps.h"
 #include "tessera/backends/sim/tensix/numerics.h"
 #include "tessera/backends/sim/tensix/placement.h"
 #include "tessera/backends/sim/tensix/pool_values.h"
@@ -73,16 +74,6 @@ std::vector<float> pooled(PoolKind kind, const PoolOptions& o, const DeviceTenso
                                : average_pool_values(values_problem(o), image);
 }
 
-AllocationRequest on_each(std::int64_t bytes, std::int64_t cores) {
-  return {bytes, bytes * cores, static_cast<int>(cores)};
-}
-
-std::vector<CircularBuffer> on_cores(const std::vector<PlannedBuffer>& buffers, const CoreRangeSet& cores) {
-  std::vector<CircularBuffer> out;
-  for (const PlannedBuffer& b : buffers) out.push_back({b.name, cores, b.bytes});
-  return out;
-}
-
 // The whole image under one window: a reduction, which leaves the tensor where it is.
 bool is_global(PoolKind kind, const TensorSpec& x, const PoolOptions& o) {
   const Window& w = o.window;
@@ -90,108 +81,171 @@ bool is_global(PoolKind kind, const TensorSpec& x, const PoolOptions& o) {
          w.kernel_w == o.width && w.top + w.bottom + w.left + w.right == 0 && !o.divisor_override;
 }
 
-struct Slots {
-  MemorySteps::Slot result = 0;
+PoolProblem problem_of(PoolKind kind, const DeviceTensor& x, const PoolOptions& o) {
+  const TensorSpec& from = x.spec();
+  PoolProblem problem{.kind = kind,
+                      .batch = o.batch,
+                      .height = o.height,
+                      .width = o.width,
+                      .channels = o.channels,
+                      .window = o.window,
+                      .ceil_mode = o.ceil_mode,
+                      .count_include_pad = o.count_include_pad,
+                      .divisor_override = o.divisor_override.has_value(),
+                      .input_dtype = from.dtype(),
+                      .output_dtype = o.dtype,
+                      .input_layout = from.layout(),
+                      .output_layout = o.layout,
+                      .grid = x.device()->grid()};
+  if (from.memory_config().is_sharded()) {
+    check(from.memory_config().is_l1() && from.memory_config().shard_spec(), Code::unsupported,
+          Hint{"use to_memory_config"}, "{}: shards must be in L1", op_name(kind));
+    problem.layout = from.memory_config().layout();
+    problem.input_shard = from.memory_config().shard_spec();
+    check(problem.input_shard->shape.width % 16 == 0, Code::invalid_argument,
+          "{}: the input's shard width {} must be a multiple of 16", op_name(kind), problem.input_shard->shape.width);
+  }
+  if (o.scheme) problem.layout = *o.scheme;
+  return problem;
+}
+
+PoolPlan plan_of(const PoolProblem& problem, const PoolOptions& options) {
+  return problem.input_shard || options.scheme ? plan_pool(problem) : plan_pool_anywhere(problem);
+}
+
+struct PoolCall {
+  MemorySteps steps;
+  PoolSlots slots;
+  std::int64_t estimate_bytes = 0;  // what TTNN takes the largest slice for, on a core
+
+  void take(const PoolPlan& plan, const PoolProblem& p) {
+    const std::int64_t elements = plan.output_shard.height * plan.output_shard.width;
+    std::int64_t bytes = plan.halo.out_bytes_per_core() + elements * element_bytes(DType::bfloat16) +
+                         plan.input_shard.height * plan.input_shard.width *
+                             (p.input_layout == Layout::tile ? 2 : element_bytes(p.input_dtype));
+    for (const PlannedBuffer& buffer : plan.buffers) bytes += buffer.bytes;
+    estimate_bytes = std::max(estimate_bytes, bytes);
+  }
+  // Input, halo and output counted together, as if none had gone before the next came.
+  bool looks_as_if_it_fits(const Device& device) const { return estimate_bytes <= free_l1_bytes(device); }
 };
 
-// As TTNN goes about it: shards, halo, the input's shards freed, the halo moved up, the pool, the halo freed, and the
-// result moved to where it was wanted.
-Slots pool_steps(MemorySteps& steps, std::string_view op, const DeviceTensor& x, const PoolPlan& plan,
-                 const PoolProblem& problem, const PoolOptions& options) {
-  const TensorSpec& from = x.spec();
-  const TensixSpec& card = x.device()->card();
-  const std::int64_t cores = plan.parallel.cores.num_cores();
-  const Window& w = plan.window.window;
-  const std::string key =
-      fmt::format("{} {}x{}x{}x{} k{}x{} s{}x{} d{}x{} p{},{},{},{} {} {} {} {} {} {} {}x{}", op, options.batch,
-                  options.height, options.width, options.channels, w.kernel_h, w.kernel_w, w.stride_h, w.stride_w,
-                  w.dilation_h, w.dilation_w, w.top, w.bottom, w.left, w.right, name(from.dtype()), name(from.layout()),
-                  name(options.dtype), name(options.layout), name(plan.parallel.layout),
-                  plan.parallel.cores.to_string(), plan.input_shard.height, plan.input_shard.width);
-  const auto list = [&](const char* label, std::int64_t bytes) {
-    return MemorySteps::KeptList{label, BufferType::l1_small, on_each(round_up(bytes, card.l1_alignment_bytes), cores)};
-  };
-  const auto moved = [](MemoryKind source, MemoryKind target, std::int64_t bytes, std::int64_t pieces,
-                        std::int64_t busiest,
-                        std::int64_t local = 0) { return Transfer{source, target, bytes, pieces, local, busiest}; };
+PoolCall whole_call(const DeviceTensor& x, const PoolProblem& problem, const PoolOptions& options) {
+  PoolCall call{MemorySteps(x.device()), {}};
+  const PoolPlan plan = plan_of(problem, options);
+  call.take(plan, problem);
+  call.slots = add_pool_steps(call.steps, op_name(problem.kind), x, plan, problem, options);
+  return call;
+}
 
-  const auto run = [&](const std::string& name_of, const std::string& detail, std::vector<MemorySteps::KeptList> lists,
-                       std::vector<CircularBuffer> buffers, const Transfer& transfer) {
-    steps.run({.op = name_of,
-               .key = name_of + " " + key,
-               .lists = std::move(lists),
-               .circular_buffers = std::move(buffers),
-               .record = {name_of, detail, {transfer}}});
-  };
+// The same window over the same image: its slices are those of a convolution.
+Conv2dProblem as_convolution(const PoolProblem& problem) {
+  Conv2dProblem p;
+  p.batch = problem.batch;
+  p.height = problem.height;
+  p.width = problem.width;
+  p.in_channels = p.out_channels = problem.channels;
+  p.window = rounded_window(problem);
+  p.config.output_layout = problem.output_layout;
+  return p;
+}
 
-  const MemorySteps::Slot input = steps.existing(x);
-  const bool sharded = problem.input_shard.has_value(), in_dram = from.memory_config().is_dram();
-  bool copied = !sharded;
-  MemorySteps::Slot copy = input;
-  if (!sharded) {
-    const std::int64_t bytes = plan.input_shard.height * plan.input_shard.width;
-    const std::int64_t shard_bytes = from.layout() == Layout::tile ? bytes / (kTile * kTile) * tile_bytes(from.dtype())
-                                                                   : bytes * element_bytes(from.dtype());
-    copy = steps.allocate("sharded input", BufferType::l1, on_each(shard_bytes, cores));
-    const MemoryKind source = memory_kind(from.memory_config().buffer_type());
-    run("interleaved_to_sharded", plan.input_memory().to_string(), {}, {},
-        moved(source, MemoryKind::l1, x.num_pages() * x.page_bytes(), x.num_pages(), shard_bytes));
+PoolCall sliced_call(const DeviceTensor& x, const PoolProblem& problem, const PoolOptions& options,
+                     Conv2dSliceType type, std::int64_t count) {
+  const bool rows = type == Conv2dSliceType::dram_height;
+  const Window& w = problem.window;
+  const std::int64_t thinnest = (rows ? problem.height : problem.width) / count;
+  const std::int64_t reach = rows ? w.dilation_h * (w.kernel_h - 1) + 1 : w.dilation_w * (w.kernel_w - 1) + 1;
+  check(thinnest >= reach, Code::invalid_argument, Hint{"take fewer slices, or slice the other axis"},
+        "{}: {} slices of an image of {}x{} are {} pixels {}, less than the {} of a window", op_name(problem.kind),
+        count, problem.height, problem.width, thinnest, rows ? "high" : "wide", reach);
+  const std::vector<Conv2dProblem> slices = slice_conv2d(as_convolution(problem), type, count);
+  PoolCall call{MemorySteps(x.device()), {}};
+  const Window whole = rounded_window(problem);
+  const Shape shape{problem.batch, whole.out_h(problem.height), whole.out_w(problem.width), problem.channels};
+  PoolSliceOf of{call.steps.existing(x), 0};
+  of.output = call.steps.allocate(TensorSpec(shape, options.dtype, options.layout, kDramMemoryConfig), "output");
+  PoolOptions each = options;
+  for (const Conv2dProblem& slice : slices) {
+    PoolProblem p = problem;
+    p.height = slice.height;
+    p.width = slice.width;
+    p.window = slice.window;
+    p.ceil_mode = false;
+    p.rows_of_tiles = problem.input_layout == Layout::tile;
+    p.input_layout = Layout::row_major;
+    p.input_dtype = DType::bfloat16;
+    if (each.scheme) p.layout = *each.scheme;
+    const PoolPlan plan = plan_of(p, each);
+    each.scheme = plan.parallel.layout;  // all slices lie as the first does
+    call.take(plan, p);
+    call.slots = add_pool_steps(call.steps, op_name(problem.kind), x, plan, p, options, of);
   }
-  const HaloPlan& h = plan.halo;
-  const MemorySteps::Slot halo = steps.allocate("halo", BufferType::l1, on_each(h.out_bytes_per_core(), cores));
-  std::vector<MemorySteps::KeptList> lists;
-  for (const std::int64_t bytes : h.config_bytes) lists.push_back(list("halo list", bytes));
-  const std::int64_t across = plan.parallel.channel_parts;
-  run("halo", fmt::format("{} sticks of {} B on a core", h.out_sticks, h.stick_bytes), std::move(lists),
-      on_cores(h.circular_buffers, plan.parallel.cores),
-      moved(MemoryKind::l1, MemoryKind::l1, (h.local_sticks + h.remote_sticks) * h.stick_bytes * across,
-            h.pieces * across, h.busiest_core_sticks * h.stick_bytes, h.local_sticks * h.stick_bytes * across));
-  if (copied && (in_dram || options.deallocate_input)) {
-    steps.free(copy);
-    copied = false;
-  }
-  if (options.deallocate_input && !in_dram) steps.free(input);
-  if (options.reallocate_halo)
-    steps.reallocate(halo, "move " + key,
-                     {"move",
-                      "halo",
-                      {moved(MemoryKind::l1, MemoryKind::l1, cores * h.out_bytes_per_core(), cores,
-                             h.out_bytes_per_core(), cores * h.out_bytes_per_core())}});
+  return call;
+}
 
-  const std::int64_t out_rows = plan.window.out_rows();
-  const Shape shape{1, 1, out_rows, options.channels};
-  // In rows, shards may be wider than what is in them: the tensor shows its own channels only.
-  Extent2d visible = plan.output_shard;
-  const bool hides = options.layout == Layout::row_major &&
-                     plan.parallel.layout == TensorMemoryLayout::height_sharded && visible.width != options.channels;
-  if (hides) visible.width = options.channels;
-  const MemoryConfig place(plan.parallel.layout, BufferType::l1,
-                           ShardSpec{plan.parallel.cores, visible, plan.parallel.orientation});
-  const TensorSpec spec(shape, options.dtype, options.layout, place);
-  const MemorySteps::Slot out =
-      hides ? steps.allocate(
-                  spec, "output",
-                  on_each(plan.output_shard.height *
-                              round_up(plan.output_shard.width * element_bytes(options.dtype), card.l1_alignment_bytes),
-                          cores))
-            : steps.allocate(spec, "output");
-  const std::int64_t windows = out_rows * w.kernel_h * w.kernel_w * options.channels * element_bytes(DType::bfloat16);
-  run(std::string(op), from.logical_shape().to_string(), {list("windows", plan.reader_bytes)},
-      on_cores(plan.buffers, plan.parallel.cores),
-      moved(MemoryKind::l1, MemoryKind::l1, windows, out_rows * w.kernel_h, windows / cores, windows));
-  MemorySteps::Slot result = out;
-  if (options.memory_config && *options.memory_config != place) {
-    const TensorSpec target(shape, options.dtype, options.layout, *options.memory_config);
-    result = steps.allocate(target, "result");
-    const std::int64_t bytes = target.num_pages() * target.page_bytes();
-    run("sharded_to_interleaved", options.memory_config->to_string(), {}, {},
-        moved(MemoryKind::l1, memory_kind(options.memory_config->buffer_type()), bytes, target.num_pages(),
-              bytes / cores));
-    steps.free(out);
+// Whole, or in the slices that were asked for, or in as few as fit.
+PoolCall call_pool(const DeviceTensor& x, const PoolProblem& problem, const PoolOptions& options) {
+  const bool can_slice = x.spec().memory_config() == kDramMemoryConfig && !problem.indices;
+  const std::optional<Conv2dSliceConfig> asked = can_slice ? options.slice : Conv2dSliceConfig{};
+  if (asked && (asked->type == Conv2dSliceType::l1_full || asked->num_slices == 1))
+    return whole_call(x, problem, options);
+  if (asked && asked->num_slices != 0) {
+    check(asked->num_slices > 0, Code::invalid_argument, "{}: num_slices is {}", op_name(problem.kind),
+          asked->num_slices);
+    return sliced_call(x, problem, options, asked->type, asked->num_slices);
   }
-  steps.free(halo);
-  if (copied) steps.free(copy);
-  return {result};
+  const Device& device = *x.device();
+  try {
+    PoolCall call = whole_call(x, problem, options);
+    check(call.looks_as_if_it_fits(device), Code::out_of_memory, "{}: {} B of L1 on a core do not fit",
+          op_name(problem.kind), call.estimate_bytes);
+    call.steps.rehearse();
+    return call;
+  } catch (const Error& error) {
+    if (error.code() != Code::out_of_memory) throw;
+    const Conv2dProblem image = as_convolution(problem);
+    const Conv2dSliceType type = asked ? asked->type : natural_slice_type(image);
+    for (std::int64_t count = 2; count <= most_slices(image, type); ++count) {
+      try {
+        PoolCall call = sliced_call(x, problem, options, type, count);
+        if (!call.looks_as_if_it_fits(device)) continue;
+        call.steps.rehearse();
+        return call;
+      } catch (const Error& again) {
+        if (again.code() != Code::out_of_memory) break;  // thinner than a window
+      }
+    }
+    throw;
+  }
+}
+
+std::pair<DeviceTensor, std::optional<DeviceTensor>> run(PoolKind kind, DeviceTensor& x, const PoolOptions& options,
+                                                         bool with_indices) {
+  PoolProblem problem = problem_of(kind, x, options);
+  constexpr std::int64_t kMostPixels = std::int64_t{1} << 16;
+  if (with_indices) problem.indices = options.height * options.width < kMostPixels ? DType::uint16 : DType::uint32;
+  const PoolCall call = call_pool(x, problem, options);
+  call.steps.rehearse();
+  // Computed before the input may be freed; the slices of an image come to the same as the whole.
+  std::vector<float> values;
+  std::vector<std::uint32_t> where;
+  if (x.device()->options().values) {
+    values = pooled(kind, options, x);
+    if (with_indices) where = max_pool_indices(values_problem(options), read_pages(x).to_float32());
+  }
+  std::vector<std::optional<DeviceTensor>> tensors = call.steps.carry_out();
+  DeviceTensor y = *tensors[call.slots.result];
+  write_values(y, [&, &to = y.spec()] {
+    return Tensor::from_float32(values, to.logical_shape(), to.dtype(), to.layout(), to.tile(), Rounding::packer);
+  });
+  if (!with_indices) return {y, std::nullopt};
+  DeviceTensor indices = *tensors[*call.slots.indices];
+  write_values(indices, [&, &to = indices.spec()] {
+    return Tensor::from_elements(std::as_bytes(std::span(where)), DType::uint32, to.logical_shape(), to.dtype(),
+                                 to.layout());
+  });
+  return {y, indices};
 }
 
 }  // namespace
@@ -208,47 +262,25 @@ DeviceTensor pool2d(PoolKind kind, DeviceTensor& x, const PoolOptions& options) 
     const MemoryConfig place = options.memory_config.value_or(from.memory_config());
     DeviceTensor y = DeviceTensor::allocate(device, TensorSpec(shape, options.dtype, options.layout, place));
     std::vector<Transfer> moved = stream_transfers(x, y);
-    write_pages(
-        Tensor::from_float32(pooled(kind, options, x), shape, options.dtype, options.layout, {}, Rounding::packer), y);
+    write_values(y, [&] {
+      return Tensor::from_float32(pooled(kind, options, x), shape, options.dtype, options.layout, {}, Rounding::packer);
+    });
     finish_program({std::string(op), from.logical_shape().to_string(), std::move(moved)}, {&x}, y);
     if (options.deallocate_input) x.deallocate();
     return y;
   }
-  PoolProblem problem{.kind = kind,
-                      .batch = options.batch,
-                      .height = options.height,
-                      .width = options.width,
-                      .channels = options.channels,
-                      .window = options.window,
-                      .ceil_mode = options.ceil_mode,
-                      .count_include_pad = options.count_include_pad,
-                      .divisor_override = options.divisor_override.has_value(),
-                      .input_dtype = from.dtype(),
-                      .output_dtype = options.dtype,
-                      .input_layout = from.layout(),
-                      .output_layout = options.layout,
-                      .grid = device->grid()};
-  const bool sharded = from.memory_config().is_sharded();
-  if (sharded) {
-    check(from.memory_config().is_l1() && from.memory_config().shard_spec(), Code::unsupported,
-          Hint{"use to_memory_config"}, "{}: shards must be in L1", op);
-    problem.layout = from.memory_config().layout();
-    problem.input_shard = from.memory_config().shard_spec();
-    check(problem.input_shard->shape.width % 16 == 0, Code::invalid_argument,
-          "{}: the input's shard width {} must be a multiple of 16", op, problem.input_shard->shape.width);
-  }
-  if (options.scheme) problem.layout = *options.scheme;
-  const PoolPlan plan = sharded || options.scheme ? plan_pool(problem) : plan_pool_anywhere(problem);
-  const std::vector<float> values = pooled(kind, options, x);
+  return run(kind, x, options, false).first;
+}
 
-  MemorySteps steps(device);
-  const Slots slots = pool_steps(steps, op, x, plan, problem, options);
-  steps.rehearse();
-  DeviceTensor y = *steps.carry_out()[slots.result];
-  const TensorSpec& to = y.spec();
-  write_pages(Tensor::from_float32(values, to.logical_shape(), to.dtype(), to.layout(), to.tile(), Rounding::packer),
-              y);
-  return y;
+std::pair<DeviceTensor, DeviceTensor> max_pool2d_with_indices(DeviceTensor& x, const PoolOptions& options) {
+  x.check_allocated();
+  check_window("max_pool2d", options);
+  check_types("max_pool2d", x.spec(), options);
+  check(options.layout == Layout::row_major, Code::unsupported, Hint{"use to_layout afterwards"},
+        "max_pool2d: only ROW_MAJOR is supported with return_indices");
+  check(options.dtype == DType::bfloat16, Code::unsupported, "max_pool2d: only BFLOAT16 goes with return_indices");
+  auto [values, indices] = run(PoolKind::max, x, options, true);
+  return {values, *indices};
 }
 
 DeviceTensor global_avg_pool2d(const DeviceTensor& x, const std::optional<MemoryConfig>& config) {
@@ -268,7 +300,8 @@ DeviceTensor global_avg_pool2d(const DeviceTensor& x, const std::optional<Memory
                             .height = in[rank == 4 ? 1 : 0],
                             .width = in[rank == 4 ? 2 : 1],
                             .channels = rank == 2 ? 1 : in[rank - 1],
-                            .window = {.kernel_h = in[rank == 4 ? 1 : 0], .kernel_w = in[rank == 4 ? 2 : 1]}};
+                            .window = {.kernel_h = in[rank == 4 ? 1 : 0], .kernel_w = in[rank == 4 ? 2 : 1]},
+                            .compute = precise_compute(x.device()->card())};
   // Rows of tiles that are filled up are taken out of them before they are summed.
   std::optional<DeviceTensor> rows;
   if (from.layout() == Layout::tile && from.padded_shape() != in) rows = to_layout(x, Layout::row_major);
@@ -276,9 +309,11 @@ DeviceTensor global_avg_pool2d(const DeviceTensor& x, const std::optional<Memory
   const Shape shape{options.batch, 1, 1, options.channels};
   DeviceTensor y = DeviceTensor::allocate(
       x.device(), TensorSpec(shape, from.dtype(), Layout::tile, config.value_or(from.memory_config())));
-  const std::vector<float> values = average_pool_values(values_problem(options), read_pages(image).to_float32());
   std::vector<Transfer> moved = stream_transfers(image, y);
-  write_pages(Tensor::from_float32(values, shape, from.dtype(), Layout::tile, {}, Rounding::packer), y);
+  write_values(y, [&] {
+    return Tensor::from_float32(average_pool_values(values_problem(options), read_pages(image).to_float32()), shape,
+                                from.dtype(), Layout::tile, {}, Rounding::packer);
+  });
   finish_program({"global_avg_pool2d", in.to_string(), std::move(moved)}, {&image}, y);
   return y;
 }

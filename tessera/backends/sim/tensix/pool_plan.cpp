@@ -122,7 +122,7 @@ PoolPlan plan_pool(const PoolProblem& p) {
     const std::int64_t width = ceil_div(channels, plan.parallel.channel_parts) * channel_unit;
     // What is read needs only whole transfers of 16 bytes.
     plan.input_shard = {
-        round_up(ceil_div(p.in_rows(), plan.parallel.row_parts), in_tiled ? kTile : 1),
+        round_up(ceil_div(p.in_rows(), plan.parallel.row_parts), in_tiled || p.rows_of_tiles ? kTile : 1),
         in_tiled ? round_up(width, kTile) : round_up(ceil_div(p.channels, plan.parallel.channel_parts), kTransferUnit)};
     plan.output_shard = {round_up(ceil_div(out_rows, plan.parallel.row_parts), row_unit), width};
   }
@@ -143,9 +143,16 @@ PoolPlan plan_pool(const PoolProblem& p) {
   if (p.kind == PoolKind::average && !p.divisor_override && ((padded && !p.count_include_pad) || grown))
     add("scalar", 2);
   add("clear", 1);
-  const std::int64_t tiles = window_tiles(w, plan.output_shard.width);
+  // With indices, one tile of channels is looked at at a time.
+  const std::int64_t tiles = p.indices ? 1 : window_tiles(w, plan.output_shard.width);
   add("in", 2 * tiles);
   add("in", 2 * tiles);
+  if (p.indices) {
+    const auto add_indices = [&] { plan.buffers.push_back({"indices", tile_bytes(*p.indices), 1, *p.indices}); };
+    add_indices();
+    add("values", 1);
+    for (int i = 0; i < 5; ++i) add_indices();
+  }
   if (out_tiled) add("out before tilizing", ceil_div(plan.output_shard.width, kTile));
   return plan;
 }

@@ -26,6 +26,8 @@ struct PoolProblem {
   TensorMemoryLayout layout = TensorMemoryLayout::height_sharded;
   bool whole_tiles = false;  // shards of channels are whole tiles wide, not half ones
   CoreGrid grid = {};
+  std::optional<DType> indices = {};  // of maxima: their dtype
+  bool rows_of_tiles = false;         // rows that come out of tiles: shards of the input are whole tiles high
 
   std::int64_t in_rows() const { return batch * height * width; }
 };

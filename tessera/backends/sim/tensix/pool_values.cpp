@@ -100,6 +100,36 @@ std::vector<float> max_pool_values(const PoolValues& pool, std::span<const float
                         });
 }
 
+std::vector<std::uint32_t> max_pool_indices(const PoolValues& pool, std::span<const float> input) {
+  check_pool(pool, input);
+  const Window& w = pool.window;
+  const std::int64_t out_h = pool.out_h(), out_w = pool.out_w(), pixels = pool.batch * out_h * out_w;
+  std::vector<std::uint32_t> indices(static_cast<std::size_t>(pixels * pool.channels));
+  parallel_for(pixels, 16, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<float> best(static_cast<std::size_t>(pool.channels));
+    for (std::int64_t p = begin; p < end; ++p) {
+      const std::int64_t image = p / (out_h * out_w), oy = p / out_w % out_h, ox = p % out_w;
+      std::uint32_t* out = indices.data() + p * pool.channels;
+      bool first = true;
+      for (std::int64_t i = 0; i < w.kernel_h; ++i)
+        for (std::int64_t j = 0; j < w.kernel_w; ++j) {
+          const std::int64_t y = oy * w.stride_h + i * w.dilation_h - w.top,
+                             x = ox * w.stride_w + j * w.dilation_w - w.left;
+          const float* at = pixel(pool, input, image, y, x);
+          if (at == nullptr) continue;
+          for (std::int64_t c = 0; c < pool.channels; ++c) {
+            float& most = best[static_cast<std::size_t>(c)];
+            if (!first && !(at[c] > most) && !(std::isnan(at[c]) && !std::isnan(most))) continue;
+            most = at[c];
+            out[c] = static_cast<std::uint32_t>(y * pool.width + x);
+          }
+          first = false;
+        }
+    }
+  });
+  return indices;
+}
+
 std::vector<float> average_pool_values(const PoolValues& pool, std::span<const float> input) {
   check_pool(pool, input);
   const Window& w = pool.window;

@@ -30,6 +30,9 @@ struct TSR_API PoolValues {
 // Exact, whatever the fidelity. NaN passes.
 TSR_API std::vector<float> max_pool_values(const PoolValues& pool, std::span<const float> input);
 
+// Where in its image each maximum is, row * width + column: the first of equal ones; NaN before numbers.
+TSR_API std::vector<std::uint32_t> max_pool_indices(const PoolValues& pool, std::span<const float> input);
+
 // The window's values, row by row with zeros around the image, times 1 / divisor rounded to bfloat16.
 TSR_API std::vector<float> average_pool_values(const PoolValues& pool, std::span<const float> input);
 

@@ -14,6 +14,7 @@
 #include "tessera/machine/ops/to_layout.h"
 #include "tessera/machine/ops/to_memory_config.h"
 #include "tessera/machine/ops/typecast.h"
+#include "tessera/machine/page_copy.h"
 
 #include <fmt/format.h>
 
@@ -52,7 +53,7 @@ class Runner {
                    [&] { run_node(nodes[i]); });
       values_.end();
     }
-    if (run_.options.values)
+    if (values())
       for (const ValueId id : network().graph.outputs) out_.outputs.push_back(read(id));
     out_.timeline = recorder_.timeline();
     return std::move(out_);
@@ -61,14 +62,14 @@ class Runner {
  private:
   const LoweredGraph& network() const { return run_.network; }
   const SimulateOptions& options() const { return run_.options; }
+  bool values() const { return run_.device->options().values; }
 
   DType input_dtype() const { return is_block_float(options().dtype) ? DType::bfloat16 : options().dtype; }
 
   DeviceTensor send(const Array& array, DType dtype) {
-    const Shape& shape = array.shape();
-    return to_device(Tensor::from_float32(rows_from_array(array), Shape{1, 1, array.count() / shape[1], shape[1]},
-                                          dtype, Layout::row_major),
-                     run_.device);
+    const Shape flat{1, 1, array.count() / array.shape()[1], array.shape()[1]};
+    return send_values(run_.device, TensorSpec(flat, dtype, Layout::row_major, kDramMemoryConfig),
+                       [&] { return Tensor::from_float32(rows_from_array(array), flat, dtype, Layout::row_major); });
   }
 
   void send_inputs(const std::vector<Array>& inputs) {
@@ -101,7 +102,7 @@ class Runner {
     if (own.memory == BufferType::dram) y = in_dram(y);
     values_.put(node.outputs[0], y);
     run_.finish(&y);
-    if (options().on_result && options().values) options().on_result(node, read(node.outputs[0]));
+    if (options().on_result && values()) options().on_result(node, read(node.outputs[0]));
   }
 
   void run_on_host(const LoweredNode& node, const Node& original) {
@@ -121,7 +122,7 @@ class Runner {
         values_.put(id, send(results[i], input_dtype()));
         last = &values_.at(id);
       }
-      if (options().on_result && options().values) options().on_result(node, results[i]);
+      if (options().on_result && values()) options().on_result(node, results[i]);
       values_.put_on_host(id, std::move(results[i]));
     }
     run_.note("computed on the host in float32: the card has no such operator");
@@ -190,10 +191,7 @@ class Runner {
     const DType weights_dtype = config_of(options().layers, node.name).weights_dtype.value_or(options().weights_dtype);
     const DeviceTensor weights = send_weights(layer, out.width, weights_dtype);
     MatmulOptions o;
-    if (layer.bias)
-      o.bias = run_.weights.emplace_back(to_device(
-          Tensor::from_float32(layer.bias->as<float>(), Shape{1, 1, 1, out.width}, weights_dtype, Layout::tile),
-          run_.device));
+    if (layer.bias) o.bias = send_row(layer.bias->as<float>(), weights_dtype);
     o.dtype = result_dtype(node);
     o.compute = compute(node);
     return near_or_far(
@@ -201,7 +199,22 @@ class Runner {
         [&] { return matmul(in_tiles(in_dram(input(node))), weights, o); });
   }
 
+  DeviceTensor send_row(std::span<const float> values, DType dtype) {
+    const Shape shape{1, 1, 1, static_cast<std::int64_t>(values.size())};
+    return run_.weights.emplace_back(
+        send_values(run_.device, TensorSpec(shape, dtype, Layout::tile, kDramMemoryConfig),
+                    [&] { return Tensor::from_float32(values, shape, dtype, Layout::tile); }));
+  }
+
   DeviceTensor send_weights(const LinearLayer& layer, std::int64_t n, DType dtype) {
+    const Shape shape{1, 1, layer.weights->count() / n, n};
+    return run_.weights.emplace_back(
+        send_values(run_.device, TensorSpec(shape, dtype, Layout::tile, kDramMemoryConfig),
+                    [&] { return Tensor::from_float32(weight_matrix(layer, n), shape, dtype, Layout::tile); }));
+  }
+
+  // [k, n], the pixels of a flattened image before its channels.
+  static std::vector<float> weight_matrix(const LinearLayer& layer, std::int64_t n) {
     const auto given = layer.weights->as<float>();
     const std::int64_t k = layer.weights->count() / n, channels = k / layer.pixels;
     std::vector<float> matrix(given.size());
@@ -212,8 +225,7 @@ class Runner {
           matrix[static_cast<std::size_t>(to * n + j)] =
               given[static_cast<std::size_t>(layer.transposed ? j * k + from : from * n + j)];
       }
-    return run_.weights.emplace_back(
-        to_device(Tensor::from_float32(matrix, Shape{1, 1, k, n}, dtype, Layout::tile), run_.device));
+    return matrix;
   }
 
   DeviceTensor run_layer(const LoweredNode& node, const BinaryLayer& layer) {
@@ -250,10 +262,7 @@ class Runner {
                                     : binary(layer.kind, x, double{values[0]}, o);
       });
     }
-    const DeviceTensor row = run_.weights.emplace_back(
-        to_device(Tensor::from_float32(values, Shape{1, 1, 1, static_cast<std::int64_t>(values.size())},
-                                       DType::bfloat16, Layout::tile),
-                  run_.device));
+    const DeviceTensor row = send_row(values, DType::bfloat16);
     const auto add = [&](const DeviceTensor& x) {
       BinaryOptions inner = o;
       inner.memory_config = x.spec().memory_config();

@@ -34,16 +34,15 @@ struct SimulateOptions {
   DType dtype = DType::bfloat16;           // of results
   DType weights_dtype = DType::bfloat8_b;  // and biases
   ComputeConfig compute = {};
-  bool values = true;  // false: memory only, outputs mean nothing
   LayerConfigs layers = {};
   std::function<void(const SimulatedStep&)> on_step = {};
-  // Each result as the graph has it. Reading them takes time.
+  // Each result as the graph has it, where the device has values. Reading them takes time.
   std::function<void(const LoweredNode&, const Array&)> on_result = {};
 };
 
 struct Simulation {
   std::vector<SimulatedStep> steps;
-  std::vector<Array> outputs;  // in the graph's order
+  std::vector<Array> outputs;  // in the graph's order; none where the device has no values
   L1Timeline timeline;
 };
 

@@ -64,7 +64,6 @@ class ConvRun {
     config_.reshard_if_not_optimal = true;
     own_.apply_to(config_);
     if (own_.memory == BufferType::dram) options_.memory_config = kDramMemoryConfig;
-    options_.values = run.options.values;
   }
 
   DeviceTensor run() {

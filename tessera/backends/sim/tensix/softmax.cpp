@@ -1,5 +1,6 @@
 #include "tessera/backends/sim/tensix/softmax.h"
 
+#include "tessera/backends/sim/tensix/compute_defaults.h"
 #include "tessera/backends/sim/tensix/elementwise_values.h"
 #include "tessera/backends/sim/tensix/placement.h"
 #include "tessera/core/error.h"
@@ -120,14 +121,16 @@ DeviceTensor softmax(const DeviceTensor& x, int dim, const std::optional<MemoryC
     check_program_fits(*x.device(),
                        plan_softmax(from, y.spec().dtype(), dim, x.device()->grid(), free_l1_bytes(*x.device())));
   const Axis axis(from.logical_shape(), dim);
-  const ComputeConfig how = compute.value_or(ComputeConfig{.fp32_dest_acc_en = from.dtype() == DType::float32});
-  std::vector<float> values = read_pages(x).to_float32();
-  if (axis.inner > 1) values = transposed(values, axis.outer, axis.length, axis.inner);
-  values = softmax_values(values, axis.outer * axis.inner, axis.length, how);
-  if (axis.inner > 1) values = transposed(values, axis.outer, axis.inner, axis.length);
+  const ComputeConfig how = compute.value_or(precise_compute(x.device()->card()));
   std::vector<Transfer> moved = stream_transfers(x, y);
-  write_pages(
-      Tensor::from_float32(values, from.logical_shape(), from.dtype(), Layout::tile, from.tile(), Rounding::packer), y);
+  write_values(y, [&] {
+    std::vector<float> values = read_pages(x).to_float32();
+    if (axis.inner > 1) values = transposed(values, axis.outer, axis.length, axis.inner);
+    values = softmax_values(values, axis.outer * axis.inner, axis.length, how);
+    if (axis.inner > 1) values = transposed(values, axis.outer, axis.inner, axis.length);
+    return Tensor::from_float32(values, from.logical_shape(), from.dtype(), Layout::tile, from.tile(),
+                                Rounding::packer);
+  });
   finish_program({"softmax", fmt::format("{} along {}", from.logical_shape().to_string(), dim), std::move(moved)}, {&x},
                  y);
   return y;

@@ -65,14 +65,33 @@ MemoryConfig nearest_place(const TensorSpec& x, const Scaling& to, const Upsampl
   return MemoryConfig(from.layout(), from.buffer_type(), shard);
 }
 
-void finish(const DeviceTensor& x, DeviceTensor& y, const Tensor& values, const UpsampleOptions& options) {
+template <class Compute>
+void finish(const DeviceTensor& x, DeviceTensor& y, const UpsampleOptions& options, Compute&& compute) {
   std::vector<Transfer> moved = stream_transfers(x, y);
-  write_pages(values, y);
+  write_values(y, compute);
   finish_program({"upsample",
                   fmt::format("{} by {} x {}, {}", x.spec().logical_shape().to_string(), options.scale[0],
                               options.scale[1], options.mode == UpsampleMode::nearest ? "nearest" : "bilinear"),
                   std::move(moved)},
                  {&x}, y);
+}
+
+std::vector<std::byte> nearest_pixels(const Bytes& image, const Shape& in, const Shape& to, DType element,
+                                      const UpsampleOptions& options) {
+  const auto pixel = static_cast<std::size_t>(in[3] * element_bytes(element));
+  std::vector<std::byte> out;
+  out.reserve(static_cast<std::size_t>(to.volume() * element_bytes(element)));
+  const auto source = [](std::int64_t at, double scale, std::int64_t extent) {
+    return std::min(static_cast<std::int64_t>(std::floor(static_cast<double>(at) / scale)), extent - 1);
+  };
+  for (std::int64_t n = 0; n < to[0]; ++n)
+    for (std::int64_t r = 0; r < to[1]; ++r)
+      for (std::int64_t c = 0; c < to[2]; ++c) {
+        const std::int64_t row = source(r, options.scale[0], in[1]), column = source(c, options.scale[1], in[2]);
+        const std::byte* at = image.data() + static_cast<std::size_t>((n * in[1] + row) * in[2] + column) * pixel;
+        out.insert(out.end(), at, at + pixel);
+      }
+  return out;
 }
 
 DeviceTensor nearest(const DeviceTensor& x, const Scaling& to, const UpsampleOptions& options) {
@@ -96,21 +115,10 @@ DeviceTensor nearest(const DeviceTensor& x, const Scaling& to, const UpsampleOpt
         "upsample: input and output pages must be of one size, they are {} B and {} B", from.page_bytes(),
         target.page_bytes());
   DeviceTensor y = DeviceTensor::allocate(x.device(), target);
-  const auto pixel = static_cast<std::size_t>(in[3] * element_bytes(element));
-  const Bytes image = read_pages(x).to_elements(element);
-  std::vector<std::byte> out;
-  out.reserve(static_cast<std::size_t>(shape.volume() * element_bytes(element)));
-  const auto source = [](std::int64_t at, double scale, std::int64_t extent) {
-    return std::min(static_cast<std::int64_t>(std::floor(static_cast<double>(at) / scale)), extent - 1);
-  };
-  for (std::int64_t n = 0; n < in[0]; ++n)
-    for (std::int64_t r = 0; r < to.out_h; ++r)
-      for (std::int64_t c = 0; c < to.out_w; ++c) {
-        const std::int64_t row = source(r, options.scale[0], in[1]), column = source(c, options.scale[1], in[2]);
-        const std::byte* at = image.data() + static_cast<std::size_t>((n * in[1] + row) * in[2] + column) * pixel;
-        out.insert(out.end(), at, at + pixel);
-      }
-  finish(x, y, Tensor::from_elements(out, element, shape, element, Layout::row_major), options);
+  finish(x, y, options, [&] {
+    return Tensor::from_elements(nearest_pixels(read_pages(x).to_elements(element), in, shape, element, options),
+                                 element, shape, element, Layout::row_major);
+  });
   return y;
 }
 
@@ -181,10 +189,12 @@ DeviceTensor bilinear(const DeviceTensor& x, const Scaling& to, const UpsampleOp
                          .width = in[2],
                          .channels = in[3],
                          .compute = options.compute.value_or(ComputeConfig{})};
-  const std::vector<float> values =
-      upsample_bilinear_values(image, static_cast<std::int64_t>(options.scale[0]),
-                               static_cast<std::int64_t>(options.scale[1]), read_pages(x).to_float32());
-  finish(x, y, Tensor::from_float32(values, shape, from.dtype(), Layout::row_major, {}, Rounding::packer), options);
+  finish(x, y, options, [&] {
+    return Tensor::from_float32(
+        upsample_bilinear_values(image, static_cast<std::int64_t>(options.scale[0]),
+                                 static_cast<std::int64_t>(options.scale[1]), read_pages(x).to_float32()),
+        shape, from.dtype(), Layout::row_major, {}, Rounding::packer);
+  });
   return y;
 }
 

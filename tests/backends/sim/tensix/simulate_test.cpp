@@ -18,9 +18,11 @@ namespace TSR_FILE {
 using testing::AllOf;
 using testing::HasSubstr;
 
-std::shared_ptr<Device> card(std::int64_t worker_l1_bytes = 0) {
-  return Device::open(load_machine("wormhole_n150"), {.l1_small_bytes = 32768, .worker_l1_bytes = worker_l1_bytes});
+std::shared_ptr<Device> card(std::int64_t worker_l1_bytes = 0, bool values = true) {
+  return Device::open(load_machine("wormhole_n150"),
+                      {.l1_small_bytes = 32768, .worker_l1_bytes = worker_l1_bytes, .values = values});
 }
+std::shared_ptr<Device> null_card(std::int64_t worker_l1_bytes = 0) { return card(worker_l1_bytes, false); }
 
 class NetBuilder {
  public:
@@ -258,11 +260,9 @@ Graph hoarder() {
 
 TEST(Simulate, WhatIsNeededLastGoesToDramFirst) {
   const Graph graph = hoarder();
-  SimulateOptions options;
-  options.values = false;
   const LoweredGraph network = lower(graph);
   const std::vector<Array> inputs = random_inputs(graph);
-  const Simulation roomy = simulate(card(), network, inputs, options);
+  const Simulation roomy = simulate(null_card(), network, inputs);
   const auto spills = [](const Simulation& s) {
     std::vector<SimulatedStep> out;
     for (const SimulatedStep& step : s.steps)
@@ -272,8 +272,8 @@ TEST(Simulate, WhatIsNeededLastGoesToDramFirst) {
   EXPECT_TRUE(spills(roomy).empty());
   std::int64_t peak = 0;
   for (const SimulatedStep& step : roomy.steps) peak = std::max(peak, step.l1_peak_bytes);
-  const auto small = card(32768 + peak - 10 * 1024);
-  const Simulation tight = simulate(small, network, inputs, options);
+  const auto small = null_card(32768 + peak - 10 * 1024);
+  const Simulation tight = simulate(small, network, inputs);
   ASSERT_FALSE(spills(tight).empty());
   EXPECT_EQ(spills(tight)[0].node, graph.nodes[0].name) << "the first result is read last";
   EXPECT_THAT(spills(tight)[0].note, HasSubstr("to make room for"));
@@ -283,10 +283,8 @@ TEST(Simulate, WhatIsNeededLastGoesToDramFirst) {
 
 TEST(Simulate, WhatFitsNowhereIsTheErrorOfTheFirstAttempt) {
   const Graph graph = hoarder();
-  SimulateOptions options;
-  options.values = false;
   try {
-    simulate(card(32768 + 4096), lower(graph), random_inputs(graph), options);
+    simulate(null_card(32768 + 4096), lower(graph), random_inputs(graph));
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::out_of_memory);
@@ -298,16 +296,52 @@ TEST(Simulate, LayersCanBeConfigured) {
   NetBuilder b(Shape{1, 32, 64, 64});
   const Graph graph = b.done(b.conv(b.conv(b.x, 32, 3), 32, 3));
   SimulateOptions options;
-  options.values = false;
   options.layers = parse_layer_configs(R"({
     "*": {"weights_dtype": "bfloat16", "memory": "L1"},
     ")" + graph.nodes[0].name + R"(": {"shard_layout": "HEIGHT_SHARDED", "act_block_h_override": 32, "memory": "DRAM"},
     ")" + graph.nodes[1].name + R"(": {"slice": {"type": "DRAM_HEIGHT", "num_slices": 4}}})");
-  const Simulation done = simulate(card(), lower(graph), random_inputs(graph), options);
+  const Simulation done = simulate(null_card(), lower(graph), random_inputs(graph), options);
   ASSERT_EQ(done.steps.size(), 2u);
   EXPECT_THAT(done.steps[0].config, AllOf(HasSubstr("HEIGHT_SHARDED"), HasSubstr("act_block_h 32")));
   EXPECT_EQ(done.steps[0].output_bytes, 0) << "in DRAM";
   EXPECT_THAT(done.steps[1].config, HasSubstr("DRAM_HEIGHT slices"));
+}
+
+// All but the numbers: the same programs, addresses and transfers, whether or not anything is computed.
+TEST(Simulate, WithoutValuesMemoryAndTransfersAreTheSame) {
+  for (const char* model : {"resnet18", "shallow_unet", "mobilenet_v2"}) {
+    SCOPED_TRACE(model);
+    const Graph graph = make_zoo_model(model);
+    const LoweredGraph network = lower(graph);
+    const std::vector<Array> inputs = random_inputs(graph);
+    const auto full = card(), null = null_card();
+    const Simulation with = simulate(full, network, inputs), without = simulate(null, network, inputs);
+    EXPECT_EQ(with.outputs.size(), graph.outputs.size());
+    EXPECT_TRUE(without.outputs.empty()) << "there is nothing that could be mistaken for a result";
+    ASSERT_EQ(with.steps.size(), without.steps.size());
+    for (std::size_t i = 0; i < with.steps.size(); ++i) {
+      const SimulatedStep &a = with.steps[i], &b = without.steps[i];
+      SCOPED_TRACE(a.node);
+      EXPECT_EQ(a.config, b.config);
+      EXPECT_EQ(a.result, b.result);
+      EXPECT_EQ(a.note, b.note);
+      EXPECT_EQ(a.l1_peak_bytes, b.l1_peak_bytes);
+      EXPECT_EQ(a.l1_small_bytes, b.l1_small_bytes);
+    }
+    ASSERT_EQ(with.timeline.buffers.size(), without.timeline.buffers.size());
+    for (std::size_t i = 0; i < with.timeline.buffers.size(); ++i)
+      EXPECT_EQ(with.timeline.buffers[i].address, without.timeline.buffers[i].address) << i;
+    // Outputs are read back only where they mean something.
+    ASSERT_EQ(full->trace().size(), null->trace().size() + graph.outputs.size());
+    for (std::size_t i = 0; i < null->trace().size(); ++i) {
+      const TraceRecord &a = full->trace()[i], &b = null->trace()[i];
+      EXPECT_EQ(a.op, b.op) << i;
+      EXPECT_EQ(a.detail, b.detail) << i;
+      ASSERT_EQ(a.transfers.size(), b.transfers.size()) << a.op;
+      for (std::size_t t = 0; t < a.transfers.size(); ++t)
+        EXPECT_EQ(a.transfers[t].bytes, b.transfers[t].bytes) << a.op;
+    }
+  }
 }
 
 TEST(Simulate, MistakesInConfigsAreNamed) {
@@ -332,9 +366,7 @@ TEST(Simulate, MistakesInConfigsAreNamed) {
 TEST(Simulate, NetworksOfTheZooFitOrSpill) {
   for (const char* model : {"resnet18", "shallow_unet"}) {
     const Graph graph = make_zoo_model(model);
-    SimulateOptions options;
-    options.values = false;
-    const Simulation done = simulate(card(), lower(graph), random_inputs(graph), options);
+    const Simulation done = simulate(null_card(), lower(graph), random_inputs(graph));
     EXPECT_GT(done.steps.size(), 20u) << model;
     expect_sound(done.timeline);
   }

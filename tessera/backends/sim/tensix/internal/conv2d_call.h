@@ -31,6 +31,6 @@ Conv2dCall call_conv2d(const DeviceTensor& input, const Conv2dOperand& weights,
 
 // Rehearses, computes and carries out.
 Conv2dResult finish_conv2d(const Conv2dCall& call, DeviceTensor input, const Conv2dOperand& weights,
-                           const std::optional<Conv2dOperand>& bias, const Conv2dOptions& options);
+                           const std::optional<Conv2dOperand>& bias);
 
 }  // namespace tessera::tensix
