@@ -8,6 +8,7 @@
 #include <algorithm>
 
 namespace tessera::tensix {
+
 void ConvolutionSteps::fold() {
   const Window& w = asked_.window;
   const DType dtype = p_.input_dtype == DType::float32 ? DType::float32 : DType::bfloat16;

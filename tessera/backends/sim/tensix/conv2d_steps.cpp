@@ -10,6 +10,7 @@
 #include <algorithm>
 
 namespace tessera::tensix {
+
 AllocationRequest on_each(std::int64_t bytes, std::int64_t cores) {
   return {bytes, bytes * cores, static_cast<int>(cores)};
 }
