@@ -4,7 +4,7 @@
 
 #include "progress.h"
 
-#include "tessera/backends/cpu/peak.h"
+#include "tessera/machine/peak.h"
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/io/layer_file.h"

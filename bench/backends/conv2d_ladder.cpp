@@ -7,7 +7,7 @@
 // rate.
 
 #include "bench/measure.h"
-#include "tessera/backends/cpu/peak.h"
+#include "tessera/machine/peak.h"
 #include "tessera/core/error.h"
 #include "tessera/core/isa.h"
 #include "tessera/core/parallel_for.h"
