@@ -1,6 +1,7 @@
 // tessera ncp: liquid networks. `ncp wiring` shows what a recipe makes.
 
 #include "command.h"
+#include "ncp_profile.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
@@ -106,6 +107,7 @@ void add_ncp(CLI::App& app, const Context& context) {
   CLI::App* ncp = app.add_subcommand("ncp", "Liquid networks: wirings of neural circuit policies");
   ncp->require_subcommand(1);
   add_wiring(*ncp, context);
+  add_ncp_profile(*ncp, context);
 }
 
 }  // namespace tessera::cli
