@@ -9,6 +9,8 @@ NB_MODULE(_tessera, module) {
   tessera::python::bind_dtype(module);
   tessera::python::bind_session(module);
   tessera::python::bind_fused_conv2d_maxpool(module);
+  tessera::python::bind_ncp_wiring(module);
+  tessera::python::bind_ncp_layer(module);
   tessera::python::bind_ttnn_enums(module);
   tessera::python::bind_core_grid(module);
   tessera::python::bind_shape(module);

@@ -83,7 +83,8 @@ CfcCell<Real>::CfcCell(const CfcLayer& layer, const ParameterSet<Real>& p, const
 
 template <class Real>
 typename CfcCell<Real>::Trace CfcCell<Real>::trace(const ParameterSet<Real>& p, const std::vector<Real>& x,
-                                                   const std::vector<Real>& h, Real ts, const DropoutKey& key) const {
+                                                   const std::vector<Real>& h, const Elapsed<Real>& ts,
+                                                   const DropoutKey& key) const {
   Trace t;
   t.in.emplace_back(x);
   t.in[0].insert(t.in[0].end(), h.begin(), h.end());
@@ -104,7 +105,7 @@ typename CfcCell<Real>::Trace CfcCell<Real>::trace(const ParameterSet<Real>& p, 
   if (mode == CfcMode::pure) {
     for (std::size_t i = 0; i < t.next.size(); ++i) {
       const Real amplitude = p.at(a)[i];
-      const Real decay = std::exp(-ts * (std::abs(p.at(w_tau)[i]) + std::abs(t.p1[i])));
+      const Real decay = std::exp(-ts.at(i) * (std::abs(p.at(w_tau)[i]) + std::abs(t.p1[i])));
       t.next[i] = amplitude - amplitude * decay * t.p1[i];
     }
     return t;
@@ -113,7 +114,7 @@ typename CfcCell<Real>::Trace CfcCell<Real>::trace(const ParameterSet<Real>& p, 
   t.ta = apply(time_a, p, z);
   t.tb = apply(time_b, p, z);
   for (std::size_t i = 0; i < t.next.size(); ++i) {
-    const Real gate = sigmoid(static_cast<Real>(rules.time_sign) * t.ta[i] * ts + t.tb[i]);
+    const Real gate = sigmoid(static_cast<Real>(rules.time_sign) * t.ta[i] * ts.at(i) + t.tb[i]);
     const Real first = head(rules.head, t.p1[i]);
     const Real second = head(rules.head, t.p2[i]);
     t.next[i] = (mode == CfcMode::no_gate ? first : first * (1 - gate)) + gate * second;
@@ -123,14 +124,15 @@ typename CfcCell<Real>::Trace CfcCell<Real>::trace(const ParameterSet<Real>& p, 
 
 template <class Real>
 std::vector<Real> CfcCell<Real>::forward(const ParameterSet<Real>& p, const std::vector<Real>& x,
-                                         const std::vector<Real>& h, Real ts, const DropoutKey& key) const {
+                                         const std::vector<Real>& h, const Elapsed<Real>& ts,
+                                         const DropoutKey& key) const {
   return trace(p, x, h, ts, key).next;
 }
 
 template <class Real>
 void CfcCell<Real>::backward(const ParameterSet<Real>& p, const std::vector<Real>& x, const std::vector<Real>& h,
-                             Real ts, const DropoutKey& key, const std::vector<Real>& d_next, std::vector<Real>& dx,
-                             std::vector<Real>& dh, ParameterSet<Real>& gradients) const {
+                             const Elapsed<Real>& ts, const DropoutKey& key, const std::vector<Real>& d_next,
+                             std::vector<Real>& dx, std::vector<Real>& dh, ParameterSet<Real>& gradients) const {
   const Trace t = trace(p, x, h, ts, key);
   const std::size_t n = d_next.size();
   std::vector<Real> dz(t.in.back().size());
@@ -139,19 +141,19 @@ void CfcCell<Real>::backward(const ParameterSet<Real>& p, const std::vector<Real
     const Real d = d_next[i];
     if (mode == CfcMode::pure) {
       const Real amplitude = p.at(a)[i], tau = p.at(w_tau)[i], p1 = t.p1[i];
-      const Real decay = std::exp(-ts * (std::abs(tau) + std::abs(p1)));
+      const Real decay = std::exp(-ts.at(i) * (std::abs(tau) + std::abs(p1)));
       gradients.at(a)[i] += d * (1 - decay * p1);
-      gradients.at(w_tau)[i] += d * amplitude * p1 * decay * ts * sign(tau);
-      d1[i] = -d * amplitude * decay * (1 - ts * p1 * sign(p1));
+      gradients.at(w_tau)[i] += d * amplitude * p1 * decay * ts.at(i) * sign(tau);
+      d1[i] = -d * amplitude * decay * (1 - ts.at(i) * p1 * sign(p1));
       continue;
     }
-    const Real gate = sigmoid(static_cast<Real>(rules.time_sign) * t.ta[i] * ts + t.tb[i]);
+    const Real gate = sigmoid(static_cast<Real>(rules.time_sign) * t.ta[i] * ts.at(i) + t.tb[i]);
     const Real first = head(rules.head, t.p1[i]), second = head(rules.head, t.p2[i]);
     const bool gated = mode != CfcMode::no_gate;
     d1[i] = d * (gated ? 1 - gate : Real{1}) * head_slope(rules.head, t.p1[i]);
     d2[i] = d * gate * head_slope(rules.head, t.p2[i]);
     db[i] = d * (gated ? second - first : second) * gate * (1 - gate);
-    da[i] = db[i] * ts * static_cast<Real>(rules.time_sign);
+    da[i] = db[i] * ts.at(i) * static_cast<Real>(rules.time_sign);
   }
   apply_backward(ff1, p, t.in.back(), d1, dz, gradients);
   if (mode != CfcMode::pure) {

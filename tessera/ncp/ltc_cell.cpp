@@ -136,32 +136,37 @@ void LtcCell<Real>::rate_backward(const ParameterSet<Real>& p, const std::vector
 
 namespace {
 
-// base + factor * direction
+// to + time / parts * direction, unit by unit
 template <class Real>
-std::vector<Real> moved(const std::vector<Real>& base, Real factor, const std::vector<Real>& direction) {
-  std::vector<Real> out = base;
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] += factor * direction[i];
-  return out;
+void move(std::vector<Real>& to, const std::vector<Real>& time, int parts, const std::vector<Real>& direction) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] += time[i] / static_cast<Real>(parts) * direction[i];
 }
 
 template <class Real>
-void add(std::vector<Real>& to, Real factor, const std::vector<Real>& from) {
-  for (std::size_t i = 0; i < to.size(); ++i) to[i] += factor * from[i];
+std::vector<Real> moved(std::vector<Real> base, const std::vector<Real>& time, int parts,
+                        const std::vector<Real>& direction) {
+  move(base, time, parts, direction);
+  return base;
+}
+
+template <class Real>
+void add(std::vector<Real>& to, const std::vector<Real>& from) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
 }
 
 }  // namespace
 
 template <class Real>
 std::vector<Real> LtcCell<Real>::advance(const ParameterSet<Real>& p, const std::vector<Real>& v, const Sums& sensed,
-                                         Real h) const {
-  if (solver == OdeSolver::explicit_euler) return moved(v, h, rate(p, v, sensed));
+                                         const std::vector<Real>& h) const {
+  if (solver == OdeSolver::explicit_euler) return moved(v, h, 1, rate(p, v, sensed));
   if (solver == OdeSolver::runge_kutta) {
     const std::vector<Real> k1 = rate(p, v, sensed);
-    const std::vector<Real> k2 = rate(p, moved(v, h / 2, k1), sensed);
-    const std::vector<Real> k3 = rate(p, moved(v, h / 2, k2), sensed);
-    const std::vector<Real> k4 = rate(p, moved(v, h, k3), sensed);
+    const std::vector<Real> k2 = rate(p, moved(v, h, 2, k1), sensed);
+    const std::vector<Real> k3 = rate(p, moved(v, h, 2, k2), sensed);
+    const std::vector<Real> k4 = rate(p, moved(v, h, 1, k3), sensed);
     std::vector<Real> out = v;
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] += h / 6 * (k1[i] + 2 * k2[i] + 2 * k3[i] + k4[i]);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] += h[i] / 6 * (k1[i] + 2 * k2[i] + 2 * k3[i] + k4[i]);
     return out;
   }
   const Sums s = recurrent.sums(p, v);
@@ -169,40 +174,40 @@ std::vector<Real> LtcCell<Real>::advance(const ParameterSet<Real>& p, const std:
   for (std::size_t j = 0; j < units; ++j) {
     const Real leak = positive(p.at(gleak)[j]), capacity = positive(p.at(cm)[j]);
     const Real current = s.current[j] + sensed.current[j], conductance = s.conductance[j] + sensed.conductance[j];
-    out[j] =
-        (capacity * v[j] + h * (leak * p.at(vleak)[j] + current)) / (capacity + h * (leak + conductance + epsilon));
+    out[j] = (capacity * v[j] + h[j] * (leak * p.at(vleak)[j] + current)) /
+             (capacity + h[j] * (leak + conductance + epsilon));
   }
   return out;
 }
 
 template <class Real>
 void LtcCell<Real>::advance_backward(const ParameterSet<Real>& p, const std::vector<Real>& v, const Sums& sensed,
-                                     Real h, const std::vector<Real>& d_next, std::vector<Real>& dv, Sums& d_sensed,
-                                     ParameterSet<Real>& gradients) const {
-  if (solver != OdeSolver::semi_implicit) add(dv, Real{1}, d_next);
+                                     const std::vector<Real>& h, const std::vector<Real>& d_next, std::vector<Real>& dv,
+                                     Sums& d_sensed, ParameterSet<Real>& gradients) const {
+  if (solver != OdeSolver::semi_implicit) add(dv, d_next);
   if (solver == OdeSolver::explicit_euler)
-    return rate_backward(p, v, sensed, moved(std::vector<Real>(units), h, d_next), dv, d_sensed, gradients);
+    return rate_backward(p, v, sensed, moved(std::vector<Real>(units), h, 1, d_next), dv, d_sensed, gradients);
   if (solver == OdeSolver::runge_kutta) {
     const std::vector<Real> k1 = rate(p, v, sensed);
-    const std::vector<Real> v2 = moved(v, h / 2, k1);
+    const std::vector<Real> v2 = moved(v, h, 2, k1);
     const std::vector<Real> k2 = rate(p, v2, sensed);
-    const std::vector<Real> v3 = moved(v, h / 2, k2);
-    const std::vector<Real> v4 = moved(v, h, rate(p, v3, sensed));
+    const std::vector<Real> v3 = moved(v, h, 2, k2);
+    const std::vector<Real> v4 = moved(v, h, 1, rate(p, v3, sensed));
     const std::vector<Real> none(units);
-    std::vector<Real> dk1 = moved(none, h / 6, d_next), dk2 = moved(none, h / 3, d_next);
+    std::vector<Real> dk1 = moved(none, h, 6, d_next), dk2 = moved(none, h, 3, d_next);
     std::vector<Real> dk3 = dk2, dk4 = dk1;
     // Each rate was taken at v plus some time along the rate before it.
-    const auto back = [&](const std::vector<Real>& at, const std::vector<Real>& dk, Real time,
+    const auto back = [&](const std::vector<Real>& at, const std::vector<Real>& dk, int parts,
                           std::vector<Real>* dk_before) {
       std::vector<Real> d_at(units);
       rate_backward(p, at, sensed, dk, d_at, d_sensed, gradients);
-      add(dv, Real{1}, d_at);
-      if (dk_before != nullptr) add(*dk_before, time, d_at);
+      add(dv, d_at);
+      if (dk_before != nullptr) move(*dk_before, h, parts, d_at);
     };
-    back(v4, dk4, h, &dk3);
-    back(v3, dk3, h / 2, &dk2);
-    back(v2, dk2, h / 2, &dk1);
-    back(v, dk1, 0, nullptr);
+    back(v4, dk4, 1, &dk3);
+    back(v3, dk3, 2, &dk2);
+    back(v2, dk2, 2, &dk1);
+    back(v, dk1, 1, nullptr);
     return;
   }
   const Sums s = recurrent.sums(p, v);
@@ -210,15 +215,15 @@ void LtcCell<Real>::advance_backward(const ParameterSet<Real>& p, const std::vec
   for (std::size_t j = 0; j < units; ++j) {
     const Real leak = positive(p.at(gleak)[j]), capacity = positive(p.at(cm)[j]);
     const Real current = s.current[j] + sensed.current[j], conductance = s.conductance[j] + sensed.conductance[j];
-    const Real denominator = capacity + h * (leak + conductance + epsilon);
-    const Real next = (capacity * v[j] + h * (leak * p.at(vleak)[j] + current)) / denominator;
+    const Real denominator = capacity + h[j] * (leak + conductance + epsilon);
+    const Real next = (capacity * v[j] + h[j] * (leak * p.at(vleak)[j] + current)) / denominator;
     const Real d_above = d_next[j] / denominator, d_below = -d_next[j] * next / denominator;
     gradients.at(cm)[j] += (d_above * v[j] + d_below) * positive_slope(p.at(cm)[j]);
-    gradients.at(gleak)[j] += h * (d_above * p.at(vleak)[j] + d_below) * positive_slope(p.at(gleak)[j]);
-    gradients.at(vleak)[j] += h * d_above * leak;
+    gradients.at(gleak)[j] += h[j] * (d_above * p.at(vleak)[j] + d_below) * positive_slope(p.at(gleak)[j]);
+    gradients.at(vleak)[j] += h[j] * d_above * leak;
     dv[j] += d_above * capacity;
-    d.current[j] = h * d_above;
-    d.conductance[j] = h * d_below;
+    d.current[j] = h[j] * d_above;
+    d.conductance[j] = h[j] * d_below;
     d_sensed.current[j] += d.current[j];
     d_sensed.conductance[j] += d.conductance[j];
   }
@@ -226,21 +231,29 @@ void LtcCell<Real>::advance_backward(const ParameterSet<Real>& p, const std::vec
 }
 
 template <class Real>
+std::vector<Real> LtcCell<Real>::unfold_times(const Elapsed<Real>& ts) const {
+  std::vector<Real> out(units);
+  for (std::size_t j = 0; j < units; ++j) out[j] = ts.at(j) / static_cast<Real>(unfolds);
+  return out;
+}
+
+template <class Real>
 std::vector<Real> LtcCell<Real>::forward(const ParameterSet<Real>& p, const std::vector<Real>& x,
-                                         const std::vector<Real>& v, Real ts) const {
+                                         const std::vector<Real>& v, const Elapsed<Real>& ts) const {
   const Sums sensed = sensory.sums(p, map_inputs(p, x));
   std::vector<Real> state = v;
-  for (int i = 0; i < unfolds; ++i) state = advance(p, state, sensed, ts / static_cast<Real>(unfolds));
+  const std::vector<Real> h = unfold_times(ts);
+  for (int i = 0; i < unfolds; ++i) state = advance(p, state, sensed, h);
   return state;
 }
 
 template <class Real>
 void LtcCell<Real>::backward(const ParameterSet<Real>& p, const std::vector<Real>& x, const std::vector<Real>& v,
-                             Real ts, const std::vector<Real>& d_next, std::vector<Real>& dx, std::vector<Real>& dv,
-                             ParameterSet<Real>& gradients) const {
+                             const Elapsed<Real>& ts, const std::vector<Real>& d_next, std::vector<Real>& dx,
+                             std::vector<Real>& dv, ParameterSet<Real>& gradients) const {
   const std::vector<Real> u = map_inputs(p, x);
   const Sums sensed = sensory.sums(p, u);
-  const Real h = ts / static_cast<Real>(unfolds);
+  const std::vector<Real> h = unfold_times(ts);
   std::vector<std::vector<Real>> states{v};
   for (int i = 1; i < unfolds; ++i) states.push_back(advance(p, states.back(), sensed, h));
   Sums d_sensed{std::vector<Real>(units), std::vector<Real>(units)};
@@ -251,7 +264,7 @@ void LtcCell<Real>::backward(const ParameterSet<Real>& p, const std::vector<Real
     d = std::move(before);
     states.pop_back();
   }
-  add(dv, Real{1}, d);
+  add(dv, d);
   std::vector<Real> du(u.size());
   sensory.backward(p, u, d_sensed, du, gradients);
   for (std::size_t i = 0; i < u.size(); ++i) {

@@ -36,10 +36,11 @@ std::vector<Real> slice(const std::vector<Real>& from, std::size_t first, int co
 
 template <class Real>
 std::vector<Real> forward(const WiredCfcCell<Real>& wired, const ParameterSet<Real>& p, std::vector<Real> x,
-                          const std::vector<Real>& h, Real ts, const DropoutKey& key) {
+                          const std::vector<Real>& h, const Elapsed<Real>& ts, const DropoutKey& key) {
   std::vector<Real> next;
   for (const CfcCell<Real>& cell : wired.cells) {
-    x = cell.forward(p, x, slice(h, next.size(), cell.hidden), ts, key);
+    const std::size_t at = next.size(), count = static_cast<std::size_t>(cell.hidden);
+    x = cell.forward(p, x, slice(h, at, cell.hidden), ts.of(at, count), key);
     next.insert(next.end(), x.begin(), x.end());
   }
   return next;
@@ -47,13 +48,15 @@ std::vector<Real> forward(const WiredCfcCell<Real>& wired, const ParameterSet<Re
 
 template <class Real>
 void backward(const WiredCfcCell<Real>& wired, const ParameterSet<Real>& p, const std::vector<Real>& x,
-              const std::vector<Real>& h, Real ts, const DropoutKey& key, const std::vector<Real>& d_next,
-              std::vector<Real>& dx, std::vector<Real>& dh, ParameterSet<Real>& gradients) {
+              const std::vector<Real>& h, const Elapsed<Real>& ts, const DropoutKey& key,
+              const std::vector<Real>& d_next, std::vector<Real>& dx, std::vector<Real>& dh,
+              ParameterSet<Real>& gradients) {
   std::vector<std::vector<Real>> in{x};
   std::size_t at = 0;
   for (const CfcCell<Real>& cell : wired.cells) {
-    in.push_back(cell.forward(p, in.back(), slice(h, at, cell.hidden), ts, key));
-    at += static_cast<std::size_t>(cell.hidden);
+    const auto count = static_cast<std::size_t>(cell.hidden);
+    in.push_back(cell.forward(p, in.back(), slice(h, at, cell.hidden), ts.of(at, count), key));
+    at += count;
   }
   std::vector<Real> from_above;  // what the layer above asks of this one's new state
   for (std::size_t l = wired.cells.size(); l-- > 0;) {
@@ -62,7 +65,7 @@ void backward(const WiredCfcCell<Real>& wired, const ParameterSet<Real>& p, cons
     std::vector<Real> d = slice(d_next, at, cell.hidden);
     for (std::size_t i = 0; i < from_above.size(); ++i) d[i] += from_above[i];
     std::vector<Real> d_in(in[l].size()), d_own(d.size());
-    cell.backward(p, in[l], slice(h, at, cell.hidden), ts, key, d, d_in, d_own, gradients);
+    cell.backward(p, in[l], slice(h, at, cell.hidden), ts.of(at, d.size()), key, d, d_in, d_own, gradients);
     for (std::size_t i = 0; i < d_own.size(); ++i) dh[at + i] += d_own[i];
     from_above = std::move(d_in);
   }
@@ -81,7 +84,8 @@ Network<Real>::Network(const Layer& layer, const ParameterSet<Real>& parameters)
 }
 
 template <class Real>
-void Network<Real>::step(const std::vector<Real>& x, StepState<Real>& now, Real ts, const DropoutKey& key) const {
+void Network<Real>::step(const std::vector<Real>& x, StepState<Real>& now, const Elapsed<Real>& ts,
+                         const DropoutKey& key) const {
   if (memory_) memory_->forward(p_, x, now.state, now.memory);
   if (const auto* wired = std::get_if<WiredCfcCell<Real>>(&cell_))
     now.state = forward(*wired, p_, x, now.state, ts, key);
@@ -90,7 +94,7 @@ void Network<Real>::step(const std::vector<Real>& x, StepState<Real>& now, Real 
 }
 
 template <class Real>
-void Network<Real>::step_backward(const std::vector<Real>& x, const StepState<Real>& before, Real ts,
+void Network<Real>::step_backward(const std::vector<Real>& x, const StepState<Real>& before, const Elapsed<Real>& ts,
                                   const DropoutKey& key, StepState<Real>& d, std::vector<Real>& dx,
                                   ParameterSet<Real>& gradients) const {
   StepState<Real> start = before;

@@ -45,14 +45,19 @@ SequenceResult<float> Runner::run(const Sequence<float>& sequence, KeepStates ke
   return result;
 }
 
-void Runner::run(const Sequence<float>& sequence, SequenceResult<float>& result, KeepStates keep) const {
-  // Dropout is for training; the reference knows it.
-  if ((!state_->cfc && !state_->ltc) || sequence.dropout_seed) {
-    result = run_reference(state_->layer, state_->parameters, sequence, keep);
+void Runner::run(const Sequence<float>& given, SequenceResult<float>& result, KeepStates keep) const {
+  check_sequence(state_->layer, given);
+  const LayerSizes size = sizes(state_->layer);
+  Sequence<float> sequence = given;
+  std::vector<float> timespans;
+  if (static_cast<std::int64_t>(given.timespans.size()) > std::max<std::int64_t>(1, given.batch * given.steps))
+    sequence.timespans = timespans = timespans_of_steps(given, size.state);
+  const bool each_unit = sequence.timespans.empty() && !given.timespans.empty();
+  // Dropout is for training, and times that differ from unit to unit are rare; the reference knows both.
+  if ((!state_->cfc && !state_->ltc) || given.dropout_seed || each_unit) {
+    result = run_reference(state_->layer, state_->parameters, given, keep);
     return;
   }
-  check_sequence(state_->layer, sequence);
-  const LayerSizes size = sizes(state_->layer);
   const auto count = [](std::int64_t a, std::int64_t b) { return static_cast<std::size_t>(a * b); };
   result.output.resize(count(sequence.batch * (size.return_sequences ? sequence.steps : 1), size.outputs));
   result.state.resize(count(sequence.batch, size.state));

@@ -39,6 +39,12 @@ class TSR_API Runner {
   std::unique_ptr<State> state_;
 };
 
+// As those of sequence.h for the reference.
+TSR_API std::vector<SequenceResult<float>> run_stacked(std::span<const Runner* const> layers,
+                                                       const Sequence<float>& sequence);
+TSR_API BidirectionalResult<float> run_bidirectional(const Runner& forward, const Runner& backward,
+                                                     const Sequence<float>& sequence);
+
 // A layer in a control loop: one sample, one step at a time, the state kept between. Steps allocate nothing where the
 // runner has a fast version. The runner has to stay.
 class TSR_API Stepper {

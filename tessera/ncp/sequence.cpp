@@ -2,44 +2,22 @@
 
 #include "tessera/core/error.h"
 #include "tessera/ncp/internal/network.h"
+#include "tessera/ncp/internal/places.h"
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace tessera::ncp {
 namespace {
 
-// Where things of one sample lie.
-class Places {
- public:
-  Places(bool batch_first, std::int64_t batch, std::int64_t steps)
-      : batch_first_(batch_first), batch_(static_cast<std::size_t>(batch)), steps_(static_cast<std::size_t>(steps)) {}
-  std::size_t row(std::size_t sample, std::size_t step) const {
-    return batch_first_ ? sample * steps_ + step : step * batch_ + sample;
-  }
-
- private:
-  bool batch_first_;
-  std::size_t batch_;
-  std::size_t steps_;
-};
-
 template <class Real>
-std::vector<Real> row(std::span<const Real> from, std::size_t index, std::size_t width) {
-  if (from.empty()) return std::vector<Real>(width);
-  const auto part = from.subspan(index * width, width);
-  return {part.begin(), part.end()};
-}
-
-template <class Real>
-void put(std::vector<Real>& to, std::size_t index, const std::vector<Real>& values) {
-  std::copy(values.begin(), values.end(), to.begin() + static_cast<std::ptrdiff_t>(index * values.size()));
-}
-
-template <class Real>
-Real elapsed(const Sequence<Real>& sequence, std::size_t place) {
-  if (sequence.timespans.empty()) return 1;
-  return sequence.timespans[sequence.timespans.size() == 1 ? 0 : place];
+Elapsed<Real> elapsed(const Sequence<Real>& sequence, std::size_t place, std::size_t units) {
+  const std::span<const Real> all = sequence.timespans;
+  if (all.empty()) return {};
+  if (all.size() == 1) return {all[0], {}};
+  if (all.size() == static_cast<std::size_t>(sequence.batch * sequence.steps)) return {all[place], {}};
+  return {1, all.subspan(place * units, units)};
 }
 
 DropoutKey key_of(const std::optional<std::uint64_t>& seed, std::size_t sample, std::size_t step) {
@@ -64,10 +42,13 @@ void check_sequence(const Layer& layer, const Sequence<Real>& sequence) {
         batch, steps);
   check_size("the input", input.size(), batch * steps * size.inputs,
              fmt::format("{} samples x {} steps x {} inputs", batch, steps, size.inputs));
-  if (timespans.size() > 1 || batch * steps == 0)
-    check_size("timespans", timespans.size(), batch * steps, fmt::format("{} samples x {} steps", batch, steps));
+  const bool each_unit = static_cast<std::int64_t>(timespans.size()) == batch * steps * size.state;
+  if (timespans.size() > 1 && !each_unit)
+    check_size("timespans", timespans.size(), batch * steps,
+               fmt::format("{} samples x {} steps (or x {} units as well)", batch, steps, size.state));
   for (std::size_t i = 0; i < timespans.size(); ++i)
-    check(std::isfinite(timespans[i]), Code::invalid_argument, "timespan {} is {}", i, timespans[i]);
+    check(std::isfinite(timespans[i]), Code::invalid_argument,
+          Hint{"elapsed times have to be finite; 0 leaves an LTC as it is"}, "timespan {} is {}", i, timespans[i]);
   const std::string why = fmt::format("{} samples x {} units", batch, size.state);
   if (!state.empty()) check_size("the initial state", state.size(), batch * size.state, why);
   if (!memory.empty()) check_size("the initial memory", memory.size(), batch * size.state, why);
@@ -98,7 +79,7 @@ SequenceResult<Real> run_reference(const Layer& layer, const ParameterSet<Real>&
     for (std::size_t t = 0; t < steps; ++t) {
       const std::size_t place = places.row(b, t);
       const std::vector<Real> x = row(sequence.input, place, static_cast<std::size_t>(size.inputs));
-      network.step(x, now, elapsed(sequence, place), key_of(sequence.dropout_seed, b, t));
+      network.step(x, now, elapsed(sequence, place, states), key_of(sequence.dropout_seed, b, t));
       if (keep == KeepStates::yes) put(result.states, place, now.state);
       if (size.return_sequences)
         put(result.output, place, network.output(now.state));
@@ -142,7 +123,8 @@ SequenceGradients<Real> differentiate_reference(const Layer& layer, const Parame
     const auto x_of = [&](std::size_t t) { return row(sequence.input, places.row(b, t), inputs); };
     for (std::size_t t = 0; t < steps; ++t) {
       before[t + 1] = before[t];
-      network.step(x_of(t), before[t + 1], elapsed(sequence, places.row(b, t)), key_of(sequence.dropout_seed, b, t));
+      network.step(x_of(t), before[t + 1], elapsed(sequence, places.row(b, t), states),
+                   key_of(sequence.dropout_seed, b, t));
     }
     StepState<Real> d{row(d_state, b, states), {}};
     if (size.mixed_memory) d.memory = row(d_memory, b, states);
@@ -152,8 +134,8 @@ SequenceGradients<Real> differentiate_reference(const Layer& layer, const Parame
         network.output_backward(before[t + 1].state, row(d_output, size.return_sequences ? place : b, outputs), d.state,
                                 out.parameters);
       std::vector<Real> dx(inputs);
-      network.step_backward(x_of(t), before[t], elapsed(sequence, place), key_of(sequence.dropout_seed, b, t), d, dx,
-                            out.parameters);
+      network.step_backward(x_of(t), before[t], elapsed(sequence, place, states), key_of(sequence.dropout_seed, b, t),
+                            d, dx, out.parameters);
       put(out.input, place, dx);
     }
     put(out.state, b, d.state);
@@ -166,71 +148,17 @@ SequenceGradients<Real> differentiate_reference(const Layer& layer, const Parame
 }
 
 template <class Real>
-std::vector<SequenceResult<Real>> run_stacked(std::span<const StackedLayer<Real>> layers,
-                                              const Sequence<Real>& sequence) {
-  std::vector<SequenceResult<Real>> results;
-  Sequence<Real> now = sequence;
-  now.state = now.memory = {};
-  for (std::size_t l = 0; l < layers.size(); ++l) {
-    const LayerSizes size = sizes(*layers[l].layer);
-    check(l + 1 == layers.size() || size.return_sequences, Code::invalid_argument,
-          "layer {} of {} returns its last output only, so the next has no sequence to run over", l, layers.size());
-    check(size.batch_first == sizes(*layers[0].layer).batch_first, Code::invalid_argument,
-          "layers 0 and {} do not agree on whether the batch comes first", l);
-    results.push_back(with_context(fmt::format("while running layer {} of a stack", l),
-                                   [&] { return run_reference(*layers[l].layer, *layers[l].parameters, now); }));
-    now.input = results.back().output;
-  }
-  return results;
-}
-
-namespace {
-
-template <class Real>
-std::vector<Real> reversed(std::span<const Real> from, const LayerSizes& size, const Sequence<Real>& sequence) {
-  const Places places(size.batch_first, sequence.batch, sequence.steps);
-  const auto batch = static_cast<std::size_t>(sequence.batch), steps = static_cast<std::size_t>(sequence.steps);
-  std::vector<Real> out(from.size());
-  if (batch * steps == 0) return out;
-  const std::size_t width = from.size() / (batch * steps);
-  for (std::size_t b = 0; b < batch; ++b)
-    for (std::size_t t = 0; t < steps; ++t) put(out, places.row(b, t), row(from, places.row(b, steps - 1 - t), width));
-  return out;
-}
-
-}  // namespace
-
-template <class Real>
-BidirectionalResult<Real> run_bidirectional(const StackedLayer<Real>& forward, const StackedLayer<Real>& backward,
-                                            const Sequence<Real>& sequence) {
-  const LayerSizes size = sizes(*forward.layer), other = sizes(*backward.layer);
-  check(size.return_sequences == other.return_sequences && size.batch_first == other.batch_first,
-        Code::invalid_argument, "the two directions do not agree on return_sequences ({}, {}) or batch_first ({}, {})",
-        size.return_sequences, other.return_sequences, size.batch_first, other.batch_first);
-  check_sequence(*forward.layer, sequence);
-  Sequence<Real> ahead = sequence;
-  ahead.state = ahead.memory = {};
-  Sequence<Real> back = ahead;
-  const std::vector<Real> input = reversed(sequence.input, size, sequence);
-  back.input = input;
-  std::vector<Real> timespans;
-  if (sequence.timespans.size() > 1) back.timespans = timespans = reversed(sequence.timespans, size, sequence);
-  BidirectionalResult<Real> result;
-  result.forward = run_reference(*forward.layer, *forward.parameters, ahead);
-  result.backward = run_reference(*backward.layer, *backward.parameters, back);
-  if (size.return_sequences)
-    result.backward.output = reversed(std::span<const Real>(result.backward.output), size, sequence);
-  const auto first = static_cast<std::size_t>(size.outputs), second = static_cast<std::size_t>(other.outputs);
-  const std::size_t rows = result.forward.output.size() / first;
+std::vector<Real> timespans_of_steps(const Sequence<Real>& sequence, int units) {
+  const auto width = static_cast<std::size_t>(units), rows = static_cast<std::size_t>(sequence.batch * sequence.steps);
+  const std::span<const Real> all = sequence.timespans;
+  if (all.size() <= 1 || all.size() == rows) return {all.begin(), all.end()};
+  std::vector<Real> out(rows);
   for (std::size_t r = 0; r < rows; ++r) {
-    const auto append = [&](const std::vector<Real>& from, std::size_t width) {
-      const auto begin = from.begin() + static_cast<std::ptrdiff_t>(r * width);
-      result.output.insert(result.output.end(), begin, begin + static_cast<std::ptrdiff_t>(width));
-    };
-    append(result.forward.output, first);
-    append(result.backward.output, second);
+    const auto row = all.subspan(r * width, width);
+    if (std::ranges::adjacent_find(row, std::ranges::not_equal_to{}) != row.end()) return {};
+    out[r] = row[0];
   }
-  return result;
+  return out;
 }
 
 #define TSR_INSTANTIATE(Real)                                                                                         \
@@ -240,10 +168,7 @@ BidirectionalResult<Real> run_bidirectional(const StackedLayer<Real>& forward, c
   template TSR_API SequenceGradients<Real> differentiate_reference(const Layer&, const ParameterSet<Real>&,           \
                                                                    const Sequence<Real>&, std::span<const Real>,      \
                                                                    std::span<const Real>, std::span<const Real>);     \
-  template TSR_API std::vector<SequenceResult<Real>> run_stacked(std::span<const StackedLayer<Real>>,                 \
-                                                                 const Sequence<Real>&);                              \
-  template TSR_API BidirectionalResult<Real> run_bidirectional(const StackedLayer<Real>&, const StackedLayer<Real>&,  \
-                                                               const Sequence<Real>&);
+  template TSR_API std::vector<Real> timespans_of_steps(const Sequence<Real>&, int);
 TSR_INSTANTIATE(float)
 TSR_INSTANTIATE(double)
 #undef TSR_INSTANTIATE

@@ -20,7 +20,8 @@ struct Sequence {
   std::int64_t batch = 0;
   std::int64_t steps = 0;
   std::span<const Real> input{};
-  std::span<const Real> timespans{};            // elapsed before each step: none (1), one for all, or [batch, steps]
+  std::span<const Real> timespans{};            // elapsed before each step: none (1), one for all, a
+                                                // sequence of width 1, or one as wide as the state
   std::span<const Real> state{};                // [batch, state]; none: zeros
   std::span<const Real> memory{};               // of mixed memory, likewise
   std::optional<std::uint64_t> dropout_seed{};  // none: nothing is dropped
@@ -54,6 +55,11 @@ TSR_API SequenceGradients<Real> differentiate_reference(const Layer& layer, cons
                                                         const Sequence<Real>& sequence, std::span<const Real> d_output,
                                                         std::span<const Real> d_state = {},
                                                         std::span<const Real> d_memory = {});
+
+// Timespans for each unit that are the same for all units of a step, as one for each step; others as they are. Empty:
+// there are none, or they differ from unit to unit.
+template <class Real>
+TSR_API std::vector<Real> timespans_of_steps(const Sequence<Real>& sequence, int units);
 
 // An Error unless everything has the size that the layer and the others ask for, and timespans are finite.
 template <class Real>

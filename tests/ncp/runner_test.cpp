@@ -244,6 +244,49 @@ TEST(Runner, HugeInputsSaturateAndNanStaysInItsSample) {
   });
 }
 
+TEST(Runner, StacksAndBothDirectionsAreThoseOfTheReference) {
+  const Layer first = layer_from_json(R"({"type":"CfC","input_size":3,"wiring":{"type":"AutoNCP","units":10,
+    "output_size":4},"batch_first":false})");
+  const Layer second = layer_from_json(R"({"type":"LTC","input_size":4,"units":6,"batch_first":false})");
+  const Layer other = layer_from_json(R"({"type":"CfC","input_size":3,"units":5,"batch_first":false})");
+  const ParameterSet<float> p1 = converted<float>(initial_parameters(first, 1)),
+                            p2 = converted<float>(initial_parameters(second, 2)),
+                            p3 = converted<float>(initial_parameters(other, 3));
+  const Runner one(first, p1), two(second, p2), three(other, p3);
+  const Given given(first, 7, 4);
+  const auto close = [&](const std::vector<float>& found, const std::vector<float>& wanted) {
+    ASSERT_EQ(found.size(), wanted.size());
+    for (std::size_t i = 0; i < wanted.size(); ++i) ASSERT_NEAR(found[i], wanted[i], 4 * allowed(first, 4));
+  };
+  const Runner* const runners[] = {&one, &two};
+  const StackedLayer<float> layers[] = {{&first, &p1}, {&second, &p2}};
+  const auto stacked = run_stacked(runners, given.sequence);
+  const auto wanted = run_stacked<float>(layers, given.sequence);
+  ASSERT_EQ(stacked.size(), 2u);
+  for (std::size_t l = 0; l < 2; ++l) close(stacked[l].output, wanted[l].output);
+  const auto both = run_bidirectional(one, three, given.sequence);
+  const auto expected = run_bidirectional<float>({&first, &p1}, {&other, &p3}, given.sequence);
+  close(both.output, expected.output);
+  close(both.backward.state, expected.backward.state);
+}
+
+TEST(Runner, TimesOfEachUnitAreTakenInTheFastWayWhereTheyAreTheSame) {
+  for (const char* json :
+       {R"({"type":"CfC","input_size":3,"units":5})", R"({"type":"LTC","input_size":3,"units":5})"}) {
+    const Layer layer = layer_from_json(json);
+    const ParameterSet<float> parameters = converted<float>(initial_parameters(layer, 1));
+    const Runner runner(layer, parameters);
+    Given given(layer, 3, 4);
+    const auto wanted = runner.run(given.sequence).output;
+    std::vector<float> each;
+    for (const float time : given.timespans) each.insert(each.end(), 5, time);
+    given.sequence.timespans = each;
+    EXPECT_EQ(runner.run(given.sequence).output, wanted);
+    each[7] += 1;
+    EXPECT_EQ(runner.run(given.sequence).output, run_reference(layer, parameters, given.sequence).output);
+  }
+}
+
 TEST(Runner, LayersWithoutAFastVersionAreRunByTheReference) {
   const GoldenCase golden = load_golden("cfc_default");
   const Runner runner(golden.layer, converted<float>(golden.parameters));

@@ -53,7 +53,7 @@ std::string error_of(const auto& body) {
   return "no error";
 }
 
-TEST(SequenceGolden, ThereAreCases) { EXPECT_EQ(golden_names().size(), 26u); }
+TEST(SequenceGolden, ThereAreCases) { EXPECT_EQ(golden_names().size(), 28u); }
 
 TEST(SequenceGolden, OutputsAndStatesAreThoseOfNcps) {
   for (const std::string& name : golden_names()) {
@@ -319,6 +319,23 @@ TEST(Sequence, DropoutKeepsTheMeanAndRepeatsItself) {
   EXPECT_NE(run_reference(layer, parameters, sequence).output, with);
 }
 
+TEST(Sequence, TimesOfEachUnitThatAreAllTheSameAreTheTimeOfTheStep) {
+  for (const char* name : {"cfc_default", "cfc_wired_ncp", "ltc_ncp"}) {
+    const GoldenCase golden = load_golden(name);
+    const LayerSizes size = sizes(golden.layer);
+    Sequence<double> sequence = golden.sequence();
+    const auto wanted = run_reference(golden.layer, golden.parameters, sequence);
+    std::vector<double> each;
+    for (const double time : sequence.timespans) each.insert(each.end(), static_cast<std::size_t>(size.state), time);
+    sequence.timespans = each;
+    EXPECT_EQ(run_reference(golden.layer, golden.parameters, sequence).output, wanted.output) << name;
+    EXPECT_EQ(timespans_of_steps(sequence, size.state), golden.at("timespans"));
+    each[1] *= 2;
+    EXPECT_NE(run_reference(golden.layer, golden.parameters, sequence).output, wanted.output) << name;
+    EXPECT_TRUE(timespans_of_steps(sequence, size.state).empty());
+  }
+}
+
 TEST(Sequence, StacksFeedEachOther) {
   const GoldenCase golden = load_golden("cfc_projected");
   const Layer second = layer_of(R"({"type":"LTC","input_size":2,"units":3})");
@@ -355,7 +372,8 @@ TEST(Sequence, WrongSizesAreRefusedWithTheirNumbers) {
   };
   const std::vector<double> few(5), right(24), four(4), eight(8);
   EXPECT_THAT(run({2, 4, few}), HasSubstr("the input has 5 values, 2 samples x 4 steps x 3 inputs make 24"));
-  EXPECT_THAT(run({2, 4, right, few}), HasSubstr("timespans has 5 values"));
+  EXPECT_THAT(run({2, 4, right, few}),
+              HasSubstr("timespans has 5 values, 2 samples x 4 steps (or x 4 units as well) make 8"));
   EXPECT_THAT(run({2, 4, right, {}, four, four}),
               HasSubstr("the initial state has 4 values, 2 samples x 4 units make 8"));
   EXPECT_THAT(run({2, 4, right, {}, eight}), HasSubstr("from a state and a memory, or from neither"));

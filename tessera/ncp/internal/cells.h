@@ -7,6 +7,7 @@
 #include "tessera/ncp/internal/linear.h"
 
 #include <cstdint>
+#include <span>
 #include <variant>
 #include <vector>
 
@@ -21,6 +22,18 @@ struct DropoutKey {
 };
 // 0, or 1 / (1 - rate): depends on its arguments alone, so that backward passes, batches and threads agree.
 double dropout_factor(const DropoutKey& key, int layer, std::int64_t unit, double rate);
+
+// Time since the step before: the same for all units, or one for each.
+template <class Real>
+struct Elapsed {
+  Real all = 1;
+  std::span<const Real> each{};
+
+  Real at(std::size_t unit) const { return each.empty() ? all : each[unit]; }
+  Elapsed of(std::size_t first, std::size_t count) const {
+    return each.empty() ? *this : Elapsed{all, each.subspan(first, count)};
+  }
+};
 
 template <class Real>
 struct CfcCell {
@@ -38,15 +51,15 @@ struct CfcCell {
   CfcCell(const CfcLayer& layer, const ParameterSet<Real>& p, const std::string& prefix, int inputs, int hidden);
 
   std::vector<Real> forward(const ParameterSet<Real>& p, const std::vector<Real>& x, const std::vector<Real>& h,
-                            Real ts, const DropoutKey& key) const;
-  void backward(const ParameterSet<Real>& p, const std::vector<Real>& x, const std::vector<Real>& h, Real ts,
-                const DropoutKey& key, const std::vector<Real>& d_next, std::vector<Real>& dx, std::vector<Real>& dh,
-                ParameterSet<Real>& gradients) const;
+                            const Elapsed<Real>& ts, const DropoutKey& key) const;
+  void backward(const ParameterSet<Real>& p, const std::vector<Real>& x, const std::vector<Real>& h,
+                const Elapsed<Real>& ts, const DropoutKey& key, const std::vector<Real>& d_next, std::vector<Real>& dx,
+                std::vector<Real>& dh, ParameterSet<Real>& gradients) const;
 
  private:
   struct Trace;
-  Trace trace(const ParameterSet<Real>& p, const std::vector<Real>& x, const std::vector<Real>& h, Real ts,
-              const DropoutKey& key) const;
+  Trace trace(const ParameterSet<Real>& p, const std::vector<Real>& x, const std::vector<Real>& h,
+              const Elapsed<Real>& ts, const DropoutKey& key) const;
 };
 
 // A cell for each layer of a wiring; the state is the states of the layers one after the other, from the sensory side.
@@ -86,9 +99,9 @@ struct LtcCell {
   LtcCell(const LtcLayer& layer, const ParameterSet<Real>& p);
 
   std::vector<Real> forward(const ParameterSet<Real>& p, const std::vector<Real>& x, const std::vector<Real>& v,
-                            Real ts) const;
-  void backward(const ParameterSet<Real>& p, const std::vector<Real>& x, const std::vector<Real>& v, Real ts,
-                const std::vector<Real>& d_next, std::vector<Real>& dx, std::vector<Real>& dv,
+                            const Elapsed<Real>& ts) const;
+  void backward(const ParameterSet<Real>& p, const std::vector<Real>& x, const std::vector<Real>& v,
+                const Elapsed<Real>& ts, const std::vector<Real>& d_next, std::vector<Real>& dx, std::vector<Real>& dv,
                 ParameterSet<Real>& gradients) const;
 
   std::vector<Real> readout(const ParameterSet<Real>& p, const std::vector<Real>& v) const;
@@ -100,10 +113,13 @@ struct LtcCell {
   std::vector<Real> map_inputs(const ParameterSet<Real>& p, const std::vector<Real>& x) const;
   Real positive(Real x) const;
   Real positive_slope(Real x) const;
-  std::vector<Real> advance(const ParameterSet<Real>& p, const std::vector<Real>& v, const Sums& sensed, Real h) const;
-  void advance_backward(const ParameterSet<Real>& p, const std::vector<Real>& v, const Sums& sensed, Real h,
-                        const std::vector<Real>& d_next, std::vector<Real>& dv, Sums& d_sensed,
-                        ParameterSet<Real>& gradients) const;
+  // The time of one unfold, for each unit.
+  std::vector<Real> unfold_times(const Elapsed<Real>& ts) const;
+  std::vector<Real> advance(const ParameterSet<Real>& p, const std::vector<Real>& v, const Sums& sensed,
+                            const std::vector<Real>& h) const;
+  void advance_backward(const ParameterSet<Real>& p, const std::vector<Real>& v, const Sums& sensed,
+                        const std::vector<Real>& h, const std::vector<Real>& d_next, std::vector<Real>& dv,
+                        Sums& d_sensed, ParameterSet<Real>& gradients) const;
   std::vector<Real> rate(const ParameterSet<Real>& p, const std::vector<Real>& v, const Sums& sensed) const;
   void rate_backward(const ParameterSet<Real>& p, const std::vector<Real>& v, const Sums& sensed,
                      const std::vector<Real>& d_rate, std::vector<Real>& dv, Sums& d_sensed,

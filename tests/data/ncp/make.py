@@ -2,13 +2,14 @@
 inputs, outputs and gradients in float64, the outputs in float32, and the layer's description as metadata.
 
     pip install ncps==1.0.1 numpy torch safetensors
-    python3 make.py
+    python3 make.py [NAME...]
 
 The loss is the sum of each output and final state times a random weight, which is stored as its gradient.
 """
 
 import json
 import pathlib
+import sys
 
 import ncps.wirings
 import torch
@@ -64,6 +65,8 @@ CASES = {
     "ltc_unmapped": ({"type": "LTC", "input_size": 3, "units": 3, "input_mapping": "none", "output_mapping": "linear", "ode_unfolds": 2}, 2, 3, {"hx"}),
     "ltc_mixed": ({"type": "LTC", "input_size": 3, "wiring": AUTO, "mixed_memory": True}, 2, 3, {"hx", "timespans"}),
     "ltc_last": ({"type": "LTC", "input_size": 3, "wiring": AUTO, "return_sequences": False, "batch_first": False}, 2, 3, {"timespans"}),
+    "cfc_unit_times": ({"type": "CfC", "input_size": 3, "units": 4, "backbone_units": [5]}, 3, 3, {"hx", "unit_timespans"}),
+    "ltc_unit_times": ({"type": "LTC", "input_size": 3, "wiring": AUTO}, 3, 3, {"hx", "unit_timespans"}),
     "ltc_unbatched": ({"type": "LTC", "input_size": 3, "wiring": AUTO}, 0, 3, {"hx"}),
 }
 
@@ -96,6 +99,8 @@ def make(name, layer, batch, steps, given):
     shape = (count, steps) if batch_first else (steps, count)
     x = torch.randn(*shape, layer["input_size"], dtype=torch.float64)
     ts = (0.2 + 2 * torch.rand(*shape, dtype=torch.float64)) if "timespans" in given else None
+    if "unit_timespans" in given:
+        ts = 0.2 + 2 * torch.rand(*shape, state, dtype=torch.float64)
     h = torch.randn(count, state, dtype=torch.float64) * 0.5 if "hx" in given else torch.zeros(count, state, dtype=torch.float64)
     c = torch.randn(count, state, dtype=torch.float64) * 0.5 if "hx" in given else torch.zeros(count, state, dtype=torch.float64)
     mixed = layer.get("mixed_memory", False)
@@ -151,9 +156,10 @@ def make(name, layer, batch, steps, given):
 
 def main():
     torch.set_num_threads(1)
-    for name, case in CASES.items():
-        make(name, *case)
-    print(f"{len(CASES)} cases with torch {torch.__version__}")
+    chosen = sys.argv[1:] or list(CASES)
+    for name in chosen:
+        make(name, *CASES[name])
+    print(f"{len(chosen)} cases with torch {torch.__version__}")
 
 
 if __name__ == "__main__":

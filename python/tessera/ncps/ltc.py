@@ -1,0 +1,167 @@
+"""Liquid time-constant layers and cells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera._tessera import InvalidArgument
+from tessera.ncps import wirings
+from tessera.ncps.cell import Cell
+from tessera.ncps.model import Array, Model, built_spec
+
+_MAPPINGS = ("affine", "linear")
+
+
+def _mapping(name: str | None) -> str:
+    # Upstream takes anything else for none at all.
+    return name if name in _MAPPINGS else "none"
+
+
+class LTC(Model):
+    """A liquid time-constant layer over sequences, with the arguments of ncps.torch.LTC.
+
+    units: how many, fully connected, or a wiring. Beyond upstream:
+    solver: "semi_implicit" as upstream, "explicit" (Euler) or "rk4" (Runge and Kutta's of order 4).
+    seed: of the initial parameters.
+    """
+
+    def __init__(
+        self,
+        input_size: int | None,
+        units: int | wirings.Wiring,
+        return_sequences: bool = True,
+        batch_first: bool = True,
+        mixed_memory: bool = False,
+        input_mapping: str | None = "affine",
+        output_mapping: str | None = "affine",
+        ode_unfolds: int = 6,
+        epsilon: float = 1e-8,
+        implicit_param_constraints: bool = True,
+        *,
+        solver: str = "semi_implicit",
+        seed: int | None = None,
+    ) -> None:
+        wiring = units if isinstance(units, wirings.Wiring) else wirings.FullyConnected(units)
+        spec = built_spec(wiring, input_size)
+        description = {
+            "type": "LTC",
+            "input_size": wiring.input_dim,
+            "wiring": spec,
+            "solver": solver,
+            "ode_unfolds": ode_unfolds,
+            "epsilon": epsilon,
+            "implicit_param_constraints": implicit_param_constraints,
+            "input_mapping": _mapping(input_mapping),
+            "output_mapping": _mapping(output_mapping),
+            "mixed_memory": mixed_memory,
+            "return_sequences": return_sequences,
+            "batch_first": batch_first,
+        }
+        super().__init__(description, seed)
+
+    @classmethod
+    def _kind(cls) -> str:
+        return "LTC"
+
+    @property
+    def batch_first(self) -> bool:
+        return bool(self._config["batch_first"])
+
+    @property
+    def return_sequences(self) -> bool:
+        return bool(self._config["return_sequences"])
+
+    @property
+    def _wiring(self) -> wirings.Wiring:
+        wiring = self.wiring
+        assert wiring is not None
+        return wiring
+
+    @property
+    def sensory_size(self) -> int:
+        return self.input_size
+
+    @property
+    def motor_size(self) -> int:
+        return self.output_size
+
+    @property
+    def synapse_count(self) -> int:
+        return self._wiring.synapse_count
+
+    @property
+    def sensory_synapse_count(self) -> int:
+        """Of the sensory synapses. (Upstream gives the count of the others.)"""
+        return self._wiring.sensory_synapse_count
+
+    def apply_weight_constraints(self) -> None:
+        """With explicit constraints, after each step of an optimiser: negative w, sensory_w, cm and gleak become 0."""
+        self._layer.apply_constraints()
+
+    @property
+    def rnn_cell(self) -> LTCCell:
+        """The cell alone, with copies of its parameters; constraints applied to it are applied here."""
+        cell = LTCCell._of(self)
+        cell._owner = self
+        return cell
+
+    def __call__(
+        self, input: Any, hx: Any = None, timespans: Any = None, *, training: bool | None = None
+    ) -> tuple[Array, Any]:
+        """As CfC: (output, hx). The state is motor, command, inter; no elapsed time leaves it as it is."""
+        return self._run(input, hx, timespans, training)
+
+    forward = __call__
+
+
+class LTCCell(Cell):
+    """One step of an LTC, with the arguments of ncps.torch.LTCCell: cell(inputs, states, elapsed_time=1.0)."""
+
+    _owner: LTC | None = None
+
+    def __init__(
+        self,
+        wiring: wirings.Wiring,
+        in_features: int | None = None,
+        input_mapping: str | None = "affine",
+        output_mapping: str | None = "affine",
+        ode_unfolds: int = 6,
+        epsilon: float = 1e-8,
+        implicit_param_constraints: bool = False,
+        *,
+        solver: str = "semi_implicit",
+        seed: int | None = None,
+    ) -> None:
+        if not isinstance(wiring, wirings.Wiring):
+            raise InvalidArgument(f"LTCCell takes a wiring first, not {wiring!r}: wirings.FullyConnected({wiring!r})?")
+        spec = built_spec(wiring, in_features)
+        description = {
+            "type": "LTC",
+            "input_size": wiring.input_dim,
+            "wiring": spec,
+            "solver": solver,
+            "ode_unfolds": ode_unfolds,
+            "epsilon": epsilon,
+            "implicit_param_constraints": implicit_param_constraints,
+            "input_mapping": _mapping(input_mapping),
+            "output_mapping": _mapping(output_mapping),
+            "return_sequences": False,
+        }
+        super().__init__(description, seed)
+
+    @classmethod
+    def _kind(cls) -> str:
+        return "LTC"
+
+    def apply_weight_constraints(self) -> None:
+        self._layer.apply_constraints()
+        if self._owner is not None:
+            self._owner.apply_weight_constraints()
+
+    def __call__(
+        self, inputs: Any, states: Any, elapsed_time: Any = 1.0, *, training: bool | None = None
+    ) -> tuple[Array, Array]:
+        """inputs (batch, inputs), states (batch, units), elapsed_time a number or (batch, 1): (outputs, states)."""
+        return self._step(inputs, states, elapsed_time, training)
+
+    forward = __call__
