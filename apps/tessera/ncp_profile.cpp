@@ -15,8 +15,9 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include <cmath>
+#include <limits>
 #include <memory>
+#include <optional>
 
 namespace tessera::cli {
 namespace {
@@ -236,13 +237,17 @@ void print_ways(const ProfileOptions& o, const Context& context) {
     row("as it is", now, fmt::format("{}-bound", ncp::name(now.total.bound())));
     for (const ncp::Alternative& way : ncp::ways_to_targets(*cfc, batch, o.model.length, device))
       row(way.change, way.run, way.why);
-    if (const std::optional<double> launch = ncp::launch_ns_to_reach(now, device.min_tflops() * 1e12)) {
-      ncp::DeviceProfile quicker = device;
-      quicker.launch_ns = *launch;
-      if (quicker.launch_ns < device.launch_ns)
-        row(fmt::format("launches of {:.0f} ns", *launch), ncp::model_run(now.work, quicker),
-            fmt::format("instead of the assumed {:.0f} ns", device.launch_ns));
-    }
+    const auto launches = [&](ncp::Bytes bytes, const char* besides) {
+      ncp::DeviceProfile other = device;
+      const std::optional<double> launch = ncp::launch_ns_to_reach(now, device.min_tflops() * 1e12, bytes);
+      if (!launch || *launch >= device.launch_ns) return false;
+      other.launch_ns = *launch;
+      if (bytes == ncp::Bytes::from_caches) other.peak_bytes_per_s = std::numeric_limits<double>::infinity();
+      row(fmt::format("launches of {:.0f} ns{}", *launch, besides), ncp::model_run(now.work, other),
+          fmt::format("instead of the assumed {:.0f} ns", device.launch_ns));
+      return true;
+    };
+    if (!launches(ncp::Bytes::from_memory, "")) launches(ncp::Bytes::from_caches, ", every byte from caches");
   }
   context.print(table);
 }

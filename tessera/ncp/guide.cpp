@@ -202,9 +202,9 @@ SequenceResult<float> process_in_batches(const Runner& runner, const Sequence<fl
     const std::int64_t n = std::min(batch_size, all - begin);
     Sequence<float> part{.batch = n, .steps = steps};
     const std::vector<float> input = take(sequence.input, size.inputs, begin, n);
-    const std::vector<float> timespans = sequence.timespans.size() > 1
-                                             ? take(sequence.timespans, 1, begin, n)
-                                             : std::vector<float>(sequence.timespans.begin(), sequence.timespans.end());
+    std::vector<float> timespans(sequence.timespans.begin(), sequence.timespans.end());  // one for all
+    if (const auto given = static_cast<std::int64_t>(sequence.timespans.size()); given > 1)
+      timespans = take(sequence.timespans, given / (all * steps), begin, n);  // for each step, or for each unit of it
     part.input = input;
     part.timespans = timespans;
     const auto rows = [&](std::span<const float> from) {

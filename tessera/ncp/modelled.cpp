@@ -67,9 +67,10 @@ ModelledRun model_run(LayerWork work, const DeviceProfile& device) {
   return out;
 }
 
-std::optional<double> launch_ns_to_reach(const ModelledRun& run, double flop_per_s) {
+std::optional<double> launch_ns_to_reach(const ModelledRun& run, double flop_per_s, Bytes bytes) {
   const KernelWork total = run.work.total();
-  const double allowed_ns = total.flops / flop_per_s * 1e9 - (run.total.time_ns - run.total.launch_ns);
+  const double busy_ns = bytes == Bytes::from_caches ? run.total.compute_ns : run.total.time_ns - run.total.launch_ns;
+  const double allowed_ns = total.flops / flop_per_s * 1e9 - busy_ns;
   if (allowed_ns < 0) return std::nullopt;
   return allowed_ns / static_cast<double>(total.launches);
 }

@@ -1,10 +1,10 @@
 #pragma once
 
-// How long a device would take, at best: a roofline with the cost of launches. A kernel takes the longer of its
-// operations at the peak rate and its bytes at the peak bandwidth, and before it starts, the kernel whose results it
-// needs has to end: that gap is the device's launch_ns. Nothing is lost to tiles, caches, clocks or other programs, so
-// a target that is missed here is missed for certain as far as the launch cost is right; that one is an assumption, and
-// launch_ns_to_reach() says how small it would have to be.
+// How long a device would take: a roofline with the cost of launches. A kernel takes the longer of its operations at
+// the peak rate and its bytes at the peak bandwidth, and before it starts, the kernel whose results it needs has to
+// end: that gap is the device's launch_ns. Nothing is lost to tiles, clocks or other programs. Two things are not
+// known: what a launch costs (an assumption in the machine's file) and what caches keep from one kernel to the next
+// (nothing, here). launch_ns_to_reach() says how far a verdict depends on them.
 
 #include "tessera/core/export.h"
 #include "tessera/ncp/device_profile.h"
@@ -41,8 +41,11 @@ struct ModelledRun {
 
 TSR_API ModelledRun model_run(LayerWork work, const DeviceProfile& device);
 
-// The largest launch cost with which the run would reach this rate; none if it would not even with none.
-TSR_API std::optional<double> launch_ns_to_reach(const ModelledRun& run, double flop_per_s);
+// The largest launch cost with which the run would reach this rate, none if it would not even with none: with bytes
+// that all come from memory, or with caches that serve every one of them in no time.
+enum class Bytes { from_memory, from_caches };
+TSR_API std::optional<double> launch_ns_to_reach(const ModelledRun& run, double flop_per_s,
+                                                 Bytes bytes = Bytes::from_memory);
 
 // A change to a model, and what it comes to.
 struct Alternative {

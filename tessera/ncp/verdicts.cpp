@@ -33,10 +33,15 @@ std::string why_compute(const ModelledRun& run, const DeviceProfile& device, dou
       name(run.total.bound()), run.total.time_ns / steps * 1e-3, static_cast<double>(total.launches) / steps,
       run.total.launch_ns / steps * 1e-3, run.total.compute_ns / steps * 1e-3, run.total.memory_ns / steps * 1e-3);
   if (ok) return out;
-  const std::optional<double> launch = launch_ns_to_reach(run, target_flop_per_s);
-  if (!launch) return out + "; out of reach even if launches were free";
-  return out +
-         fmt::format("; reached if a launch cost {:.0f} ns instead of the assumed {:.0f}", *launch, device.launch_ns);
+  if (const std::optional<double> launch = launch_ns_to_reach(run, target_flop_per_s))
+    return out +
+           fmt::format("; reached if a launch cost {:.0f} ns instead of the assumed {:.0f}", *launch, device.launch_ns);
+  out += fmt::format("; {:.3g} TFLOP/s if caches served every byte",
+                     total.flops / (run.total.compute_ns + run.total.launch_ns) * 1e-3);
+  if (const std::optional<double> launch = launch_ns_to_reach(run, target_flop_per_s, Bytes::from_caches))
+    return out + fmt::format(", reached if besides a launch cost {:.0f} ns instead of the assumed {:.0f}", *launch,
+                             device.launch_ns);
+  return out + ", out of reach even if launches were free";
 }
 
 std::string why_bandwidth(const ModelledRun& run, const DeviceProfile& device, double target_bytes_per_s) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
 #include <random>
 
 namespace tessera::ncp {
@@ -132,7 +133,7 @@ TEST(ProcessInBatches, GivesTheBitsOfOneCallForEverySliceAndLayer) {
       const std::vector<float> input = random_values(batch * steps * size.inputs, 1),
                                state = random_values(batch * size.state, 2),
                                memory = size.mixed_memory ? random_values(batch * size.state, 3) : std::vector<float>{};
-      std::vector<float> timespans = random_values(batch * steps, 4);
+      std::vector<float> timespans = random_values(batch * steps * (batch % 2 == 0 ? 1 : size.state), 4);
       for (float& ts : timespans) ts = std::abs(ts);
       Sequence<float> sequence{batch, steps, input, timespans, state, memory, {}};
       const SequenceResult<float> whole = runner.run(sequence, KeepStates::yes);

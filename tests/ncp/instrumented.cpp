@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <numbers>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -351,7 +353,7 @@ class LtcRun {
     const std::size_t n = is_.batch * is_.state;
     Values stage = v, rates(n);
     for (int s = 0; s < 4; ++s) {
-      Values next(n), next_rates = rates;
+      Values next(n);
       kernel([&] {
         for (std::size_t b = 0; b < is_.batch; ++b) {
           const std::vector<Num> all = row_of(stage, b, is_.state, 0, is_.state);
