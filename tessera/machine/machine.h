@@ -215,37 +215,22 @@ struct UnifiedSpec {
   int neural_engine_cores = 0;
   double neural_engine_op_per_s = 0;
   double gpu_flop_per_s = 0;
-  double launch_ns = 0;     // from the end of a kernel to the start of the next that needs its results
-  double special_flop = 0;  // what an exponential, tanh or sigmoid costs, in multiplications
+  double launch_ns = 0;
 
   // [memory]
   std::int64_t memory_bytes = 0;
   std::int64_t memory_min_bytes = 0;  // the smallest configuration sold
   double memory_bytes_per_s = 0;
   std::int64_t memory_budget_bytes = 0;
-  double guide_bytes_per_s = 0;  // the bandwidth that the guide writes, rounded from the vendor's
 
   // [profile] What the optimisation guide recommends and asks of a liquid network on this device.
   int batch_min = 0;
   int batch_max = 0;
   int hidden_min = 0;
   int hidden_max = 0;
-  int hidden_limit = 0;  // model complexity: "up to"
   std::vector<double> backbone_units;
   double target_flop_per_s = 0;
   double target_bytes_per_s = 0;
-  double target_utilization = 0;  // of the Neural Engine, 0 to 1
-  double learning_rate = 0;
-  double backbone_dropout = 0;
-  std::string advice;  // sentences with ';' between them
-
-  // [tiers] Other numbers of the guide's own repository, which differ from the guide. Nothing is checked against them.
-  double class_target_bytes_per_s = 0;  // the minimum in its code
-  double high_target_flop_per_s = 0;    // what it calls the target, above the minimum
-  double high_target_bytes_per_s = 0;
-  std::int64_t high_memory_bytes = 0;  // that goes with it
-  int small_batch = 0;                 // of its guide for smaller models
-  std::vector<double> small_backbone_units;
 };
 
 // A processor that Tessera itself runs on. Rates are of one core unless they say otherwise.

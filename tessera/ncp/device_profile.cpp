@@ -3,6 +3,7 @@
 #include "tessera/core/error.h"
 #include "tessera/core/text.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/machine/unified_guide.h"
 #include "tessera/ncp/internal/json_fields.h"
 
 #include <fmt/format.h>
@@ -68,11 +69,12 @@ DeviceProfile device_profile(const Machine& machine) {
         "'{}' is of the family '{}': profiles for liquid networks are made from machines of the family 'unified'",
         machine.name, machine.family);
   const UnifiedSpec& s = *machine.unified;
+  const UnifiedGuide guide = unified_guide_of(machine);
   DeviceProfile out{.name = machine.name, .title = machine.title, .unit = "GPU"};
   out.peak_flop_per_s = s.gpu_flop_per_s;
   out.peak_bytes_per_s = s.memory_bytes_per_s;
   out.launch_ns = s.launch_ns;
-  out.special_flop = s.special_flop;
+  out.special_flop = guide.special_flop;
   out.neural_engine_cores = s.neural_engine_cores;
   out.neural_engine_op_per_s = s.neural_engine_op_per_s;
   out.memory_bytes = s.memory_bytes;
@@ -80,16 +82,16 @@ DeviceProfile device_profile(const Machine& machine) {
   out.memory_budget_bytes = s.memory_budget_bytes;
   out.batch_sizes = sizes_between(s.batch_min, s.batch_max);
   out.hidden_sizes = sizes_between(s.hidden_min, s.hidden_max);
-  out.hidden_limit = s.hidden_limit;
+  out.hidden_limit = guide.hidden_limit;
   out.backbone_units = whole(s.backbone_units);
-  out.target_utilization = s.target_utilization;
-  out.learning_rate = s.learning_rate;
-  out.backbone_dropout = s.backbone_dropout;
-  out.advice = sentences(s.advice);
+  out.target_utilization = guide.target_utilization;
+  out.learning_rate = guide.learning_rate;
+  out.backbone_dropout = guide.backbone_dropout;
+  out.advice = sentences(guide.advice);
   out.tiers = {{"guide", s.target_flop_per_s, s.target_bytes_per_s, s.memory_budget_bytes,
                 source_of(machine, "target_flop_per_s")},
-               {"class", 0, s.class_target_bytes_per_s, 0, source_of(machine, "class_target_bytes_per_s")},
-               {"high", s.high_target_flop_per_s, s.high_target_bytes_per_s, s.high_memory_bytes,
+               {"class", 0, guide.class_target_bytes_per_s, 0, source_of(machine, "class_target_bytes_per_s")},
+               {"high", guide.high_target_flop_per_s, guide.high_target_bytes_per_s, guide.high_memory_bytes,
                 source_of(machine, "high_target_flop_per_s")}};
   out.origin = machine.path.substr(machine.path.find_last_of('/') + 1);
   return out;

@@ -4,6 +4,7 @@
 #include "tessera/core/file.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/machine/unified_guide.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -49,7 +50,7 @@ TEST(DeviceProfile, HoldsEveryNumberOfTheGuide) {
     EXPECT_EQ(p.neural_engine_cores, row.cores);
     EXPECT_EQ(p.memory_min_bytes, row.least_gb << 30);
     EXPECT_EQ(p.memory_bytes, row.most_gb << 30);
-    EXPECT_EQ(load_machine(row.name).unified->guide_bytes_per_s, row.about_gb_per_s * 1e9);
+    EXPECT_EQ(unified_guide_of(load_machine(row.name)).guide_bytes_per_s, row.about_gb_per_s * 1e9);
     EXPECT_EQ(p.batch_sizes, row.batches);
     EXPECT_EQ(p.hidden_sizes, row.hidden);
     EXPECT_EQ(p.get_optimal_batch_size(), row.batches.back());
