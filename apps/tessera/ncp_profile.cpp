@@ -194,7 +194,7 @@ std::vector<Column> verdict_columns(bool with_device) {
 
 std::vector<Cell> verdict_cells(const ncp::Verdict& v) {
   return {v.check,
-          Cell(v.target, fmt::format("{} {:.4g}", v.at_most ? "<=" : ">=", v.target)),
+          Cell(v.target, fmt::format("{} {:.5g}", v.at_most ? "<=" : ">=", v.target)),
           number(v.value),
           v.unit,
           Cell(v.ok, v.ok ? "met" : "missed"),

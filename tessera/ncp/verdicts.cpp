@@ -26,8 +26,9 @@ std::string why_compute(const ModelledRun& run, const DeviceProfile& device, dou
   const KernelWork total = run.work.total();
   const auto steps = static_cast<double>(run.work.steps);
   if (device.measured)
-    return fmt::format("the roofline allows {:.3g} TFLOP/s at {:.3g} FLOP/B",
-                       total.flops / std::max(run.total.compute_ns, run.total.memory_ns) * 1e-3, run.intensity());
+    return fmt::format("{:.3g} FLOP/B: memory alone would feed {:.3g} TFLOP/s, caches feed up to the peak of {:.3g}",
+                       run.intensity(), run.intensity() * device.peak_bytes_per_s * 1e-12,
+                       device.peak_flop_per_s * 1e-12);
   std::string out = fmt::format(
       "{}-bound: of {:.3g} us a step, {} kernels wait {:.3g} us, products need {:.3g} us, bytes {:.3g} us",
       name(run.total.bound()), run.total.time_ns / steps * 1e-3, static_cast<double>(total.launches) / steps,
