@@ -4,10 +4,10 @@
 
 #include "progress.h"
 
-#include "tessera/machine/peak.h"
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/io/layer_file.h"
+#include "tessera/machine/peak.h"
 #include "tessera/report/units.h"
 #include "tessera/session/session.h"
 
