@@ -5,10 +5,10 @@
 #include "progress.h"
 #include "run_once.h"
 
-#include "tessera/backends/cpu/peak.h"
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/io/layer_file.h"
+#include "tessera/machine/peak.h"
 #include "tessera/report/units.h"
 #include "tessera/session/session.h"
 

@@ -1,7 +1,7 @@
 // tessera ncp: liquid networks. `ncp wiring` shows what a recipe makes; each of the others has a file of its own.
 
 #include "ncp.h"
-
+#include "ncp_profile.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/ncp/wiring.h"
@@ -108,6 +108,7 @@ void add_ncp(CLI::App& app, const Context& context) {
   add_wiring(*ncp, context);
   add_ncp_train(*ncp, context);
   add_ncp_eval(*ncp, context);
+  add_ncp_profile(*ncp, context);
 }
 
 }  // namespace tessera::cli

@@ -3,9 +3,9 @@
 #include "command.h"
 #include "model_argument.h"
 
-#include "tessera/backends/cpu/peak.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
+#include "tessera/machine/peak.h"
 #include "tessera/report/trace_events.h"
 #include "tessera/report/units.h"
 #include "tessera/session/session.h"

@@ -9,11 +9,11 @@
 
 #include "bench/measure.h"
 #include "tessera/backends/cpu/kernel.h"
-#include "tessera/backends/cpu/peak.h"
 #include "tessera/core/error.h"
 #include "tessera/core/isa.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/io/layer_file.h"
+#include "tessera/machine/peak.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,10 +1,10 @@
 // Tessera as one of the processes that bench/peers/compare.py lets take turns. Questions come as lines of JSON on
 // standard input, answers go to standard output; worker.py is the same for the others and says what they mean.
 
-#include "tessera/backends/cpu/peak.h"
 #include "tessera/core/error.h"
 #include "tessera/io/npy.h"
 #include "tessera/io/npz.h"
+#include "tessera/machine/peak.h"
 #include "tessera/session/session.h"
 
 #include <fmt/format.h>

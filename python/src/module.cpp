@@ -12,6 +12,7 @@ NB_MODULE(_tessera, module) {
   tessera::python::bind_ncp_wiring(module);
   tessera::python::bind_ncp_layer(module);
   tessera::python::bind_ncp_trainer(module);
+  tessera::python::bind_ncp_profile(module);
   tessera::python::bind_ttnn_enums(module);
   tessera::python::bind_core_grid(module);
   tessera::python::bind_shape(module);

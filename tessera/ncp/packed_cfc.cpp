@@ -57,7 +57,7 @@ PackedProduct pack_linear(const ParameterSet<float>& p, const std::vector<Linear
 
 DenseStep product_step(const PackedProduct& product, std::int64_t rows, Segment first, Segment second) {
   DenseStep step{.rows = rows, .blocks = product.blocks, .start = product.bias.data()};
-  const auto add = [&](Segment segment, std::int64_t inputs, const std::vector<float>& weights) {
+  const auto add = [&](Segment segment, std::int64_t inputs, const CountedFloats& weights) {
     if (inputs == 0 || segment.rows == nullptr) return;
     segment.inputs = inputs;
     segment.weights = weights.data();
@@ -72,7 +72,7 @@ DenseStep product_step(const PackedProduct& product, std::int64_t rows, Segment 
 
 struct PackedCfc::Workspace {
   std::int64_t rows;
-  std::vector<float> state{}, next{}, memory{}, wide{}, other_wide{}, projected{}, output{};
+  CountedFloats state{}, next{}, memory{}, wide{}, other_wide{}, projected{}, output{};
 };
 
 struct PackedCfc::StepInput {

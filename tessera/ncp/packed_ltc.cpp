@@ -118,7 +118,7 @@ PackedLtc::Workspace PackedLtc::make_workspace(std::int64_t width) const {
   const std::int64_t units = groups_ * kernel_->lanes;
   // The kernel may read four vectors of whatever it looks values up in.
   const auto zeros_of = [&](std::int64_t n) {
-    return std::vector<float>(static_cast<std::size_t>(n * width + 4 * kernel_->lanes));
+    return CountedFloats(static_cast<std::size_t>(n * width + 4 * kernel_->lanes));
   };
   return {zeros_of(units), zeros_of(sizes_.inputs), zeros_of(3 * units), zeros_of(1)};
 }

@@ -1,5 +1,7 @@
 #include "tessera/machine/internal/fields.h"
 
+#include "tessera/machine/unified_guide.h"
+
 #include <fmt/format.h>
 
 namespace tessera::internal {
@@ -171,17 +173,21 @@ void read_fields(FieldReader& in, NeuronSpec& s) {
 }
 
 void read_fields(FieldReader& in, UnifiedSpec& s) {
+  UnifiedGuide guide;  // kept in the figures: unified_guide_of() reads it from there
+  std::vector<double> small_backbone_units;
   in.group("chip");
   in.value("neural_engine_cores", s.neural_engine_cores, "", positive);
   in.value("neural_engine_op_per_s", s.neural_engine_op_per_s, "OP/s", positive);
   in.value("gpu_flop_per_s", s.gpu_flop_per_s, "FLOP/s", positive);
   in.value("launch_ns", s.launch_ns, "ns", not_negative);
+  in.value("special_flop", guide.special_flop, "FLOP", positive);
 
   in.group("memory");
   in.value("memory_bytes", s.memory_bytes, "B", positive);
   in.value("memory_min_bytes", s.memory_min_bytes, "B", positive);
   in.value("memory_bytes_per_s", s.memory_bytes_per_s, "B/s", positive);
   in.value("memory_budget_bytes", s.memory_budget_bytes, "B", positive);
+  in.value("guide_bytes_per_s", guide.guide_bytes_per_s, "B/s", positive);
   in.require(s.memory_min_bytes <= s.memory_bytes, {"memory_min_bytes", "memory_bytes"},
              fmt::format("'memory_min_bytes' is {}, more than the largest configuration of {}", s.memory_min_bytes,
                          s.memory_bytes));
@@ -194,13 +200,26 @@ void read_fields(FieldReader& in, UnifiedSpec& s) {
   in.value("batch_max", s.batch_max, "", positive);
   in.value("hidden_min", s.hidden_min, "units", positive);
   in.value("hidden_max", s.hidden_max, "units", positive);
+  in.value("hidden_limit", guide.hidden_limit, "units", positive);
   in.value("backbone_units", s.backbone_units, "units", positive);
   in.value("target_flop_per_s", s.target_flop_per_s, "FLOP/s", positive);
   in.value("target_bytes_per_s", s.target_bytes_per_s, "B/s", positive);
+  in.value("target_utilization", guide.target_utilization, "", positive);
+  in.value("learning_rate", guide.learning_rate, "", positive);
+  in.value("backbone_dropout", guide.backbone_dropout, "", not_negative);
+  in.value("advice", guide.advice);
   in.require(s.batch_min <= s.batch_max, {"batch_min", "batch_max"},
              fmt::format("'batch_min' is {}, above 'batch_max' of {}", s.batch_min, s.batch_max));
   in.require(s.hidden_min <= s.hidden_max, {"hidden_min", "hidden_max"},
              fmt::format("'hidden_min' is {}, above 'hidden_max' of {}", s.hidden_min, s.hidden_max));
+
+  in.group("tiers");
+  in.value("class_target_bytes_per_s", guide.class_target_bytes_per_s, "B/s", positive);
+  in.value("high_target_flop_per_s", guide.high_target_flop_per_s, "FLOP/s", positive);
+  in.value("high_target_bytes_per_s", guide.high_target_bytes_per_s, "B/s", positive);
+  in.value("high_memory_bytes", guide.high_memory_bytes, "B", positive);
+  in.value("small_batch", guide.small_batch, "", positive);
+  in.value("small_backbone_units", small_backbone_units, "units", positive);
 }
 
 void read_fields(FieldReader& in, CpuSpec& s) {

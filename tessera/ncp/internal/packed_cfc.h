@@ -2,6 +2,7 @@
 
 // A CfC layer with its weights packed for the dense kernel.
 
+#include "tessera/ncp/internal/counted_memory.h"
 #include "tessera/ncp/internal/dense_kernels.h"
 #include "tessera/ncp/parameters.h"
 #include "tessera/ncp/sequence.h"
@@ -17,9 +18,9 @@ struct PackedProduct {
   std::int64_t blocks = 0;
   std::int64_t first_inputs = 0;
   std::int64_t second_inputs = 0;
-  std::vector<float> first{};
-  std::vector<float> second{};
-  std::vector<float> bias{};
+  CountedFloats first{};
+  CountedFloats second{};
+  CountedFloats bias{};
   std::int64_t width() const { return static_cast<std::int64_t>(bias.size()); }
 };
 

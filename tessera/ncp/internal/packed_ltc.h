@@ -2,6 +2,7 @@
 
 // An LTC layer (semi-implicit solver, without mixed memory) with its synapses packed for the LTC kernel.
 
+#include "tessera/ncp/internal/counted_memory.h"
 #include "tessera/ncp/internal/ltc_kernels.h"
 #include "tessera/ncp/parameters.h"
 #include "tessera/ncp/sequence.h"
@@ -13,7 +14,7 @@ namespace tessera::ncp {
 
 struct PackedSynapses {
   std::vector<std::int32_t> first_slot{}, shared{}, source{}, fan_in{};
-  std::vector<float> slope{}, shift{}, weight{}, current{};
+  CountedFloats slope{}, shift{}, weight{}, current{};
   SynapseTable table() const;
 };
 
@@ -28,7 +29,7 @@ class PackedLtc {
 
   // One sample step by step; nothing is allocated after the workspace.
   struct Workspace {
-    std::vector<float> state{}, input{}, scratch{}, elapsed{};
+    CountedFloats state{}, input{}, scratch{}, elapsed{};
   };
   Workspace make_workspace(std::int64_t width) const;
   void step_once(Workspace& work, const float* x, float elapsed, float* output) const;

@@ -1,0 +1,1 @@
+#include "tessera/machine/internal/peak_loop.h"

@@ -1,0 +1,181 @@
+#include "tessera/ncp/device_profile.h"
+
+#include "tessera/core/error.h"
+#include "tessera/core/file.h"
+#include "tessera/core/parallel_for.h"
+#include "tessera/machine/machine_file.h"
+#include "tessera/machine/unified_guide.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace tessera::ncp {
+namespace TSR_FILE {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+struct Guide {
+  const char* name;
+  const char* title;
+  int cores;
+  std::int64_t least_gb, most_gb;
+  double about_gb_per_s;
+  std::vector<int> batches, hidden, backbone;
+  double tflops, gb_per_s;
+  int limit;
+};
+
+const std::vector<Guide>& guide() {
+  static const std::vector<Guide> all = {
+      {"apple_m1", "M1", 16, 8, 16, 70, {32, 64}, {64, 128}, {64, 64}, 2, 50, 128},
+      {"apple_m1_pro", "M1 Pro", 16, 16, 32, 200, {64, 128}, {128, 256}, {128, 128}, 4, 150, 256},
+      {"apple_m1_max", "M1 Max", 16, 32, 64, 400, {128, 256}, {256, 512}, {256, 256}, 8, 300, 512},
+      {"apple_m1_ultra", "M1 Ultra", 32, 64, 128, 800, {256, 512}, {512, 1024}, {512, 512}, 16, 600, 1024}};
+  return all;
+}
+
+TEST(DeviceProfile, HoldsEveryNumberOfTheGuide) {
+  for (const Guide& row : guide()) {
+    SCOPED_TRACE(row.name);
+    const DeviceProfile p = device_profile(row.title);
+    EXPECT_EQ(p.name, row.name);
+    EXPECT_EQ(p.neural_engine_cores, row.cores);
+    EXPECT_EQ(p.memory_min_bytes, row.least_gb << 30);
+    EXPECT_EQ(p.memory_bytes, row.most_gb << 30);
+    EXPECT_EQ(unified_guide_of(load_machine(row.name)).guide_bytes_per_s, row.about_gb_per_s * 1e9);
+    EXPECT_EQ(p.batch_sizes, row.batches);
+    EXPECT_EQ(p.hidden_sizes, row.hidden);
+    EXPECT_EQ(p.get_optimal_batch_size(), row.batches.back());
+    EXPECT_EQ(p.get_optimal_hidden_size(), row.hidden.back());
+    EXPECT_EQ(p.get_optimal_backbone(), row.backbone);
+    EXPECT_DOUBLE_EQ(p.min_tflops(), row.tflops);
+    EXPECT_DOUBLE_EQ(p.min_bandwidth(), row.gb_per_s);
+    EXPECT_EQ(p.hidden_limit, row.limit);
+    EXPECT_EQ(p.memory_budget(), static_cast<double>(row.least_gb * 1024));
+    EXPECT_EQ(p.kind(), "modelled");
+    EXPECT_EQ(p.learning_rate, 0.001);
+    EXPECT_EQ(p.backbone_dropout, 0.1);
+    EXPECT_EQ(p.target_utilization, 0.5);
+    EXPECT_EQ(p.advice.size(), 4u);
+  }
+}
+
+TEST(DeviceProfile, KeepsTheTiersThatContradictTheGuideApart) {
+  const double classes[] = {50, 100, 200, 400};
+  for (std::size_t i = 0; i < guide().size(); ++i) {
+    const DeviceProfile p = device_profile(guide()[i].name);
+    ASSERT_EQ(p.tiers.size(), 3u);
+    EXPECT_EQ(p.tiers[0].name, "guide");
+    EXPECT_EQ(p.tiers[1].bytes_per_s, classes[i] * 1e9);
+    EXPECT_EQ(p.tiers[2].flop_per_s, 1.5 * p.tiers[0].flop_per_s);
+    EXPECT_EQ(p.tiers[2].memory_bytes, p.memory_budget_bytes / 4 * 3);
+    for (const TargetTier& tier : p.tiers) EXPECT_THAT(tier.source, HasSubstr("ncps-enhanced"));
+  }
+}
+
+TEST(DeviceProfile, IsFoundAsPeopleWriteIt) {
+  for (const char* text : {"apple_m1_max", "M1 Max", "m1_max", "m1-max", "Apple M1 Max", "APPLE_M1_MAX"})
+    EXPECT_EQ(device_profile(text).name, "apple_m1_max") << text;
+}
+
+TEST(DeviceProfile, RefusesUnknownNamesAndListsTheKnownOnes) {
+  try {
+    device_profile("M1 Mx");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::not_found);
+    EXPECT_THAT(error.message(), HasSubstr("there is no device profile 'M1 Mx'"));
+    EXPECT_EQ(error.hint(), "the devices are apple_m1, apple_m1_max, apple_m1_pro, apple_m1_ultra, host");
+  }
+  try {
+    device_profile(load_machine("trainium1"));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.message(), HasSubstr("'trainium1' is of the family 'neuron'"));
+  }
+}
+
+TEST(DeviceProfile, KnowsProcessorsByTheirBrand) {
+  EXPECT_EQ(profile_name_of_processor("Apple M1"), "apple_m1");
+  EXPECT_EQ(profile_name_of_processor("Apple M1 Ultra"), "apple_m1_ultra");
+  EXPECT_EQ(profile_name_of_processor("Apple M9"), "");
+  EXPECT_EQ(profile_name_of_processor("AMD EPYC"), "");
+}
+
+TEST(DeviceProfile, GoesThroughJson) {
+  for (const Guide& row : guide()) {
+    const DeviceProfile p = device_profile(row.name);
+    EXPECT_EQ(device_profile_from_json(device_profile_to_json(p)), p);
+  }
+  EXPECT_THROW(device_profile_from_json("[1]"), Error);
+  EXPECT_THROW(device_profile_from_json("{\"name\": \"x\"}"), Error);
+  std::string text = device_profile_to_json(device_profile("M1"));
+  const std::size_t at = text.find("\"batch_sizes\": [");
+  text.replace(at, 15, "\"batch_sizes\": 3, \"x\": ");
+  EXPECT_THROW(device_profile_from_json(text), Error);
+}
+
+class HostProfile : public ::testing::Test {
+ protected:
+  HostProfile() : folder_(fs::temp_directory_path() / ("tessera-host-profile-" + std::to_string(::getpid()))) {
+    fs::remove_all(folder_);
+    if (const char* before = std::getenv("XDG_CACHE_HOME")) before_ = before;
+    ::setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
+  }
+  ~HostProfile() override {
+    before_.empty() ? ::unsetenv("XDG_CACHE_HOME") : ::setenv("XDG_CACHE_HOME", before_.c_str(), 1);
+    std::error_code ignored;
+    fs::permissions(folder_, fs::perms::owner_all, ignored);
+    fs::remove_all(folder_, ignored);
+  }
+  fs::path folder_;
+  std::string before_;
+};
+
+TEST_F(HostProfile, IsMeasuredOnceAndKept) {
+  const DeviceProfile first = host_profile();
+  EXPECT_EQ(first.name, "host");
+  EXPECT_EQ(first.kind(), "measured");
+  EXPECT_GT(first.peak_flop_per_s, 1e8);
+  EXPECT_GT(first.peak_bytes_per_s, 1e7);
+  EXPECT_GT(first.memory_bytes, 0);
+  EXPECT_EQ(first.threads, max_threads());
+  EXPECT_TRUE(fs::exists(host_profile_file()));
+  EXPECT_EQ(host_profile_file().parent_path(), folder_ / "tessera");
+  EXPECT_EQ(host_profile(), first);  // another measurement would differ in its last digits
+  EXPECT_EQ(device_profile("Host"), first);
+}
+
+TEST_F(HostProfile, IsMeasuredAgainForAnotherNumberOfThreadsOrWhenTheFileIsBroken) {
+  const fs::path file = host_profile_file();
+  fs::create_directories(file.parent_path());
+  write_file_atomically(file, "{\"name\": \"host\"");
+  const DeviceProfile again = host_profile();
+  EXPECT_EQ(device_profile_from_json(read_text_file(file)), again);
+  const ThreadLimit limit(max_threads() + 1);
+  EXPECT_NE(host_profile_file(), file);
+}
+
+TEST_F(HostProfile, IsNotTakenFromAFileOfAnotherProcessor) {
+  DeviceProfile other = host_profile();
+  other.title = "Some other processor";
+  other.peak_flop_per_s = 1;
+  write_file_atomically(host_profile_file(), device_profile_to_json(other));
+  EXPECT_GT(host_profile().peak_flop_per_s, 1e8);
+}
+
+TEST_F(HostProfile, WorksWhereNothingCanBeKept) {
+  write_file_atomically(folder_, "a file where the folder should be");
+  EXPECT_EQ(host_profile().name, "host");
+}
+
+}  // namespace TSR_FILE
+}  // namespace tessera::ncp
