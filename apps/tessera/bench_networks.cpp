@@ -349,6 +349,7 @@ class Network {
     m.n = ceil_div(fc.at("N").get<std::int64_t>(), kTile);
     m.a_dtype = m.b_dtype = m.out_dtype = DType::bfloat8_b;
     m.compute.fidelity = MathFidelity::lofi;
+    m.compute.packer_l1_acc = true;
     tensix::MatmulPlan plan;
     plan.program = {.kind = tensix::MatmulKind::multicast_1d, .block_k = fc.value("in0_block_w", std::int64_t{1})};
     plan.program.per_core_m = m.m;

@@ -269,6 +269,7 @@ ProgramWork product_work(const json& row, std::int64_t cores, std::int64_t grid_
   p.b_memory = memory_of(b, p.grid);
   p.out_memory = memory_of(y, p.grid);
   p.compute.fidelity = fidelity_of(row.at("fidelity").get<std::string>());
+  p.compute.packer_l1_acc = true;  // as products have it unless told otherwise
   p.free_bytes = card.l1_bank_bytes();
   tensix::MatmulPlan plan;
   if (row.contains("mm")) {

@@ -83,6 +83,7 @@ ProgramWork linear_work(const StepPrograms& step, const TensixSpec& card) {
   p.a_dtype = x.dtype;
   p.b_dtype = DType::bfloat8_b;
   p.out_dtype = y.dtype;
+  p.compute.packer_l1_acc = true;
   p.grid = {card.grid_y, card.grid_x};
   p.free_bytes = card.l1_bank_bytes();
   p.b_memory = kDramMemoryConfig;
