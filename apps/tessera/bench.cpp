@@ -1,6 +1,7 @@
 // tessera bench: how long a network, or each layer of a file, takes.
 
 #include "bench_layers.h"
+#include "bench_timing.h"
 #include "command.h"
 #include "layer_argument.h"
 #include "model_argument.h"
@@ -141,7 +142,27 @@ void add_bench(CLI::App& app, const Context& context) {
       ->type_name("S");
   command->add_option("--filter", options->filter, "Only layers whose name has this in it")->type_name("TEXT");
   command->add_flag("--peak", options->peak, "How fast the processor multiplies and reads at best, instead");
-  command->callback([options, &context] { bench(*options, context); });
+  CLI::App* timing = command->add_subcommand(
+      "timing", "Predicted times of operators on a simulated card, against times that were measured on real ones");
+  auto measured = std::make_shared<BenchTimingOptions>();
+  timing->add_option("--ops", measured->ops, "Operators of profiles, with their device kernel times")
+      ->type_name("FILE.json");
+  timing->add_option("--gemm", measured->gemm, "Products of matrices, with the times of a loop on the host")
+      ->type_name("FILE.csv");
+  timing
+      ->add_option("--layers", measured->layers,
+                   "Networks with the configuration of each layer and their published device times")
+      ->type_name("FILE.json");
+  timing->add_option("--folds", measured->folds, "Cross-validate: predict each row by prices fitted to the other folds")
+      ->check(CLI::Range(2, 100))
+      ->type_name("K");
+  timing->add_flag("--fit", measured->fit, "Print the prices that fit the rows best, as groups of machine files");
+  timing->add_option("--svg", measured->svg, "Where a picture of predicted over measured times goes")
+      ->type_name("FILE.svg");
+  timing->callback([measured, &context] { bench_timing(*measured, context); });
+  command->callback([options, timing, &context] {
+    if (!timing->parsed()) bench(*options, context);
+  });
 }
 
 }  // namespace tessera::cli

@@ -63,12 +63,20 @@ Table step_table(const std::vector<Row>& rows, bool with_pcc) {
                               bytes("output", "output_bytes"),
                               bytes("L1 peak", "l1_peak_bytes"),
                               bytes("L1_SMALL", "l1_small_bytes"),
+                              {.name = "time", .key = "kernel_ns", .align = Align::right},
+                              {.name = "share", .align = Align::right},
+                              {.name = "bound by", .key = "bound_by"},
+                              {.name = "of roof", .key = "roof_fraction", .align = Align::right},
                               {.name = "result"}};
   if (with_pcc) columns.push_back({.name = "PCC", .key = "pcc", .align = Align::right});
   columns.push_back({.name = "note"});
   Table table(std::move(columns));
+  double total_ns = 0;
+  for (const Row& row : rows) total_ns += row.step.time.ns;
+  const auto percent = [](double share) { return Cell(share, fmt::format("{:.1f}%", 100 * share)); };
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const SimulatedStep& s = rows[i].step;
+    const bool timed = s.time.ns > 0;
     std::vector<Cell> cells{static_cast<std::int64_t>(i + 1),
                             s.node,
                             s.op,
@@ -79,6 +87,10 @@ Table step_table(const std::vector<Row>& rows, bool with_pcc) {
                             bytes_cell(s.output_bytes),
                             bytes_cell(s.l1_peak_bytes),
                             bytes_cell(s.l1_small_bytes),
+                            timed ? Cell(s.time.ns, format_time(s.time.ns) + (s.time.fitted() ? "" : " ~")) : Cell(),
+                            timed ? percent(s.time.ns / total_ns) : Cell(),
+                            timed ? Cell(s.time.bound_by) : Cell(),
+                            timed ? percent(s.time.roof_fraction()) : Cell(),
                             s.result};
     if (with_pcc) cells.push_back(pcc_cell(rows[i].pcc));
     cells.emplace_back(s.note);
@@ -189,6 +201,14 @@ std::string summary(const tensix::Simulation& done, const Device& device, const 
                       format_count(device.options().l1_small_bytes));
   if (spilled > 0) text += fmt::format("; {} spill{} to DRAM", spilled, spilled == 1 ? "" : "s");
   if (!device.options().values) text += "\nmemory only (--null): nothing was computed, so there are no outputs";
+  double kernels = 0;
+  std::int64_t programs = 0;
+  for (const Row& row : rows) kernels += row.step.time.ns, programs += row.step.programs;
+  if (kernels > 0)
+    text += fmt::format(
+        "\n{} of kernels on the device in {} programs, predicted; ~ marks times with a part that was not "
+        "measured on this generation of cards (docs/time.md)",
+        format_time(kernels), programs);
   return text + fmt::format("\n{:.1f} s on this machine; CBs, halo, output and L1 are bytes of a core\n", seconds);
 }
 

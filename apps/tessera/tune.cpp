@@ -5,6 +5,8 @@
 #include "progress.h"
 #include "tune_trainium.h"
 
+#include "tessera/backends/sim/tensix/program_time.h"
+#include "tessera/backends/sim/tensix/program_works.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/machine/machine_file.h"
@@ -161,7 +163,39 @@ Cell verdict_cell(const std::optional<Error>& refusal) {
   return Cell(full, "no: " + full);
 }
 
-Table sweep_table(const std::vector<Conv2dTrial>& trials, std::optional<std::size_t> best, std::int64_t bank_bytes) {
+// Of all programs of a trial: the input into shards, halo, convolution.
+struct TrialTime {
+  double ns = 0, conv_ns = 0;
+  std::string_view bound_by;
+  double roof_fraction = 0;
+  bool fitted = true;
+};
+
+std::optional<TrialTime> time_of_trial(const Conv2dTrial& trial, const TensixSpec& card, const TensixCosts& costs) {
+  if (!trial.plan) return std::nullopt;
+  TrialTime out;
+  for (const ProgramWork& work : tensix::conv2d_programs(*trial.plan)) {
+    const tensix::StepTime t = tensix::time_of(work, card, costs);
+    out.ns += t.ns;
+    out.fitted &= t.fitted();
+    out.conv_ns = t.ns;  // the last one
+    out.bound_by = t.bound_by;
+    out.roof_fraction = t.roof_fraction();
+  }
+  return out;
+}
+
+// The fastest that fits; of equals, the one that the rule without times prefers.
+std::optional<std::size_t> fastest(const std::vector<Conv2dTrial>& trials,
+                                   const std::vector<std::optional<TrialTime>>& times) {
+  std::optional<std::size_t> best = best_trial(trials);
+  for (std::size_t i = 0; i < trials.size(); ++i)
+    if (trials[i].fits() && times[i] && (!best || !times[*best] || times[i]->ns < times[*best]->ns)) best = i;
+  return best;
+}
+
+Table sweep_table(const std::vector<Conv2dTrial>& trials, const std::vector<std::optional<TrialTime>>& times,
+                  std::optional<std::size_t> best, std::int64_t bank_bytes) {
   Table table({{.name = "", .key = "best"},
                {.name = "sharding"},
                {.name = "act_block_h", .key = "act_block_h_override", .align = Align::right},
@@ -175,6 +209,10 @@ Table sweep_table(const std::vector<Conv2dTrial>& trials, std::optional<std::siz
                {.name = "output", .key = "output_bytes", .unit = "B", .align = Align::right},
                {.name = "peak", .key = "peak_bytes", .unit = "B", .align = Align::right},
                {.name = "of L1", .key = "l1_fraction", .align = Align::right},
+               {.name = "time", .key = "predicted_ns", .align = Align::right},
+               {.name = "conv", .key = "conv_ns", .align = Align::right},
+               {.name = "bound by", .key = "bound_by"},
+               {.name = "of roof", .key = "roof_fraction", .align = Align::right},
                {.name = "fits", .key = "verdict"}});
   for (std::size_t i = 0; i < trials.size(); ++i) {
     const Conv2dTrial& trial = trials[i];
@@ -196,6 +234,14 @@ Table sweep_table(const std::vector<Conv2dTrial>& trials, std::optional<std::siz
            plan.as_matmul ? Cell() : Cell(plan.act_height_blocks), count_cell(trial.circular_buffer_bytes),
            count_cell(trial.halo_bytes), count_cell(trial.output_bytes), count_cell(peak),
            Cell(share, fmt::format("{:.0f}%", 100 * share))});
+    }
+    if (const std::optional<TrialTime>& t = times[i]) {
+      cells.emplace_back(t->ns, format_time(t->ns) + (t->fitted ? "" : " ~"));
+      cells.emplace_back(t->conv_ns, format_time(t->conv_ns));
+      cells.emplace_back(t->bound_by);
+      cells.emplace_back(t->roof_fraction, fmt::format("{:.0f}%", 100 * t->roof_fraction));
+    } else {
+      cells.resize(cells.size() + 4);
     }
     cells.push_back(verdict_cell(trial.refusal));
     table.add_row(std::move(cells));
@@ -223,9 +269,12 @@ void sweep(const TuneOptions& options, const Context& context) {
            trial.refusal->message() == trials.front().refusal->message();
   };
   if (!trials.front().fits() && std::all_of(trials.begin(), trials.end(), same)) throw Error(*trials.front().refusal);
-  const std::optional<std::size_t> best = best_trial(trials);
+  const TensixCosts costs = tensix_costs(machine);
+  std::vector<std::optional<TrialTime>> times;
+  for (const Conv2dTrial& trial : trials) times.push_back(time_of_trial(trial, card, costs));
+  const std::optional<std::size_t> best = fastest(trials, times);
   const std::int64_t bank_bytes = card.l1_bank_bytes() - options.l1_small_bytes;
-  context.print(sweep_table(trials, best, bank_bytes));
+  context.print(sweep_table(trials, times, best, bank_bytes));
   const bool for_people = context.format == Format::table || context.format == Format::markdown;
   if (context.quiet || !for_people) return;
   const auto fit = std::count_if(trials.begin(), trials.end(), [](const Conv2dTrial& trial) { return trial.fits(); });
@@ -236,9 +285,8 @@ void sweep(const TuneOptions& options, const Context& context) {
                   machine.title, fit, trials.size(), format_count(bank_bytes), format_count(options.l1_small_bytes)));
   if (best)
     context.print(
-        "* the one to try first, by rule and not by time: most cores that multiply, then fewest blocks, then most "
-        "double "
-        "buffers, then least memory.\n");
+        "* the fastest that fits. Times are predicted, input and halo included; ~ marks those with a part that was not "
+        "measured on this generation of cards (docs/time.md).\n");
 }
 
 }  // namespace

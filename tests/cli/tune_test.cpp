@@ -93,7 +93,7 @@ TEST(Tune, TheTableSaysByWhichRuleARowIsMarked) {
   const CommandResult result = run_tessera(layer({"--sharding", "height"}));
   ASSERT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out,
-              AllOf(HasSubstr("by rule and not by time"), HasSubstr("868,624"), HasSubstr("HEIGHT_SHARDED")));
+              AllOf(HasSubstr("the fastest that fits"), HasSubstr("868,624"), HasSubstr("HEIGHT_SHARDED")));
 }
 
 TEST(Tune, SaysWhatIsWrongWithALayerOrATable) {

@@ -1,5 +1,6 @@
 #include "tessera/machine/internal/fields.h"
 
+#include "tessera/machine/tensix_costs.h"
 #include "tessera/machine/unified_guide.h"
 
 #include <fmt/format.h>
@@ -99,6 +100,13 @@ void read_fields(FieldReader& in, TensixSpec& s) {
   in.value("fabric_bytes_per_s", s.fabric_bytes_per_s, "B/s", positive);
   in.require(s.chip_links <= s.ethernet_cores, {"chip_links", "ethernet_cores"},
              fmt::format("'chip_links' is {}, but there are {} Ethernet cores", s.chip_links, s.ethernet_cores));
+
+  // Whoever prices programs takes these from the figures (tensix_costs.h); a machine without them has no times.
+  in.group("cost");
+  for (const CostField& field : kCostFields) {
+    std::optional<double> value;
+    in.value(field.name, value, field.unit, positive);
+  }
 }
 
 void read_fields(FieldReader& in, NeuronSpec& s) {

@@ -201,7 +201,7 @@ HaloPlan plan_halo(const HaloProblem& problem, const Parallel& input, Extent2d i
   const std::size_t cores = std::max(exchange.moves.size(), exchange.paddings.size());
   const std::vector<std::int64_t> rank = coordinate_ranks(input, cores);
   std::array<std::int64_t, 2> words{1, 1};
-  std::vector<std::int64_t> received(cores);
+  std::vector<std::int64_t> received(cores), sent(cores), kept(cores), pieces(cores);
   for (std::size_t core = 0; core < exchange.moves.size(); ++core) {
     const auto dealt = deal(static_cast<std::int64_t>(core), exchange.moves[core], rank, tiled ? Tile().height : 0);
     for (std::size_t i = 0; i < 2; ++i) {
@@ -211,11 +211,19 @@ HaloPlan plan_halo(const HaloProblem& problem, const Parallel& input, Extent2d i
         const bool local = move.destination == static_cast<std::int64_t>(core);
         (local ? plan.local_sticks : plan.remote_sticks) += move.piece.length;
         received[static_cast<std::size_t>(move.destination)] += move.piece.length;
+        (local ? kept : sent)[core] += move.piece.length;
+        ++pieces[core];
       }
     }
   }
   for (std::size_t i = 0; i < 2; ++i) plan.config_bytes[2 + i] = kWordBytes * round_up(words[i], 2);
   plan.busiest_core_sticks = *std::ranges::max_element(received);
+  plan.busiest_pieces = *std::ranges::max_element(pieces);
+  plan.busiest_local_sticks = *std::ranges::max_element(kept);
+  for (std::size_t core = 0; core < cores; ++core)
+    plan.busiest_remote_sticks =
+        std::max({plan.busiest_remote_sticks, sent[core], core < kept.size() ? received[core] - kept[core] : 0});
+  plan.busiest_padding_sticks = ceil_div(plan.padding_sticks, static_cast<std::int64_t>(exchange.paddings.size()));
 
   // Each processor has a stick of zeros; untilizing takes two rows of tiles for each.
   for (const char* name : {"padding_0", "padding_1"})

@@ -41,6 +41,8 @@ struct HaloPlan {
   // What moves, over all cores, in sticks and pieces.
   std::int64_t local_sticks = 0, remote_sticks = 0, padding_sticks = 0, pieces = 0;
   std::int64_t busiest_core_sticks = 0;  // received, padding left out
+  // Of the core with most to do, sticks to and from other cores counted, and its pieces.
+  std::int64_t busiest_pieces = 0, busiest_remote_sticks = 0, busiest_local_sticks = 0, busiest_padding_sticks = 0;
 
   std::int64_t out_bytes_per_core() const { return out_sticks * stick_bytes; }
 };

@@ -4,6 +4,7 @@
 
 #include "tessera/backends/sim/tensix/layer_config.h"
 #include "tessera/backends/sim/tensix/lower.h"
+#include "tessera/backends/sim/tensix/program_time.h"
 #include "tessera/core/array.h"
 #include "tessera/core/export.h"
 #include "tessera/machine/device.h"
@@ -27,7 +28,11 @@ struct SimulatedStep {
   // that was in use at once while it ran, all that lay in L1 before included.
   std::int64_t circular_buffer_bytes = 0, halo_bytes = 0, output_bytes = 0, l1_peak_bytes = 0;
   std::int64_t l1_small_bytes = 0;  // afterwards: lists that programs keep
-  std::string note;                 // what did not fit and what was done about it
+  // Of its programs' kernels together, one after the other; 0 on a machine without prices (program_time.h). Gaps
+  // between programs, dispatch and transfers to the host are not in it.
+  StepTime time = {};
+  std::int64_t programs = 0;
+  std::string note;  // what did not fit and what was done about it
 };
 
 struct SimulateOptions {

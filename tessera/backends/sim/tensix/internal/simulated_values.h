@@ -19,6 +19,7 @@ class SimulatedValues {
   SimulatedValues(const LoweredGraph& network, L1Recorder& recorder);
 
   const DeviceTensor& at(ValueId id) const;
+  bool on_card(ValueId id) const { return tensors_[static_cast<std::size_t>(id)].has_value(); }
   void put(ValueId id, DeviceTensor tensor);
   // Values that live on the host: what HostLayers make and the card cannot hold.
   void put_on_host(ValueId id, Array array);

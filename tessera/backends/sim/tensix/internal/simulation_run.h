@@ -3,10 +3,12 @@
 // What the layers of a simulated network share while it runs.
 
 #include "tessera/backends/sim/tensix/internal/simulated_values.h"
+#include "tessera/backends/sim/tensix/internal/step_pricing.h"
 #include "tessera/backends/sim/tensix/simulate.h"
 #include "tessera/core/error.h"
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,6 +24,9 @@ struct SimulationRun {
   std::vector<SimulatedStep>& steps;
   std::vector<DeviceTensor> weights = {};  // stay on the card, as the next image wants them
   SimulatedStep step = {};                 // the one that runs
+  StepPrograms programs = {};              // what it has run so far, but for the records
+  std::size_t first_record = 0;            // of the step, in the device's trace
+  std::optional<TensixCosts> costs = {};
 
   void begin(const std::string& node, const std::string& op);
   void note(const std::string& text);
