@@ -107,9 +107,9 @@ TEST_F(Simulate, DeviceAndEndToEndTimeAreShownApart) {
     EXPECT_EQ(result.status, 0) << result.err;
     return json::parse(result.out)["time"];
   };
-  const json plain = run({}), traced = run({"--metal-trace", "--cq", "2", "--mesh", "2", "--trace", trace});
+  const json plain = run({}), traced = run({"--metal-trace", "--mesh", "2", "--trace", trace});
   EXPECT_EQ(plain["executor"], "Model");
-  EXPECT_EQ(traced["executor"], "MultiCQTracedModelOverlappedInput");
+  EXPECT_EQ(traced["executor"], "TracedModel");
   EXPECT_EQ(traced["frames"], 2);
   EXPECT_GT(plain["device_ms"], 0);
   EXPECT_EQ(plain["device_ms"], traced["device_ms"]);
