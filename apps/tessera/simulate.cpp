@@ -4,6 +4,7 @@
 #include "difference.h"
 #include "model_argument.h"
 #include "progress.h"
+#include "simulate_time.h"
 
 #include "tessera/backends/sim/tensix/simulate.h"
 #include "tessera/core/error.h"
@@ -38,6 +39,7 @@ struct SimulateArguments {
   std::string device, dtype = "bfloat16", weights_dtype = "bfloat8_b", fidelity = "HiFi4", config, html, svg, reports,
                       fallback;
   std::int64_t l1_small_bytes = 32768;
+  TimeArguments time;
   bool values = false, null = false, fp32_dest_acc = false, packer_l1_acc = false, pcc = false;
 };
 
@@ -227,8 +229,10 @@ void simulate_model(const SimulateArguments& arguments, const Context& context) 
   Progress progress("simulating " + model.name, network.nodes.size(), context.quiet);
   std::vector<Row> rows;
   std::size_t done_nodes = 0;
+  StepTimes times(*device);
   options.on_step = [&](const SimulatedStep& step) {
     rows.push_back({step, std::nullopt});
+    times.add(step);
     if (!arguments.reports.empty())
       dump_device_memory_state(*device, file_prefix(rows.size(), step), arguments.reports);
     if (step.op != "spill") progress.at(++done_nodes, step.node);
@@ -259,6 +263,9 @@ void simulate_model(const SimulateArguments& arguments, const Context& context) 
   const Table table = step_table(rows, arguments.pcc);
   const std::string title = fmt::format("{} on {}", model.name, device->machine().title);
   write_files(arguments, done.timeline, title, table);
+  const NetworkTime time(arguments.time, device->card(), model.graph, times.steps(),
+                         options.dtype == DType::float32 ? 4 : 2);
+  time.write_trace(title);
   if (context.format == Format::json) {
     const auto parsed = [](const Table& t) { return nlohmann::json::parse(render_json(t))["rows"]; };
     const nlohmann::json out = {{"schema", 1},
@@ -270,6 +277,7 @@ void simulate_model(const SimulateArguments& arguments, const Context& context) 
                                 {"values", !arguments.null},
                                 {"l1_limit_bytes", done.timeline.limit_bytes()},
                                 {"programs", done.timeline.programs.size()},
+                                {"time", time.json()},
                                 {"steps", parsed(table)},
                                 {"outputs", parsed(output_table(compared))}};
     return context.print(out.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
@@ -280,7 +288,10 @@ void simulate_model(const SimulateArguments& arguments, const Context& context) 
     context.print("\n");
     context.print(output_table(compared));
   }
+  context.print("\n");
+  context.print(time.table());
   if (context.quiet) return;
+  context.print(time.summary());
   if (!compared.empty()) context.print("against the same network in float32 on this machine\n");
   context.print(summary(done, *device, rows, seconds));
 }
@@ -325,6 +336,7 @@ void add_simulate(CLI::App& app, const Context& context) {
       ->add_option("--memory-reports", o->reports,
                    "Write the three report files that TTNN users know after each step, and L1 over time")
       ->type_name("DIR");
+  add_time_options(*command, o->time);
   command->add_option("--svg", o->svg, "Draw L1 over time")->type_name("FILE");
   command->add_option("--html", o->html, "Write the drawing as a page, with the table")->type_name("FILE");
   command->callback([o, &context] { simulate_model(*o, context); });

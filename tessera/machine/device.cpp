@@ -3,6 +3,8 @@
 #include "tessera/core/error.h"
 #include "tessera/machine/memory_report.h"
 
+#include <utility>
+
 namespace tessera {
 namespace {
 
@@ -30,6 +32,8 @@ Device::~Device() = default;
 
 void Device::close() {
   if (!open_) return;
+  const DeviceHooks gone = std::exchange(hooks_, {});  // what they own goes when all is closed
+  allocation_log_ = nullptr;
   clear_program_cache();
   open_ = false;
   allocator_.clear();
@@ -55,6 +59,7 @@ BankMemory& Device::memory(BufferType type) {
 std::shared_ptr<Buffer> Device::allocate(BufferType type, const AllocationRequest& request, BufferContents holds) {
   check_open();
   const std::int64_t address = allocator_.allocate(type, request);
+  if (allocation_log_ != nullptr) allocation_log_->push_back({type, address, request.bytes_per_bank});
   return std::make_shared<Buffer>(shared_from_this(), type, address, request.bytes_per_bank, std::move(holds));
 }
 
@@ -78,7 +83,27 @@ void Device::deallocate_buffers() {
   while (!live_.empty()) const_cast<Buffer*>(live_.back())->deallocate();
 }
 
+void Device::begin_replay(const Allocator& state) {
+  check_open();
+  check(!replaced_, Code::internal, "device {} is replaying a trace already", id_);
+  replaced_ = Replaced{std::exchange(allocator_, state), std::exchange(live_, {})};
+}
+
+void Device::end_replay() {
+  check(replaced_.has_value(), Code::internal, "device {} replays nothing", id_);
+  check(live_.empty(), Code::internal, "{} buffers of a replay are still in use", live_.size());
+  allocator_ = std::move(replaced_->allocator);
+  live_ = std::move(replaced_->live);
+  replaced_.reset();
+}
+
+void Device::note_transfer(TraceRecord record) {
+  if (hooks_.on_transfer) hooks_.on_transfer(record);
+  trace_.push_back(std::move(record));
+}
+
 void Device::finish_program(TraceRecord record, const std::string& key) {
+  if (hooks_.on_program) hooks_.on_program(record, has_program(key));
   note({.kind = MemoryEvent::Kind::program, .record = &record});
   trace_.push_back(std::move(record));
   if (!program_cache_.insert(key).second) return;
@@ -97,7 +122,16 @@ Buffer::Buffer(std::shared_ptr<Device> device, BufferType type, std::int64_t add
   device_->note({.kind = MemoryEvent::Kind::allocated, .buffer = this});
 }
 
-Buffer::~Buffer() { deallocate(); }
+Buffer::Buffer(std::shared_ptr<Device> device, const Allocation& borrowed)
+    : device_(std::move(device)),
+      type_(borrowed.type),
+      address_(borrowed.address),
+      bytes_per_bank_(borrowed.bytes_per_bank),
+      borrowed_(true) {}
+
+Buffer::~Buffer() {
+  if (!borrowed_) deallocate();
+}
 
 void Buffer::deallocate() {
   if (is_allocated()) {

@@ -12,7 +12,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <vector>
 
@@ -38,6 +40,21 @@ struct MemoryEvent {
   const Buffer* buffer = nullptr;          // of the first two
   std::int64_t circular_buffer_bytes = 0;  // on the core that has most, alignment included
   const TraceRecord* record = nullptr;     // of a program
+};
+
+// Called for what goes through a device's command queues. Any may throw: the operation then fails.
+struct DeviceHooks {
+  std::function<void(std::string_view op)> before_transfer;  // between host and device, before anything is allocated
+  std::function<void(const TraceRecord&)> on_transfer;
+  std::function<void(const TraceRecord&, bool cached)> on_program;  // cached: it has run before
+};
+
+// Where an allocation went, so that a replay can go there again.
+struct Allocation {
+  BufferType type = BufferType::dram;
+  std::int64_t address = 0;
+  std::int64_t bytes_per_bank = 0;
+  bool operator==(const Allocation&) const = default;
 };
 
 class TSR_API Device : public std::enable_shared_from_this<Device> {
@@ -91,7 +108,19 @@ class TSR_API Device : public std::enable_shared_from_this<Device> {
 
   const Trace& trace() const { return trace_; }
   void clear_trace() { trace_.clear(); }
-  void note_transfer(TraceRecord record) { trace_.push_back(std::move(record)); }  // to or from the host: no program
+  void before_transfer(std::string_view op) const {
+    if (hooks_.before_transfer) hooks_.before_transfer(op);
+  }
+  void note_transfer(TraceRecord record);  // to or from the host: no program
+
+  void set_hooks(DeviceHooks hooks) { hooks_ = std::move(hooks); }
+  // From here on every allocation is also written to `log` (null: no more).
+  void log_allocations(std::vector<Allocation>* log) { allocation_log_ = log; }
+  // Until end_replay() the allocator is in the state given and knows of no other buffers. Buffers made in between must
+  // be gone by then.
+  void begin_replay(const Allocator& state);
+  void end_replay();
+  bool is_replaying() const { return replaced_.has_value(); }
 
  private:
   friend class Buffer;
@@ -108,6 +137,13 @@ class TSR_API Device : public std::enable_shared_from_this<Device> {
   Trace trace_;
   std::vector<const Buffer*> live_;
   std::function<void(const MemoryEvent&)> watcher_;
+  DeviceHooks hooks_;
+  std::vector<Allocation>* allocation_log_ = nullptr;
+  struct Replaced {
+    Allocator allocator;
+    std::vector<const Buffer*> live;
+  };
+  std::optional<Replaced> replaced_;
   std::vector<std::unique_ptr<Buffer>> program_buffers_;  // they do not own the device; last, to go first
 };
 
@@ -116,6 +152,8 @@ class TSR_API Buffer {
  public:
   Buffer(std::shared_ptr<Device> device, BufferType type, std::int64_t address, std::int64_t bytes_per_bank,
          BufferContents holds);
+  // Memory that is somebody else's, or was: it is freed only when deallocate() is called.
+  Buffer(std::shared_ptr<Device> device, const Allocation& borrowed);
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -125,6 +163,7 @@ class TSR_API Buffer {
   std::int64_t address() const { return address_; }
   std::int64_t bytes_per_bank() const { return bytes_per_bank_; }
   const BufferContents& holds() const { return holds_; }
+  Allocation allocation() const { return {type_, address_, bytes_per_bank_}; }
   bool is_allocated() const { return allocated_ && device_->is_open(); }
   void deallocate();
 
@@ -134,6 +173,7 @@ class TSR_API Buffer {
   std::int64_t address_;
   std::int64_t bytes_per_bank_;
   BufferContents holds_;
+  bool borrowed_ = false;
   bool allocated_ = true;
 };
 

@@ -60,6 +60,13 @@ void DeviceTensor::check_allocated() const {
         spec_.logical_shape().to_string(), device_->id());
 }
 
+DeviceTensor DeviceTensor::borrow(const std::shared_ptr<Device>& device, const TensorSpec& spec,
+                                  const Allocation& place) {
+  DeviceTensor out(device, spec);
+  out.buffer_ = std::make_shared<Buffer>(device, place);
+  return out;
+}
+
 void DeviceTensor::deallocate() {
   if (buffer_)
     buffer_->deallocate();
@@ -76,6 +83,7 @@ std::byte* DeviceTensor::page(std::int64_t index) {
 const std::byte* DeviceTensor::page(std::int64_t index) const { return const_cast<DeviceTensor*>(this)->page(index); }
 
 DeviceTensor to_device(const Tensor& x, const std::shared_ptr<Device>& device, const MemoryConfig& config) {
+  device->before_transfer("to_device");
   DeviceTensor y = DeviceTensor::allocate(device, TensorSpec(x.shape(), x.dtype(), x.layout(), config, x.tile()));
   const Transfer moved = write_pages(x, y);
   device->note_transfer({"to_device", x.to_string(), {moved}});
@@ -83,6 +91,7 @@ DeviceTensor to_device(const Tensor& x, const std::shared_ptr<Device>& device, c
 }
 
 void copy_host_to_device(const Tensor& x, DeviceTensor& y) {
+  y.device()->before_transfer("copy_host_to_device");
   y.check_allocated();
   const TensorSpec& spec = y.spec();
   if (x.shape() != spec.logical_shape() || x.dtype() != spec.dtype() || x.layout() != spec.layout() ||
@@ -94,6 +103,7 @@ void copy_host_to_device(const Tensor& x, DeviceTensor& y) {
 }
 
 Tensor from_device(const DeviceTensor& x) {
+  x.device()->before_transfer("from_device");
   x.check_allocated();
   Transfer moved;
   Tensor y = read_pages(x, &moved);

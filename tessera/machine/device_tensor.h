@@ -23,6 +23,9 @@ class TSR_API DeviceTensor {
   static AllocationRequest request(const Device& device, const TensorSpec& spec);
   // The same bytes under another spec, which must be cut into the same pages.
   DeviceTensor view(const TensorSpec& spec) const;
+  // In memory that another one has or had, for replays of traces.
+  static DeviceTensor borrow(const std::shared_ptr<Device>& device, const TensorSpec& spec, const Allocation& place);
+  const Buffer* buffer() const { return buffer_.get(); }
 
   const TensorSpec& spec() const { return spec_; }
   const PageMap& pages() const { return pages_; }

@@ -129,12 +129,17 @@ struct TensixSpec {
   double pack_to_unpack_ns = 0;
   double traced_program_ns = 0;
   double untraced_program_ns = 0;
+  std::optional<double> grouped_program_ns;  // traced, with 8 kinds of cores that run different kernels
 
   // [host]
   std::optional<double> host_write_bytes_per_s;
   std::optional<double> host_read_bytes_per_s;
   std::optional<double> host_write_remote_bytes_per_s;  // to a chip that is reached through another one
   std::optional<double> host_read_remote_bytes_per_s;
+  std::optional<double> host_tensor_bytes_per_s;  // what the input of a network reaches on its way to the card
+  std::optional<double> host_call_ns;             // an operator called from Python, besides its programs
+  std::optional<double> host_program_ns;          // a program or a transfer put into a queue
+  std::optional<double> host_trace_ns;            // a replay put into a queue
   std::optional<std::int64_t> pcie_alignment_bytes;
 
   // [ethernet]

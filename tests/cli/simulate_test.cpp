@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace tessera {
 namespace TSR_FILE {
@@ -94,6 +95,38 @@ TEST_F(Simulate, WhatDoesNotFitIsTheCardsOwnError) {
       {"simulate", layer_.string() + ":net:conv", "--device", "wormhole_n150", "--null", "--config", config.string()});
   EXPECT_EQ(result.status, 1);
   EXPECT_THAT(result.err, AllOf(HasSubstr("must be a multiple of 32"), HasSubstr("while running")));
+}
+
+TEST_F(Simulate, DeviceAndEndToEndTimeAreShownApart) {
+  const std::string trace = (folder_ / "t.json").string();
+  const auto run = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments{
+        "simulate", layer_.string() + ":net:conv", "--device", "wormhole_n150", "--null", "--format", "json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const CommandResult result = run_tessera(arguments);
+    EXPECT_EQ(result.status, 0) << result.err;
+    return json::parse(result.out)["time"];
+  };
+  const json plain = run({}), traced = run({"--metal-trace", "--mesh", "2", "--trace", trace});
+  EXPECT_EQ(plain["executor"], "Model");
+  EXPECT_EQ(traced["executor"], "TracedModel");
+  EXPECT_EQ(traced["frames"], 2);
+  EXPECT_GT(plain["device_ms"], 0);
+  EXPECT_EQ(plain["device_ms"], traced["device_ms"]);
+  EXPECT_GT(plain["end_to_end_ms"], traced["end_to_end_ms"].get<double>());
+  double parts = 0;
+  for (const auto& [name, ms] : plain["parts_ms"].items()) parts += ms.get<double>();
+  EXPECT_NEAR(parts, plain["end_to_end_ms"].get<double>(), 1e-6);
+  const json events = json::parse(read_text_file(trace));
+  EXPECT_EQ(events["otherData"]["times"], "simulated");
+  EXPECT_GT(events["traceEvents"].size(), 100u);
+}
+
+TEST_F(Simulate, SeparateTransfersNeedATraceAndTwoQueues) {
+  const CommandResult result = run_tessera(
+      {"simulate", layer_.string() + ":net:conv", "--device", "wormhole_n150", "--null", "--separate-transfers"});
+  EXPECT_NE(result.status, 0);
+  EXPECT_THAT(result.err, HasSubstr("needs a trace and two command queues"));
 }
 
 }  // namespace TSR_FILE

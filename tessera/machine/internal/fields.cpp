@@ -85,12 +85,17 @@ void read_fields(FieldReader& in, TensixSpec& s) {
   in.value("pack_to_unpack_ns", s.pack_to_unpack_ns, "ns", not_negative);
   in.value("traced_program_ns", s.traced_program_ns, "ns", not_negative);
   in.value("untraced_program_ns", s.untraced_program_ns, "ns", not_negative);
+  in.value("grouped_program_ns", s.grouped_program_ns, "ns", not_negative);
 
   in.group("host");
   in.value("host_write_bytes_per_s", s.host_write_bytes_per_s, "B/s", positive);
   in.value("host_read_bytes_per_s", s.host_read_bytes_per_s, "B/s", positive);
   in.value("host_write_remote_bytes_per_s", s.host_write_remote_bytes_per_s, "B/s", positive);
   in.value("host_read_remote_bytes_per_s", s.host_read_remote_bytes_per_s, "B/s", positive);
+  in.value("host_tensor_bytes_per_s", s.host_tensor_bytes_per_s, "B/s", positive);
+  in.value("host_call_ns", s.host_call_ns, "ns", not_negative);
+  in.value("host_program_ns", s.host_program_ns, "ns", not_negative);
+  in.value("host_trace_ns", s.host_trace_ns, "ns", not_negative);
   in.value("pcie_alignment_bytes", s.pcie_alignment_bytes, "B", power_of_two);
 
   in.group("ethernet");

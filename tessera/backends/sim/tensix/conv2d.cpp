@@ -278,6 +278,7 @@ Conv2dCall call_conv2d(const DeviceTensor& input, const Conv2dOperand& weights,
 
 Conv2dResult finish_conv2d(const Conv2dCall& call, DeviceTensor input, const Conv2dOperand& weights,
                            const std::optional<Conv2dOperand>& bias) {
+  if (call.weights || call.bias) input.device()->before_transfer("conv2d, which moves weights from the host,");
   MemoryStory story = call.steps.rehearse();
   Device& device = *input.device();
   std::vector<float> values;

@@ -1,0 +1,61 @@
+#pragma once
+
+// Time of a simulated network: on the card, and end to end with the host around it.
+
+#include "tessera/backends/sim/tensix/pipeline.h"
+#include "tessera/backends/sim/tensix/simulate.h"
+#include "tessera/graph/graph.h"
+#include "tessera/machine/device.h"
+#include "tessera/report/table.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+namespace tessera::cli {
+
+struct TimeArguments {
+  bool metal_trace = false, separate_transfers = false;
+  int command_queues = 1, mesh = 1, batches = 32;
+  std::string trace;
+};
+
+// --metal-trace, --cq, --separate-transfers, --mesh, --batches, --trace.
+void add_time_options(CLI::App& command, TimeArguments& arguments);
+
+// Gathers what queues have to know of each step, as they come.
+class StepTimes {
+ public:
+  explicit StepTimes(const Device& device) : device_(device), seen_(device.trace().size()) {}
+  void add(const tensix::SimulatedStep& step);
+  const std::vector<tensix::DeviceStep>& steps() const { return steps_; }
+
+ private:
+  const Device& device_;
+  std::size_t seen_;
+  std::vector<tensix::DeviceStep> steps_;
+};
+
+class NetworkTime {
+ public:
+  // `element_bytes`: of inputs and outputs on their way.
+  NetworkTime(const TimeArguments& arguments, const TensixSpec& card, const Graph& graph,
+              const std::vector<tensix::DeviceStep>& steps, std::int64_t element_bytes);
+
+  Table table() const;
+  std::string summary() const;
+  nlohmann::json json() const;
+  // Trace events, to the file that was asked for.
+  void write_trace(const std::string& title) const;
+
+ private:
+  double frames_per_s(double ns) const { return static_cast<double>(frames_) / ns * 1e9; }
+
+  const TimeArguments& arguments_;
+  std::int64_t frames_;  // of all chips, at a time
+  tensix::PipelineRun run_;
+};
+
+}  // namespace tessera::cli
