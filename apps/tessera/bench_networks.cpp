@@ -7,6 +7,7 @@
 
 #include "tessera/backends/sim/tensix/program_time.h"
 #include "tessera/backends/sim/tensix/program_works.h"
+#include "tessera/backends/sim/tensix/tile_side.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/core/tile.h"
@@ -26,9 +27,9 @@
 namespace tessera::cli {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
-constexpr std::int64_t kTile = 32;
+using tensix::kTile;
 
 struct Program {
   std::string layer, op;
@@ -45,13 +46,13 @@ struct Layer {
   std::string module() const { return name.substr(0, name.rfind('.')); }
 };
 
-bool flag(const json& t, const char* key, bool otherwise = false) {
+bool flag(const Json& t, const char* key, bool otherwise = false) {
   const auto found = t.find(key);
   return found != t.end() && found->is_boolean() ? found->get<bool>() : otherwise;
 }
 
 // "63 cores (override_sharding_config)"
-std::optional<std::int64_t> cores_asked(const json& tuned) {
+std::optional<std::int64_t> cores_asked(const Json& tuned) {
   const auto found = tuned.find("core_grid");
   if (found == tuned.end() || !found->is_string()) return std::nullopt;
   const std::string text = found->get<std::string>();
@@ -77,14 +78,14 @@ OperandFacts facts(std::int64_t rows, std::int64_t columns, DType dtype, Layout 
 
 class Network {
  public:
-  Network(const json& file, const Machine& machine)
+  Network(const Json& file, const Machine& machine)
       : file_(file), card_(tensix_of(machine)), costs_(tensix_costs(machine)) {}
 
   const std::vector<Program>& programs() const { return programs_; }
 
   void price() {
     std::vector<Layer> layers;
-    for (const json& row : file_.at("layers")) layers.push_back(layer_of(row));
+    for (const Json& row : file_.at("layers")) layers.push_back(layer_of(row));
     for (std::size_t i = 0; i < layers.size(); ++i) {
       if (i == 0 && layers[0].name.find("folded") != std::string::npos) fold(layers[0]);
       if (i > 0) between(layers[i - 1], layers[i]);
@@ -100,11 +101,11 @@ class Network {
     programs_.push_back({layer, op, tensix::time_of(work, card_, costs_), work.cores});
   }
 
-  Layer layer_of(const json& row) const {
+  Layer layer_of(const Json& row) const {
     Layer out;
     out.name = row.at("layer").get<std::string>();
     tensix::Conv2dProblem& p = out.problem;
-    const json& t = row.at("tuned");
+    const Json& t = row.at("tuned");
     p.batch = row.at("batch").get<std::int64_t>();
     p.height = row.at("in_h").get<std::int64_t>();
     p.width = row.at("in_w").get<std::int64_t>();
@@ -151,7 +152,7 @@ class Network {
   }
 
   // The shards that the layer before it leaves.
-  void on_cores(tensix::Conv2dProblem& p, const json& effective) const {
+  void on_cores(tensix::Conv2dProblem& p, const Json& effective) const {
     const auto down = effective.at("nhw_cores").get<std::int64_t>(),
                across = effective.at("c_cores").get<std::int64_t>();
     const std::int64_t rows = p.batch * p.height * p.width;
@@ -218,7 +219,7 @@ class Network {
   void pool(const Layer& before, const Layer& after) {
     tensix::Window window{2, 2, 2, 2, 1, 1, 0, 0, 0, 0};
     if (file_.contains("pools"))
-      for (const json& each : file_.at("pools"))
+      for (const Json& each : file_.at("pools"))
         if (each.at("op") == "max_pool2d" && each.at("in_h") == before.problem.out_h()) {
           const auto k = each.at("k").get<std::int64_t>(), s = each.at("stride").get<std::int64_t>(),
                      pad = each.at("pad").get<std::int64_t>();
@@ -319,7 +320,7 @@ class Network {
   void finish(const Layer& last) {
     const tensix::Conv2dProblem& p = last.problem;
     if (file_.contains("pools"))
-      for (const json& each : file_.at("pools")) {
+      for (const Json& each : file_.at("pools")) {
         if (each.at("op") != "avg_pool2d") continue;
         const auto k = each.at("k").get<std::int64_t>(), channels = each.at("c").get<std::int64_t>();
         const std::int64_t cores = std::min<std::int64_t>(channels / kTile, card_.cores());
@@ -342,7 +343,7 @@ class Network {
         run("avg_pool2d", "avg_pool2d", tensix::pool_work(loops));
       }
     if (!file_.contains("fc")) return;
-    const json& fc = file_.at("fc");
+    const Json& fc = file_.at("fc");
     tensix::MatmulProblem m;
     m.m = ceil_div(fc.at("M").get<std::int64_t>(), kTile);
     m.k = ceil_div(fc.at("K").get<std::int64_t>(), kTile);
@@ -361,7 +362,7 @@ class Network {
     run("fc", "matmul", tensix::matmul_work(m, plan));
   }
 
-  const json& file_;
+  const Json& file_;
   const TensixSpec& card_;
   TensixCosts costs_;
   std::vector<Program> programs_;
@@ -375,7 +376,7 @@ std::string machine_named(const std::string& device) {
 }
 
 // "16", or "1 x 4 groups": images that are computed at once.
-double images(const json& batch) {
+double images(const Json& batch) {
   if (batch.is_number()) return batch.get<double>();
   double product = 1, number = 0;
   for (const char c : batch.get<std::string>() + " ") {
@@ -390,10 +391,10 @@ double images(const json& batch) {
 }  // namespace
 
 void bench_networks(const std::string& path, const Context& context) {
-  json file;
+  Json file;
   try {
-    file = json::parse(read_text_file(path));
-  } catch (const json::parse_error& error) {
+    file = Json::parse(read_text_file(path));
+  } catch (const Json::parse_error& error) {
     fail(Code::parse, "{} is not JSON: {}", path, error.what());
   }
   Table table({{.name = "network"},
@@ -436,7 +437,7 @@ void bench_networks(const std::string& path, const Context& context) {
                     Cell(total / published - 1, fmt::format("{:+.1f}%", 100 * (total / published - 1))),
                     Cell(count / total * 1e9, fmt::format("{:.0f}", count / total * 1e9)),
                     Cell(rate, fmt::format("{:.0f}", rate)), Cell(gaps, format_time(gaps))});
-    } catch (const json::exception& error) {
+    } catch (const Json::exception& error) {
       fail(Code::parse, "{}: {} lacks something: {}", path, title, error.what());
     }
   }

@@ -171,10 +171,10 @@ class Tour {
     const TensorSpec indices(Shape{cores, 2048}, DType::uint16, Layout::row_major,
                              MemoryConfig(TensorMemoryLayout::interleaved, BufferType::l1_small));
     keep("halo indices", DeviceTensor::allocate(device_, indices.height_sharded(all_cores())));
-    constexpr std::int64_t kTile = 2048;
-    const std::vector<CircularBuffer> program = {{"activation block", all_cores(), 2 * 36 * kTile},
-                                                 {"weight block", all_cores(), 2 * 24 * kTile},
-                                                 {"partial sums", all_cores(), 32 * kTile}};
+    constexpr std::int64_t kTileBytes = 2048;
+    const std::vector<CircularBuffer> program = {{"activation block", all_cores(), 2 * 36 * kTileBytes},
+                                                 {"weight block", all_cores(), 2 * 24 * kTileBytes},
+                                                 {"partial sums", all_cores(), 32 * kTileBytes}};
     circular_buffers_ = place_circular_buffers(*device_, program, device_->next_program_id());
   }
 

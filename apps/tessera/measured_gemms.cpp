@@ -2,6 +2,7 @@
 #include "measured_ops.h"
 
 #include "tessera/backends/sim/tensix/program_works.h"
+#include "tessera/backends/sim/tensix/tile_side.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/core/tile.h"
@@ -16,7 +17,7 @@
 namespace tessera::cli {
 namespace {
 
-constexpr std::int64_t kTile = 32;
+using tensix::kTile;
 
 class GemmRow {
  public:

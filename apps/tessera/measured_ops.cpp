@@ -1,6 +1,7 @@
 #include "measured_ops.h"
 
 #include "tessera/backends/sim/tensix/program_works.h"
+#include "tessera/backends/sim/tensix/tile_side.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/core/tile.h"
@@ -18,9 +19,9 @@
 namespace tessera::cli {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
-constexpr std::int64_t kTile = 32;
+using tensix::kTile;
 
 // Names in profiles, of today and of older releases, and ours.
 const std::map<std::string, std::string, std::less<>>& kinds() {
@@ -73,7 +74,7 @@ DType dtype_of(const std::string& text) {
   return *dtype;
 }
 
-std::int64_t count_of(const json& value) { return static_cast<std::int64_t>(value.get<double>()); }
+std::int64_t count_of(const Json& value) { return static_cast<std::int64_t>(value.get<double>()); }
 
 // Rows and columns of cores of a block-sharded tensor, where only their number is known: those that pad least.
 std::pair<std::int64_t, std::int64_t> block_grid(std::int64_t rows, std::int64_t columns, std::int64_t cores) {
@@ -88,7 +89,7 @@ std::pair<std::int64_t, std::int64_t> block_grid(std::int64_t rows, std::int64_t
   return best;
 }
 
-OperandFacts facts_of(const json& t, std::int64_t cores) {
+OperandFacts facts_of(const Json& t, std::int64_t cores) {
   OperandFacts x;
   const auto padded = t.at("padded").get<std::vector<std::int64_t>>();
   check(!padded.empty(), Code::parse, "a tensor has no extents");
@@ -120,7 +121,7 @@ std::string text_of(const OperandFacts& x) {
   return fmt::format("{}x{} {}{}", x.rows, x.columns, name(x.dtype), x.layout == Layout::tile ? "" : " rows");
 }
 
-tensix::Window window_of(const json& c) {
+tensix::Window window_of(const Json& c) {
   const auto pair = [&](const char* key) { return c.at(key).get<std::array<std::int64_t, 2>>(); };
   const auto [kh, kw] = pair("k");
   const auto [sh, sw] = pair("stride");
@@ -135,17 +136,17 @@ MathFidelity fidelity_of(const std::string& text) {
   return MathFidelity::hifi4;
 }
 
-bool flag(const json& row, const char* key) {
+bool flag(const Json& row, const char* key) {
   const auto found = row.find(key);
   return found != row.end() && found->is_boolean() && found->get<bool>();
 }
 
-ProgramWork conv_work(const json& row, std::int64_t cores) {
-  const json& c = row.at("conv");
+ProgramWork conv_work(const Json& row, std::int64_t cores) {
+  const Json& c = row.at("conv");
   const tensix::Window w = window_of(c);
   const OperandFacts input = facts_of(row.at("input_0"), cores), weights = facts_of(row.at("input_1"), cores),
                      output = facts_of(row.at("output_0"), cores);
-  const json& block = row.at("block");
+  const Json& block = row.at("block");
   const bool blocks = row.at("shard_layout").get<std::string>().starts_with("BLOCK");
   const bool width = row.at("shard_layout").get<std::string>().starts_with("WIDTH");
   const auto shard = row.at("out_shard").get<std::array<std::int64_t, 2>>();
@@ -179,8 +180,8 @@ ProgramWork conv_work(const json& row, std::int64_t cores) {
   return tensix::conv2d_work(l);
 }
 
-ProgramWork halo_work(const json& row, std::int64_t cores) {
-  const json& c = row.at("conv");
+ProgramWork halo_work(const Json& row, std::int64_t cores) {
+  const Json& c = row.at("conv");
   const OperandFacts input = facts_of(row.at("input_0"), cores), output = facts_of(row.at("output_0"), cores);
   const auto shard = row.at("out_shard").get<std::array<std::int64_t, 2>>();
   const tensix::HaloProblem problem{count_of(c.at("batch")), count_of(c.at("in_h")), count_of(c.at("in_w")),
@@ -212,8 +213,8 @@ ProgramWork halo_work(const json& row, std::int64_t cores) {
   return tensix::halo_work(*best, s);
 }
 
-ProgramWork pool_work(const json& row, std::int64_t cores) {
-  const json& c = row.at("conv");
+ProgramWork pool_work(const Json& row, std::int64_t cores) {
+  const Json& c = row.at("conv");
   const tensix::Window w = window_of(c);
   const OperandFacts input = facts_of(row.at("input_0"), cores);
   const auto shard = row.at("out_shard").get<std::array<std::int64_t, 2>>();
@@ -246,7 +247,7 @@ CoreGrid grid_of(std::int64_t cores, CoreGrid whole) {
   return whole;
 }
 
-ProgramWork product_work(const json& row, std::int64_t cores, std::int64_t grid_cores, const Machine& machine) {
+ProgramWork product_work(const Json& row, std::int64_t cores, std::int64_t grid_cores, const Machine& machine) {
   const OperandFacts a = facts_of(row.at("input_0"), cores), b = facts_of(row.at("input_1"), cores),
                      y = facts_of(row.at("output_0"), cores);
   const TensixSpec& card = tensix_of(machine);
@@ -273,7 +274,7 @@ ProgramWork product_work(const json& row, std::int64_t cores, std::int64_t grid_
   p.free_bytes = card.l1_bank_bytes();
   tensix::MatmulPlan plan;
   if (row.contains("mm")) {
-    const json& mm = row.at("mm");
+    const Json& mm = row.at("mm");
     tensix::MatmulProgramConfig& c = plan.program;
     c.kind = row.value("mm_prog", std::string()).find("1D") != std::string::npos ? tensix::MatmulKind::multicast_1d
                                                                                  : tensix::MatmulKind::multicast_2d;
@@ -295,7 +296,7 @@ ProgramWork product_work(const json& row, std::int64_t cores, std::int64_t grid_
   return tensix::matmul_work(p, plan);
 }
 
-ProgramWork streamed_work(const json& row, const std::string& kind, std::int64_t cores) {
+ProgramWork streamed_work(const Json& row, const std::string& kind, std::int64_t cores) {
   std::vector<OperandFacts> operands;
   // Those that are written to are listed as inputs as well.
   const bool two = kind == "binary" || kind == "concat";
@@ -307,14 +308,14 @@ ProgramWork streamed_work(const json& row, const std::string& kind, std::int64_t
 }
 
 // Files say the architecture and how many cores there were.
-std::string machine_of(const json& row) {
+std::string machine_of(const Json& row) {
   const std::string arch = row.value("arch", std::string("blackhole"));
   if (arch.starts_with("wormhole")) return "wormhole_n150";
   if (arch.starts_with("grayskull")) return "";
   return row.value("grid_cores", 0.0) > 110 ? "blackhole_p150" : "blackhole_p100";
 }
 
-MeasuredOp op_of(const json& row, const std::string& kind, const Machine& machine) {
+MeasuredOp op_of(const Json& row, const std::string& kind, const Machine& machine) {
   MeasuredOp out;
   const std::int64_t cores = std::max<std::int64_t>(count_of(row.at("cores")), 1);
   const std::int64_t grid =
@@ -336,7 +337,7 @@ MeasuredOp op_of(const json& row, const std::string& kind, const Machine& machin
 }
 
 // A convolution by its shape alone: planned as the card would.
-MeasuredOp target_of(const json& t, const Machine& machine) {
+MeasuredOp target_of(const Json& t, const Machine& machine) {
   tensix::Conv2dProblem p;
   p.batch = t.at("batch").get<std::int64_t>();
   p.height = t.at("in_h").get<std::int64_t>();
@@ -372,10 +373,10 @@ MeasuredOp target_of(const json& t, const Machine& machine) {
 
 MeasuredOps read_measured_ops(const std::filesystem::path& path) {
   MeasuredOps out;
-  json file;
+  Json file;
   try {
-    file = json::parse(read_text_file(path.string()));
-  } catch (const json::parse_error& error) {
+    file = Json::parse(read_text_file(path.string()));
+  } catch (const Json::parse_error& error) {
     fail(Code::parse, "{} is not JSON: {}", path.string(), error.what());
   }
   check(file.is_object() && file.contains("ops") && file.at("ops").is_array(), Code::parse,
@@ -387,18 +388,18 @@ MeasuredOps read_measured_ops(const std::filesystem::path& path) {
     return found != machines.end() ? found->second : machines.emplace(name, load_machine(name)).first->second;
   };
   std::size_t number = 0;
-  const auto read = [&](const json& row, auto&& body) {
+  const auto read = [&](const Json& row, auto&& body) {
     ++number;
     try {
       body();
-    } catch (const json::exception& error) {
+    } catch (const Json::exception& error) {
       fail(Code::parse, "{}: row {} ({}) lacks something: {}", path.string(), number, row.value("op", std::string("?")),
            error.what());
     } catch (const Error& error) {
       out.left_out.push_back(fmt::format("row {}: {}", number, error.message()));
     }
   };
-  for (const json& row : file.at("ops"))
+  for (const Json& row : file.at("ops"))
     read(row, [&] {
       const std::string op = row.at("op").get<std::string>(), kind = kind_of(op), where = machine_of(row);
       if (kind.empty() || where.empty())
@@ -409,7 +410,7 @@ MeasuredOps read_measured_ops(const std::filesystem::path& path) {
         out.rows.push_back(op_of(row, kind, machine(where)));
     });
   if (file.contains("conv_perf_targets_us"))
-    for (const json& row : file.at("conv_perf_targets_us"))
+    for (const Json& row : file.at("conv_perf_targets_us"))
       read(row, [&] { out.rows.push_back(target_of(row, machine("wormhole_n150"))); });
   if (file.contains("resnet50_grayskull_b8"))
     out.left_out.push_back(fmt::format("{} rows of a Grayskull: there is no machine file for it",

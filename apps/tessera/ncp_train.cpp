@@ -19,7 +19,7 @@
 namespace tessera::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 struct LayerOptions {
   std::string model = "cfc";
@@ -77,41 +77,42 @@ void set_defaults(TrainOptions& o, const CLI::App& command) {
 }
 
 ncp::Layer make_layer(const LayerOptions& o, int inputs, int outputs) {
-  Json json{{"type", o.model == "ltc" ? "LTC" : "CfC"}, {"input_size", inputs}, {"mixed_memory", o.mixed_memory}};
+  OrderedJson fields{
+      {"type", o.model == "ltc" ? "LTC" : "CfC"}, {"input_size", inputs}, {"mixed_memory", o.mixed_memory}};
   if (!o.wiring.empty())
-    json["wiring"] = Json::parse(ncp::wiring_spec_to_json(ncp::parse_wiring_spec(o.wiring)));
+    fields["wiring"] = OrderedJson::parse(ncp::wiring_spec_to_json(ncp::parse_wiring_spec(o.wiring)));
   else if (o.model == "ltc")
-    json["wiring"] = {{"type", "FullyConnected"}, {"units", o.units}, {"output_dim", outputs}};
+    fields["wiring"] = {{"type", "FullyConnected"}, {"units", o.units}, {"output_dim", outputs}};
   else
-    json["units"] = o.units;
+    fields["units"] = o.units;
   if (o.model == "cfc") {
-    json["mode"] = o.mode;
-    json["activation"] = o.activation;
+    fields["mode"] = o.mode;
+    fields["activation"] = o.activation;
     if (o.wiring.empty()) {
-      json["backbone_units"] = o.backbone;
-      json["backbone_dropout"] = o.dropout;
+      fields["backbone_units"] = o.backbone;
+      fields["backbone_dropout"] = o.dropout;
     }
-    json["proj_size"] = outputs;
+    fields["proj_size"] = outputs;
   }
-  const ncp::Layer layer = ncp::layer_from_json(json.dump());
+  const ncp::Layer layer = ncp::layer_from_json(fields.dump());
   check(sizes(layer).outputs == outputs, Code::invalid_argument,
         Hint{fmt::format("give the wiring {} motor neurons", outputs)}, "the layer has {} outputs, the task needs {}",
         sizes(layer).outputs, outputs);
   return layer;
 }
 
-Json report_json(const ncp::EpochReport& r) {
-  Json json{{"epoch", r.epoch},
-            {"loss", r.training.mean_loss()},
-            {"accuracy", r.training.accuracy()},
-            {"learning_rate", r.learning_rate},
-            {"gradient_norm", r.gradient_norm},
-            {"seconds", r.seconds}};
+OrderedJson report_json(const ncp::EpochReport& r) {
+  OrderedJson fields{{"epoch", r.epoch},
+                     {"loss", r.training.mean_loss()},
+                     {"accuracy", r.training.accuracy()},
+                     {"learning_rate", r.learning_rate},
+                     {"gradient_norm", r.gradient_norm},
+                     {"seconds", r.seconds}};
   if (r.validation.rows > 0) {
-    json["validation_loss"] = r.validation.mean_loss();
-    json["validation_accuracy"] = r.validation.accuracy();
+    fields["validation_loss"] = r.validation.mean_loss();
+    fields["validation_accuracy"] = r.validation.accuracy();
   }
-  return json;
+  return fields;
 }
 
 std::string epoch_line(const ncp::EpochReport& r, std::int64_t epochs, bool classes) {
@@ -188,7 +189,7 @@ class TrainingRun {
     trainer_ = std::make_unique<ncp::Trainer>(found.layer, found.state.parameters, found.options);
     trainer_->restore(std::move(found.state));
     notes_ = std::move(found.notes);
-    if (notes_.contains("history")) history_ = Json::parse(notes_["history"], nullptr, false);
+    if (notes_.contains("history")) history_ = OrderedJson::parse(notes_["history"], nullptr, false);
     if (!context_.quiet)
       fmt::print(stderr, "going on with {} after {} epochs and {} batches\n", options_.checkpoint,
                  trainer_->state().epoch, trainer_->state().batch);
@@ -254,15 +255,15 @@ class TrainingRun {
     if (!options_.checkpoint.empty()) {
       save_ncp_file(file("model.safetensors"), trainer_->layer(), state.parameters);
       save_ncp_file(file("best.safetensors"), trainer_->layer(), state.best_parameters);
-      const Json json{{"task", options_.task.task},
-                      {"layer", Json::parse(ncp::layer_to_json(trainer_->layer()))},
-                      {"training", Json::parse(ncp::training_options_to_json(o))},
-                      {"kernel", trainer_->kernel()},
-                      {"history", history_}};
-      write_file_atomically(file("training.json"), std::string_view(json.dump(2) + "\n"));
+      const OrderedJson fields{{"task", options_.task.task},
+                               {"layer", OrderedJson::parse(ncp::layer_to_json(trainer_->layer()))},
+                               {"training", OrderedJson::parse(ncp::training_options_to_json(o))},
+                               {"kernel", trainer_->kernel()},
+                               {"history", history_}};
+      write_file_atomically(file("training.json"), std::string_view(fields.dump(2) + "\n"));
     }
     double seconds = 0;
-    for (const Json& epoch : history_) seconds += epoch["seconds"].get<double>();
+    for (const OrderedJson& epoch : history_) seconds += epoch["seconds"].get<double>();
     Table table({{.name = "task"},
                  {.name = "parameters"},
                  {.name = "epoch", .align = Align::right},
@@ -291,7 +292,7 @@ class TrainingRun {
   const Context& context_;
   std::unique_ptr<ncp::Trainer> trainer_;
   std::map<std::string, std::string> notes_;
-  Json history_ = Json::array();
+  OrderedJson history_ = OrderedJson::array();
   Clock::time_point began_ = Clock::now(), saved_{}, shown_{};
 };
 

@@ -30,7 +30,7 @@ ArrayImport import_of(const std::optional<DataType>& dtype, std::optional<Layout
   return {plain(dtype), layout, tile.value_or(Tile{}), pad_value.value_or(0.0F)};
 }
 
-AnyTensor placed(Tensor tensor, const OptionalDevice& device, const std::optional<MemoryConfig>& config) {
+AnyTensor on_device_or_host(Tensor tensor, const OptionalDevice& device, const std::optional<MemoryConfig>& config) {
   if (device) return to_device(std::move(tensor), *device, config);
   check(!config, Code::invalid_argument, "a memory_config without a device says nothing: host tensors have no banks");
   return tensor;
@@ -175,8 +175,8 @@ void bind_tensor(nb::module_& module) {
           [](AnyTensor* self, const nb::typed<nb::list, nb::any>& values, const ShapeLike& shape, DataType dtype,
              Layout layout, const OptionalDevice& device, const std::optional<MemoryConfig>& config,
              const std::optional<Tile>& tile, std::optional<float> pad_value) {
-            new (self) AnyTensor(
-                placed(import_list(values, shape, import_of(dtype, layout, tile, pad_value)), device, config));
+            new (self) AnyTensor(on_device_or_host(
+                import_list(values, shape, import_of(dtype, layout, tile, pad_value)), device, config));
           },
           "data"_a, "shape"_a, "data_type"_a, "layout"_a, "device"_a = nb::none(), "memory_config"_a = nb::none(),
           "tile"_a = nb::none(), "pad_value"_a = nb::none())
@@ -185,8 +185,8 @@ void bind_tensor(nb::module_& module) {
           [](AnyTensor* self, const nb::object& array, const std::optional<DataType>& dtype,
              const OptionalDevice& device, std::optional<Layout> layout, const std::optional<MemoryConfig>& config,
              const std::optional<Tile>& tile, const nb::object&, std::optional<float> pad_value, const nb::object&) {
-            new (self)
-                AnyTensor(placed(import_array(array, import_of(dtype, layout, tile, pad_value)), device, config));
+            new (self) AnyTensor(
+                on_device_or_host(import_array(array, import_of(dtype, layout, tile, pad_value)), device, config));
           },
           "tensor"_a, "data_type"_a = nb::none(), "device"_a = nb::none(), "layout"_a = nb::none(),
           "mem_config"_a = nb::none(), "tile"_a = nb::none(), "cq_id"_a = nb::none(), "pad_value"_a = nb::none(),

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-namespace tessera::ncp::testing {
+namespace tessera::ncp::for_tests {
 namespace {
 
 Tally tally;
@@ -439,4 +439,4 @@ Counted run_counted(const Layer& layer, const Parameters& p, const Sequence<doub
   return {tally, output.raw()};
 }
 
-}  // namespace tessera::ncp::testing
+}  // namespace tessera::ncp::for_tests

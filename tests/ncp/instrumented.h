@@ -8,7 +8,7 @@
 
 #include <vector>
 
-namespace tessera::ncp::testing {
+namespace tessera::ncp::for_tests {
 
 struct Tally {
   double flops = 0;     // of synapses that exist
@@ -27,4 +27,4 @@ struct Counted {
 Counted run_counted(const Layer& layer, const ParameterSet<double>& parameters, const Sequence<double>& sequence,
                     bool skip_absent = false);
 
-}  // namespace tessera::ncp::testing
+}  // namespace tessera::ncp::for_tests

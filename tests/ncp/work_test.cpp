@@ -29,7 +29,7 @@ void expect_counted(const Layer& layer, std::int64_t batch, std::int64_t steps, 
   const ParameterSet<double> parameters = initial_parameters(layer, 3);
   const std::vector<double> input = random_input(batch * steps * sizes(layer).inputs);
   const Sequence<double> sequence{.batch = batch, .steps = steps, .input = input};
-  const testing::Counted counted = testing::run_counted(layer, parameters, sequence, skip_absent);
+  const for_tests::Counted counted = for_tests::run_counted(layer, parameters, sequence, skip_absent);
 
   const SequenceResult<double> expected = run_reference(layer, parameters, sequence);
   ASSERT_EQ(counted.output.size(), expected.output.size());

@@ -1,4 +1,5 @@
 #include "tessera/backends/sim/tensix/program_works.h"
+#include "tessera/backends/sim/tensix/tile_side.h"
 #include "tessera/core/tile.h"
 
 #include <algorithm>
@@ -7,8 +8,6 @@
 
 namespace tessera::tensix {
 namespace {
-
-constexpr std::int64_t kTile = 32;
 
 double bytes_of(double tiles, DType dtype) { return tiles * static_cast<double>(tile_bytes(Tile{}, dtype)); }
 

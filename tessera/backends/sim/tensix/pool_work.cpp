@@ -5,7 +5,7 @@
 namespace tessera::tensix {
 namespace {
 
-constexpr std::int64_t kSmallWindow = 32;  // sticks that are reduced at once; larger windows go in parts
+constexpr std::int64_t kSticksAtOnce = 32;  // sticks that are reduced at once; larger windows go in parts
 
 }  // namespace
 
@@ -14,8 +14,8 @@ ProgramWork pool_work(const PoolLoops& l) {
   work.kind = l.average ? "avg_pool2d" : "max_pool2d";
   work.cores = l.cores;
   const std::int64_t window = l.kernel_h * l.kernel_w;
-  const bool small = window <= kSmallWindow;
-  const std::int64_t turns = small ? 1 : ceil_div(window, kSmallWindow);
+  const bool small = window <= kSticksAtOnce;
+  const std::int64_t turns = small ? 1 : ceil_div(window, kSticksAtOnce);
   work.blocks = static_cast<double>(l.rows);
   work.reduced_tiles = static_cast<double>(l.rows * turns * l.channel_tiles);
   // Taps side by side are one read, unless the window is taken stick by stick.

@@ -1,6 +1,7 @@
 #include "tessera/backends/sim/tensix/internal/step_pricing.h"
 
 #include "tessera/backends/sim/tensix/program_works.h"
+#include "tessera/backends/sim/tensix/tile_side.h"
 #include "tessera/core/error.h"
 #include "tessera/core/tile.h"
 
@@ -11,8 +12,6 @@
 
 namespace tessera::tensix {
 namespace {
-
-constexpr std::int64_t kTile = 32;
 
 // Programs that other operators run on their way; they are priced by what they moved.
 bool on_the_way(const std::string& op) {

@@ -1,4 +1,5 @@
 #include "tessera/backends/sim/tensix/program_works.h"
+#include "tessera/backends/sim/tensix/tile_side.h"
 #include "tessera/core/error.h"
 #include "tessera/core/tile.h"
 
@@ -9,7 +10,6 @@
 namespace tessera::tensix {
 namespace {
 
-constexpr std::int64_t kTile = 32;
 constexpr double kRuns = 4;     // pieces of a shard that is cut anew
 constexpr double kWideRow = 8;  // tiles that the packer untilizes at once
 
