@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace tessera::tensix::golden {
+namespace tessera::tensix::card_golden {
 
 inline CoreRangeSet core_corners(const Json& ranges) {
   std::vector<CoreRange> out;
@@ -142,4 +142,4 @@ inline Conv2dResult run(const ConvCase& test, const DeviceTensor& x, const Conv2
   return conv2d(x, weights, bias, test.problem, test.options);
 }
 
-}  // namespace tessera::tensix::golden
+}  // namespace tessera::tensix::card_golden

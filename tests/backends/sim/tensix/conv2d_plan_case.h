@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace tessera::tensix::golden {
+namespace tessera::tensix::card_golden {
 
 inline CoreRangeSet core_ranges(const Json& ranges) {
   std::vector<CoreRange> out;
@@ -61,4 +61,4 @@ inline Conv2dProblem conv2d_problem(const Json& r) {
   return p;
 }
 
-}  // namespace tessera::tensix::golden
+}  // namespace tessera::tensix::card_golden

@@ -21,7 +21,7 @@
 namespace tessera::tensix {
 namespace TSR_FILE {
 
-using golden::Json;
+using card_golden::Json;
 using ::testing::HasSubstr;
 
 std::vector<std::int64_t> sizes(const Conv2dPlan& plan) {
@@ -51,7 +51,7 @@ std::int64_t output_bytes(const Conv2dPlan& plan) {
 void expect_refused(const Json& r, const TensixSpec& card) {
   const std::string real = r["error"];
   try {
-    plan_conv2d(golden::conv2d_problem(r), card);
+    plan_conv2d(card_golden::conv2d_problem(r), card);
     ADD_FAILURE() << "planned what the real one refuses: " << real;
   } catch (const Error& error) {
     const std::string ours = error.message();
@@ -63,7 +63,7 @@ void expect_refused(const Json& r, const TensixSpec& card) {
 }
 
 void expect_planned(const Json& r, const TensixSpec& card) {
-  const Conv2dPlan plan = plan_conv2d(golden::conv2d_problem(r), card);
+  const Conv2dPlan plan = plan_conv2d(card_golden::conv2d_problem(r), card);
   EXPECT_EQ(name(plan.output_memory().layout()), r["memory"].get<std::string>());
   if (!r["shard"].is_null()) {
     EXPECT_EQ((std::vector{plan.output_shard.height, plan.output_shard.width}),
@@ -83,13 +83,13 @@ void expect_planned(const Json& r, const TensixSpec& card) {
 }
 
 TEST(Conv2dPlan, AsksForWhatTheRealOneAsksFor) {
-  const std::vector<Json> records = golden::load_lines("conv2d_plan.jsonl");
+  const std::vector<Json> records = card_golden::load_lines("conv2d_plan.jsonl");
   ASSERT_GT(records.size(), 300u);
   std::map<std::string, Machine> boards;
   for (const Json& r : records) {
     SCOPED_TRACE(r.dump());
     const std::string board = r["board"];
-    if (!boards.contains(board)) boards.emplace(board, golden::board(board));
+    if (!boards.contains(board)) boards.emplace(board, card_golden::board(board));
     const TensixSpec& card = *boards.at(board).tensix;
     try {
       r.contains("error") ? expect_refused(r, card) : expect_planned(r, card);
@@ -220,7 +220,8 @@ void expect_sound(const Conv2dPlan& plan) {
 }
 
 TEST(Conv2dPlan, SurvivesAnyConfiguration) {
-  const std::array<Machine, 3> boards{golden::board("n150"), golden::board("p150"), golden::board("p100")};
+  const std::array<Machine, 3> boards{card_golden::board("n150"), card_golden::board("p150"),
+                                      card_golden::board("p100")};
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(400);
   int planned = 0, refused = 0;
   for (std::uint64_t seed = 0; std::chrono::steady_clock::now() < end; ++seed) {
@@ -253,7 +254,7 @@ Conv2dProblem stage_one() {
 
 std::string refusal(const Conv2dProblem& problem) {
   try {
-    plan_conv2d(problem, *golden::board("n150").tensix);
+    plan_conv2d(problem, *card_golden::board("n150").tensix);
   } catch (const Error& error) {
     return error.what();
   }
@@ -290,7 +291,7 @@ TEST(Conv2dPlan, RefusesGroupsThatDivideNoChannels) {
 TEST(Conv2dPlan, FoldsAWindowThatStepsByItsOwnSize) {
   Conv2dProblem p = stage_one();
   p.window = {.kernel_h = 2, .kernel_w = 2, .stride_h = 2, .stride_w = 2};
-  const Conv2dPlan plan = plan_conv2d(p, *golden::board("n150").tensix);
+  const Conv2dPlan plan = plan_conv2d(p, *card_golden::board("n150").tensix);
   EXPECT_TRUE(plan.folded);
   EXPECT_TRUE(plan.as_matmul);
   EXPECT_EQ(plan.problem.in_channels, 256);

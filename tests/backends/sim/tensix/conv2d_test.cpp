@@ -13,8 +13,8 @@
 namespace tessera::tensix {
 namespace TSR_FILE {
 
-using golden::ConvCase;
-using golden::Json;
+using card_golden::ConvCase;
+using card_golden::Json;
 
 struct Placed {
   std::string type;
@@ -79,15 +79,15 @@ struct DeviceState {
 
 // Reference answers about memory: every allocation in order with its address, every circular buffer, the peak.
 TEST(Conv2d, PlacesEveryBufferWhereTheRealOneDoes) {
-  std::vector<Json> records = golden::load_lines("conv2d.jsonl");
+  std::vector<Json> records = card_golden::load_lines("conv2d.jsonl");
   ASSERT_GT(records.size(), 300u);
-  for (const Json& record : golden::load_lines("conv2d_odd.jsonl")) records.push_back(record);
+  for (const Json& record : card_golden::load_lines("conv2d_odd.jsonl")) records.push_back(record);
   int asked = 0;
   for (const Json& record : records) {
     const Json& c = record["config"];
     SCOPED_TRACE(c.dump());
-    ConvCase test = golden::conv_case(c);
-    const DeviceTensor x = golden::place_input(test, c);
+    ConvCase test = card_golden::conv_case(c);
+    const DeviceTensor x = card_golden::place_input(test, c);
     Conv2dOperand weights = test.weights;
     std::optional<Conv2dOperand> bias;
     if (test.bias) bias = *test.bias;
@@ -104,7 +104,7 @@ TEST(Conv2d, PlacesEveryBufferWhereTheRealOneDoes) {
       ++asked;
       const DeviceState before(*test.device);
       try {
-        const Conv2dResult y = golden::run(test, x, weights, bias);
+        const Conv2dResult y = card_golden::run(test, x, weights, bias);
         EXPECT_EQ(run["status"], "ok") << run.value("error", "");
         if (run["status"] != "ok") continue;
         weights = y.weights;
@@ -212,7 +212,7 @@ void expect_near(const std::vector<float>& got, const std::vector<double>& want,
 }
 
 TEST(Conv2d, ComputesWhatTheReferenceDoesInEveryLayout) {
-  const std::shared_ptr<Device> device = Device::open(golden::board("n150"), {.l1_small_bytes = 16384});
+  const std::shared_ptr<Device> device = Device::open(card_golden::board("n150"), {.l1_small_bytes = 16384});
   struct Case {
     std::string name;
     Window window;
@@ -253,7 +253,7 @@ TEST(Conv2d, ComputesWhatTheReferenceDoesInEveryLayout) {
 }
 
 TEST(Conv2d, ComputesTheSameInSlices) {
-  const std::shared_ptr<Device> device = Device::open(golden::board("n150"), {.l1_small_bytes = 16384});
+  const std::shared_ptr<Device> device = Device::open(card_golden::board("n150"), {.l1_small_bytes = 16384});
   Conv2dProblem p;
   p.batch = 2, p.height = 20, p.width = 70, p.in_channels = 16, p.out_channels = 32;
   p.window = {3, 3, 1, 1, 1, 1, 1, 1, 1, 1};
@@ -279,7 +279,7 @@ TEST(Conv2d, ComputesTheSameInSlices) {
 }
 
 TEST(ConvTranspose2d, ComputesWhatScatteringEveryPixelDoes) {
-  const std::shared_ptr<Device> device = Device::open(golden::board("n150"), {.l1_small_bytes = 16384});
+  const std::shared_ptr<Device> device = Device::open(card_golden::board("n150"), {.l1_small_bytes = 16384});
   for (const auto& [window, padding] :
        std::vector<std::pair<Window, std::int64_t>>{{{2, 2, 2, 2, 1, 1, 0, 0, 0, 0}, 0},
                                                     {{3, 3, 2, 2, 1, 1, 1, 1, 1, 1}, 1},
@@ -326,7 +326,7 @@ TEST(ConvTranspose2d, ComputesWhatScatteringEveryPixelDoes) {
 TEST(Conv2d, LeavesTheDeviceAsItWasWhenItFailsAndNothingBehindWhenItDoesNot) {
   std::mt19937 random(11);
   const auto pick = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
-  const std::vector<Machine> boards{golden::board("n150"), golden::board("p150"), golden::board("p100")};
+  const std::vector<Machine> boards{card_golden::board("n150"), card_golden::board("p150"), card_golden::board("p100")};
   int fits = 0, fails = 0;
   for (int i = 0; i < 700; ++i) {
     Conv2dProblem p;

@@ -31,7 +31,7 @@ Conv2dProblem stage_one() {
 }
 
 TEST(Conv2dTrial, KeepsEachReasonThatMemoryRunsOut) {
-  const Machine n150 = golden::board("n150");
+  const Machine n150 = card_golden::board("n150");
   Conv2dProblem p = stage_one();
   p.config.shard_layout = TensorMemoryLayout::height_sharded;
   const Conv2dTrial fits = try_conv2d(p, n150, kL1Small);
@@ -66,7 +66,7 @@ TEST(Conv2dTrial, KnowsTheShardsOfAProgramThatIsRefused) {
   p.batch = 1, p.height = 14, p.width = 28;
   p.config.shard_layout = TensorMemoryLayout::width_sharded;
   p.config.act_block_h_override = 256;
-  const Conv2dTrial trial = try_conv2d(p, golden::board("n150"), kL1Small);
+  const Conv2dTrial trial = try_conv2d(p, card_golden::board("n150"), kL1Small);
   ASSERT_FALSE(trial.fits());
   EXPECT_FALSE(trial.plan);
   EXPECT_THAT(trial.refusal->message(), HasSubstr("act_matrix_height_ntiles 13"));
@@ -76,7 +76,7 @@ TEST(Conv2dTrial, KnowsTheShardsOfAProgramThatIsRefused) {
 }
 
 TEST(Conv2dTrial, SweepsEveryCombinationAndPrefersCoresToMemory) {
-  const Machine n150 = golden::board("n150");
+  const Machine n150 = card_golden::board("n150");
   std::size_t heard = 0, total = 0;
   Conv2dSweep sweep;
   sweep.block_heights = {0, 64};
@@ -105,7 +105,7 @@ TEST(Conv2dTrial, AProductHasOneTrialForEachOfItsLayouts) {
   Conv2dSweep sweep;
   sweep.layouts = {TensorMemoryLayout::height_sharded, TensorMemoryLayout::block_sharded};
   const std::vector<Conv2dTrial> trials =
-      sweep_conv2d(p, golden::board("n150"), kL1Small, sweep, [](std::size_t, std::size_t) {});
+      sweep_conv2d(p, card_golden::board("n150"), kL1Small, sweep, [](std::size_t, std::size_t) {});
   ASSERT_EQ(trials.size(), 2u);
   EXPECT_EQ(trials[0].halo_bytes, 0);
   EXPECT_TRUE(trials[0].fits());
@@ -113,7 +113,7 @@ TEST(Conv2dTrial, AProductHasOneTrialForEachOfItsLayouts) {
 
 // Whatever fits, fits; and what is wanted is what is taken, but for lists that stay from the halo.
 TEST(Conv2dTrial, PeaksAgreeWithThePlanOnAnyLayer) {
-  const std::array<Machine, 2> boards{golden::board("n150"), golden::board("p150")};
+  const std::array<Machine, 2> boards{card_golden::board("n150"), card_golden::board("p150")};
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(400);
   int fit = 0;
   for (std::uint64_t seed = 0; std::chrono::steady_clock::now() < end; ++seed) {

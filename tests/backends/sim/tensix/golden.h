@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace tessera::tensix::golden {
+namespace tessera::tensix::card_golden {
 
 using Json = nlohmann::json;
 
@@ -51,4 +51,4 @@ inline Machine board(const std::string& name) {
   return machine;
 }
 
-}  // namespace tessera::tensix::golden
+}  // namespace tessera::tensix::card_golden

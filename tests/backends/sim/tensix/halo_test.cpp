@@ -13,7 +13,7 @@
 namespace tessera::tensix {
 namespace TSR_FILE {
 
-using golden::Json;
+using card_golden::Json;
 
 HaloProblem problem_of(const Json& r) {
   HaloProblem p;
@@ -25,7 +25,7 @@ HaloProblem problem_of(const Json& r) {
 
 Parallel parallel_of(const Json& r) {
   Parallel p;
-  p.layout = golden::memory_layout(r["layout"]);
+  p.layout = card_golden::memory_layout(r["layout"]);
   const CoreGrid grid{r["grid"][1], r["grid"][0]};
   p.cores = num_cores_to_corerangeset({0, 0}, r["cores"], grid, true);
   if (r["transpose"]) p.orientation = ShardOrientation::col_major;
@@ -33,12 +33,12 @@ Parallel parallel_of(const Json& r) {
 }
 
 TEST(Halo, NeedsTheMemoryThatTheRealOneAsksFor) {
-  const Json records = golden::load("halo.json");
+  const Json records = card_golden::load("halo.json");
   ASSERT_GT(records.size(), 100u);
   for (const Json& r : records) {
     SCOPED_TRACE(r.dump());
     const HaloPlan plan = plan_halo(problem_of(r), parallel_of(r), {r["in_shard"][0], r["in_shard"][1]}, r["out_rows"],
-                                    golden::dtype(r["dtype"]), r["tile"] ? Layout::tile : Layout::row_major);
+                                    card_golden::dtype(r["dtype"]), r["tile"] ? Layout::tile : Layout::row_major);
     EXPECT_EQ(plan.out_bytes_per_core(), r["out_bytes"].get<std::int64_t>());
     EXPECT_EQ(plan.config_bytes, (r["config"].get<std::array<std::int64_t, 4>>()));
     std::vector<std::int64_t> buffers;

@@ -66,7 +66,7 @@ MatmulProblem problem_of(const Json& c, const Machine& machine) {
   if (c.contains("shard")) {
     const Json& s = c["shard"];
     p.a_memory = MemoryConfig(golden::memory_layout(s[0]), BufferType::l1,
-                              ShardSpec{tessera::golden::grid(Json::array({s[1]})), {s[2][0], s[2][1]}});
+                              ShardSpec{golden::grid(Json::array({s[1]})), {s[2][0], s[2][1]}});
     p.free_bytes -= s[2][0].get<std::int64_t>() * s[2][1].get<std::int64_t>() * 2;
   }
   return p;

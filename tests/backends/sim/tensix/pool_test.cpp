@@ -49,9 +49,8 @@ PoolOptions options_of(const Json& c) {
 DeviceTensor input_of(const std::shared_ptr<Device>& device, const Json& c) {
   MemoryConfig place = c.contains("in_place") ? kL1MemoryConfig : kDramMemoryConfig;
   if (c.contains("shard"))
-    place = MemoryConfig(
-        golden::memory_layout(c["shard"][0]), BufferType::l1,
-        ShardSpec{tessera::golden::grid(Json::array({c["shard"][1]})), {c["shard"][2][0], c["shard"][2][1]}});
+    place = MemoryConfig(golden::memory_layout(c["shard"][0]), BufferType::l1,
+                         ShardSpec{golden::grid(Json::array({c["shard"][1]})), {c["shard"][2][0], c["shard"][2][1]}});
   const std::int64_t rows = c["n"].get<std::int64_t>() * c["h"].get<std::int64_t>() * c["w"].get<std::int64_t>();
   return DeviceTensor::allocate(device, TensorSpec({1, 1, rows, c["c"]}, dtype_of(c, "in_dtype"),
                                                    c.contains("in_layout") ? Layout::tile : Layout::row_major, place));
