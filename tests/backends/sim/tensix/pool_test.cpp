@@ -170,7 +170,7 @@ std::vector<std::string> placed_by(Device& device, const std::function<void()>& 
 }
 
 TEST(Pool, InSlicesAndWithIndicesEveryAddressIsThatOfTheRealOne) {
-  const Json answers = golden::load("pool_slices_n150");
+  const Json answers = golden::load("pool_slice_buffers_n150");
   int equal = 0, refused = 0;
   for (const Json& record : answers["records"]) {
     const Json& c = record["case"];

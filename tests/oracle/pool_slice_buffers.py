@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every buffer that pools in slices of DRAM, and pools with indices, allocate. Real ttnn only. usage: pool_slices.py OUT.json"""
+"""Every buffer that pools in slices of DRAM, and pools with indices, allocate. Real ttnn only. usage: pool_slice_buffers.py OUT.json"""
 import sys
 
 import pool_cases as cases
