@@ -212,7 +212,7 @@ struct NeuronSpec {
   double dma_issue_ns = 0;
   double dma_latency_ns = 0;
   double dma_segment_ns = 0;
-  double dma_element_ns = 0;  // an element of its own: neighbours that are apart in either memory
+  double dma_element_ns = 0;             // an element of its own: neighbours that are apart in either memory
   std::int64_t dma_efficient_bytes = 0;  // per partition; smaller payloads lose rate
 
   // [dispatch]

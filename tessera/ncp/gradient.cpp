@@ -203,7 +203,8 @@ void Gradient::backward(std::span<const float> d_output, SequenceGradients<float
   gradients.state.assign(batch * static_cast<std::size_t>(size.state), 0.0f);
   gradients.memory.assign(size.mixed_memory ? gradients.state.size() : 0, 0.0f);
   if (state_->cfc && !state_->each_unit) return state_->cfc->backward(d_output, d_state, d_memory, gradients);
-  if (state_->ltc && !state_->each_unit) return state_->ltc->backward(d_output, d_state, *state_->parameters, gradients);
+  if (state_->ltc && !state_->each_unit)
+    return state_->ltc->backward(d_output, d_state, *state_->parameters, gradients);
   const ReferenceParts parts(size, sequence, state_->lengths);
   std::vector<SequenceGradients<float>> found(batch);
   parallel_for(sequence.batch, 1, [&](std::int64_t begin, std::int64_t end) {
