@@ -24,6 +24,14 @@ DeviceTensor& AnyTensor::device(std::string_view what) {
   return *tensor;
 }
 
+void AnyTensor::assign_host(Tensor values, std::string_view what) {
+  const Tensor& to = host(what);
+  check(to.shape() == values.shape() && to.dtype() == values.dtype() && to.layout() == values.layout(),
+        Code::invalid_argument, "{}: a device tensor {} cannot be copied into a host tensor {}", what,
+        values.to_string(), to.to_string());
+  *std::get<std::shared_ptr<Tensor>>(value_) = std::move(values);
+}
+
 std::shared_ptr<const Tensor> AnyTensor::on_host() const {
   if (const auto* tensor = std::get_if<std::shared_ptr<Tensor>>(&value_)) return *tensor;
   return std::make_shared<const Tensor>(tessera::from_device(std::get<DeviceTensor>(value_)));

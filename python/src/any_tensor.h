@@ -26,6 +26,9 @@ class AnyTensor {
   const DeviceTensor& device(std::string_view what) const;
   DeviceTensor& device(std::string_view what);
 
+  // Into a host tensor of the same shape, dtype and layout.
+  void assign_host(Tensor values, std::string_view what);
+
   // The values on the host, wherever they are now.
   std::shared_ptr<const Tensor> on_host() const;
 

@@ -25,6 +25,7 @@ void bind_memory_config(nanobind::module_& module);
 void bind_tensor_spec(nanobind::module_& module);
 void bind_device(nanobind::module_& module);
 void bind_tensor(nanobind::module_& module);
+void bind_queues(nanobind::module_& module);
 void bind_ops(nanobind::module_& module);
 void bind_reports(nanobind::module_& module);
 void bind_conv2d_config(nanobind::module_& module);

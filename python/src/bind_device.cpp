@@ -1,6 +1,7 @@
 #include "any_tensor.h"
 #include "bind.h"
 
+#include "tessera/backends/sim/tensix/device_queues.h"
 #include "tessera/core/error.h"
 #include "tessera/machine/default_machine.h"
 #include "tessera/machine/device.h"
@@ -67,13 +68,20 @@ std::string lower(std::string text) {
   return text;
 }
 
+// The clock starts with the device, where the machine file has what a clock needs.
+std::shared_ptr<Device> open_with_clock(int id, const DeviceOptions& options) {
+  std::shared_ptr<Device> device = open_default_device(id, options);
+  if (device->card().host_call_ns && device->card().host_write_bytes_per_s) tensix::DeviceQueues::of(device);
+  return device;
+}
+
 void bind_open(nb::module_& module) {
   module.def(
       "open_device",
       [](int device_id, std::int64_t l1_small_size, std::int64_t trace_region_size, const nb::object&,
          int num_command_queues, std::int64_t worker_l1_size, bool values) {
-        return open_default_device(device_id,
-                                   {l1_small_size, trace_region_size, worker_l1_size, num_command_queues, values});
+        return open_with_clock(device_id,
+                               {l1_small_size, trace_region_size, worker_l1_size, num_command_queues, values});
       },
       "device_id"_a = 0, nb::kw_only(), "l1_small_size"_a = 0, "trace_region_size"_a = 0,
       "dispatch_core_config"_a = nb::none(), "num_command_queues"_a = 1, "worker_l1_size"_a = 0, "values"_a = true,
@@ -83,15 +91,12 @@ void bind_open(nb::module_& module) {
       "CreateDevice",
       [](int device_id, int num_command_queues, std::int64_t l1_small_size, std::int64_t trace_region_size,
          const nb::object&, std::int64_t worker_l1_size) {
-        return open_default_device(device_id, {l1_small_size, trace_region_size, worker_l1_size, num_command_queues});
+        return open_with_clock(device_id, {l1_small_size, trace_region_size, worker_l1_size, num_command_queues});
       },
       "device_id"_a, "num_command_queues"_a = 1, "l1_small_size"_a = 0, "trace_region_size"_a = 0,
       "dispatch_core_config"_a = nb::none(), nb::kw_only(), "worker_l1_size"_a = 0);
   for (const char* name : {"close_device", "CloseDevice"})
     module.def(name, &Device::close, "device"_a, "Frees everything on the device. Closing twice does nothing.");
-  module.def(
-      "synchronize_device", [](const Device& device) { device.check_open(); }, "device"_a,
-      "Operations run at once here, so there is nothing to wait for.");
   module.def("DeallocateBuffers", &Device::deallocate_buffers, "device"_a, "Frees every buffer of the device.");
   module.def(
       "set_default_machine", [](const std::string& name) { set_default_machine(name); }, "name_or_path"_a,

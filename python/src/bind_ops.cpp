@@ -1,6 +1,7 @@
 #include "any_tensor.h"
 #include "arrays.h"
 #include "bind.h"
+#include "queue_scope.h"
 #include "shape_like.h"
 
 #include "tessera/core/error.h"
@@ -38,17 +39,24 @@ using Pair = std::array<std::uint32_t, 2>;
 void bind_placing(nb::module_& module) {
   module.def(
       "to_device",
-      [](const AnyTensor& x, const DevicePointer& device, const OptionalConfig& config, const nb::object&) {
+      [](const AnyTensor& x, const DevicePointer& device, const OptionalConfig& config, OptionalQueue queue) {
+        const QueueScope scope(device, queue);
         return to_device(x, device, config);
       },
       "tensor"_a, "device"_a, "memory_config"_a = nb::none(), "cq_id"_a = nb::none(),
       "Copies a host tensor to a device. A tensor that is on one comes back as it is.");
   module.def(
-      "from_device", [](const AnyTensor& x, bool, const nb::object&) { return from_device(x); }, "tensor"_a,
-      "blocking"_a = true, "cq_id"_a = nb::none(), "Copies a tensor to host memory; the device keeps its own.");
+      "from_device",
+      [](const AnyTensor& x, bool blocking, OptionalQueue queue) {
+        const QueueScope scope(x, queue, blocking);
+        return from_device(x);
+      },
+      "tensor"_a, "blocking"_a = true, "cq_id"_a = nb::none(),
+      "Copies a tensor to host memory; the device keeps its own.");
   module.def(
       "copy_host_to_device_tensor",
-      [](const AnyTensor& x, AnyTensor& y, const nb::object&) {
+      [](const AnyTensor& x, AnyTensor& y, OptionalQueue queue) {
+        const QueueScope scope(y, queue);
         copy_host_to_device(x.host("copy_host_to_device_tensor"), y.device("copy_host_to_device_tensor"));
       },
       "host_tensor"_a, "device_tensor"_a, "cq_id"_a = nb::none());

@@ -1,6 +1,7 @@
 #include "any_tensor.h"
 #include "arrays.h"
 #include "bind.h"
+#include "queue_scope.h"
 #include "shape_like.h"
 
 #include "tessera/core/error.h"
@@ -125,14 +126,21 @@ void bind_conversions(nb::class_<AnyTensor>& tensor) {
       .def(
           "to",
           [](const AnyTensor& x, const std::shared_ptr<Device>& device, const std::optional<MemoryConfig>& config,
-             const nb::object&) { return to_device(x, device, config); },
+             OptionalQueue queue) {
+            const QueueScope scope(device, queue);
+            return to_device(x, device, config);
+          },
           "device"_a, "mem_config"_a = nb::none(), "cq_id"_a = nb::none())
       .def(
           "to", [](const AnyTensor& x, Layout layout) { return to_layout(x, layout, std::nullopt, std::nullopt); },
           "layout"_a)
       .def(
-          "cpu", [](const AnyTensor& x, bool, const nb::object&) { return from_device(x); }, "blocking"_a = true,
-          "cq_id"_a = nb::none())
+          "cpu",
+          [](const AnyTensor& x, bool blocking, OptionalQueue queue) {
+            const QueueScope scope(x, queue, blocking);
+            return from_device(x);
+          },
+          "blocking"_a = true, "cq_id"_a = nb::none())
       .def(
           "to_list", [](const AnyTensor& x) { return export_list(*x.on_host()); },
           nb::sig("def to_list(self) -> typing.Any"))
@@ -168,7 +176,8 @@ void bind_conversions(nb::class_<AnyTensor>& tensor) {
 }  // namespace
 
 void bind_tensor(nb::module_& module) {
-  nb::class_<AnyTensor> tensor(module, "Tensor", "A tensor, in host memory or on a device.");
+  nb::class_<AnyTensor> tensor(module, "Tensor", nb::is_weak_referenceable(),
+                               "A tensor, in host memory or on a device.");
   tensor
       .def(
           "__init__",

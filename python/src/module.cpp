@@ -20,6 +20,7 @@ NB_MODULE(_tessera, module) {
   tessera::python::bind_tensor_spec(module);
   tessera::python::bind_device(module);
   tessera::python::bind_tensor(module);
+  tessera::python::bind_queues(module);
   tessera::python::bind_ops(module);
   tessera::python::bind_reports(module);
   tessera::python::bind_conv2d_config(module);

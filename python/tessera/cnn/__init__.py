@@ -7,7 +7,20 @@ Programs that import models.tt_cnn.tt.builder find it under that name after `imp
 """
 
 from tessera.cnn.conv2d import Conv2dConfiguration, TtConv2d, to_compute_config, to_conv2d_config
+from tessera.cnn.executor import (
+    ModelExecutor,
+    MultiCQModelOverlappedInputExecutor,
+    MultiCQTracedModelOverlappedInputExecutor,
+    MultiCQTracedModelPipelinedIOExecutor,
+    TracedModelExecutor,
+)
 from tessera.cnn.max_pool2d import MaxPool2dConfiguration, TtMaxPool2d
+from tessera.cnn.pipeline import (
+    Pipeline,
+    PipelineConfig,
+    create_pipeline_from_config,
+    get_memory_config_for_persistent_dram_tensor,
+)
 from tessera.cnn.strategies import (
     AutoShardedStrategyConfiguration,
     BlockShardedStrategyConfiguration,
@@ -38,16 +51,25 @@ __all__ = [
     "L1FullSliceStrategyConfiguration",
     "LayerConfiguration",
     "MaxPool2dConfiguration",
+    "ModelExecutor",
+    "MultiCQModelOverlappedInputExecutor",
+    "MultiCQTracedModelOverlappedInputExecutor",
+    "MultiCQTracedModelPipelinedIOExecutor",
+    "Pipeline",
+    "PipelineConfig",
     "ShardedStrategyConfiguration",
     "ShardingStrategy",
     "SliceStrategy",
     "SliceStrategyConfiguration",
+    "TracedModelExecutor",
     "TtConv2d",
     "TtMaxPool2d",
     "TtUpsample",
     "UpsampleConfiguration",
     "WidthShardedStrategyConfiguration",
     "WidthSliceStrategyConfiguration",
+    "create_pipeline_from_config",
+    "get_memory_config_for_persistent_dram_tensor",
     "sharding_strategy_to_conv2d_config",
     "to_compute_config",
     "to_conv2d_config",

@@ -1,7 +1,7 @@
 """Lets programs written for ttnn, ncps and MLX run on Tessera.
 
     import tessera.compat            # from here on, `import ttnn` is tessera.ttnn
-    python -m tessera.compat [--device NAME] script.py ...
+    python -m tessera.compat [--device NAME] [--simulated-time] script.py ...
 
 Where they are not installed, `ncps` and `ncps.torch` are tessera.ncps (numpy arrays in and out), and `mlx.core` is
 tessera.mlx.
@@ -11,6 +11,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import sys
+import time
 import types
 from collections.abc import Sequence
 
@@ -19,6 +20,8 @@ import tessera.ttnn
 # What stands in for modules that are not installed. Packages above them that are no modules here are empty.
 _STAND_INS = {
     "models.tt_cnn.tt.builder": "tessera.cnn",
+    "models.tt_cnn.tt.executor": "tessera.cnn.executor",
+    "models.tt_cnn.tt.pipeline": "tessera.cnn.pipeline",
     "ncps": "tessera.ncps",
     "ncps.mlx": "tessera.ncps",
     "ncps.torch": "tessera.ncps",
@@ -62,6 +65,31 @@ def install() -> None:
         sys.modules[f"ttnn.{name}"] = importlib.import_module(f"tessera.ttnn.{name}")
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.append(_Finder())
+
+
+_real_clocks = {name: getattr(time, name) for name in ("perf_counter", "perf_counter_ns", "time", "time_ns")}
+
+
+def use_simulated_time(on: bool = True) -> None:
+    """Lets time.perf_counter and time.time (and their _ns siblings) show simulated time, so that a script's own timers
+    measure the card and the host that were simulated, not the computer that simulates them.
+
+    The clock moves when something is asked of a device: calls of operators, transfers, waiting. What Python does in
+    between takes no time. It is one clock for all devices, starts where the real one is, and never goes back. Functions
+    imported by name before (`from time import perf_counter`) stay as they are.
+    """
+    if not on:
+        for name, clock in _real_clocks.items():
+            setattr(time, name, clock)
+        return
+    elapsed = tessera.ttnn.device.simulated_time
+    start = elapsed()
+    for name, clock in _real_clocks.items():
+        began = clock()
+        if name.endswith("_ns"):
+            setattr(time, name, lambda began=began: began + round((elapsed() - start) * 1e9))
+        else:
+            setattr(time, name, lambda began=began: began + (elapsed() - start))
 
 
 install()

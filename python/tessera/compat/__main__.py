@@ -22,6 +22,9 @@ def _add_to_path(directories: list[pathlib.Path]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tessera.compat", description=__doc__)
     parser.add_argument("--device", metavar="NAME", help="the card: a machine's name or file (default: TESSERA_DEVICE)")
+    parser.add_argument(
+        "--simulated-time", action="store_true", help="time.perf_counter and time.time show simulated time"
+    )
     parser.add_argument("script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     given = parser.parse_args()
@@ -41,6 +44,8 @@ def main() -> None:
 
     if not os.path.exists(given.script):
         parser.error(f"there is no script '{given.script}'")
+    if given.simulated_time:
+        tessera.compat.use_simulated_time()
     sys.argv = [given.script, *given.arguments]
     sys.path[0] = str(pathlib.Path(given.script).resolve().parent)
     runpy.run_path(given.script, run_name="__main__")

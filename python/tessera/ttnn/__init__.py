@@ -30,6 +30,8 @@ from tessera._tessera import (
     MatmulMultiCoreReuseProgramConfig,
     MemoryConfig,
     MemoryView,
+    MeshEvent,
+    MeshTraceId,
     NdShardSpec,
     PaddingMode,
     Shape,
@@ -49,6 +51,7 @@ from tessera._tessera import (
     add,
     add_,
     allocate_tensor_on_device,
+    allocate_tensor_on_host,
     avg_pool2d,
     clamp,
     clear_transfers,
@@ -58,6 +61,7 @@ from tessera._tessera import (
     concat,
     conv2d,
     conv_transpose2d,
+    copy_device_to_host_tensor,
     copy_host_to_device_tensor,
     corerange_to_cores,
     deallocate,
@@ -124,7 +128,6 @@ from tessera._tessera import (
     subtract,
     subtract_,
     swish,
-    synchronize_device,
     tanh,
     tilize,
     to_device,
@@ -138,9 +141,31 @@ from tessera._tessera import (
     zeros,
 )
 from tessera.ttnn import device, experimental, model_preprocessing
+from tessera.ttnn import queues as _queues
 from tessera.ttnn.conv import get_conv_output_dim
 from tessera.ttnn.core import ShardStrategy, create_sharded_memory_config, create_sharded_memory_config_
-from tessera.ttnn.device import MeshDevice, manage_device
+from tessera.ttnn.device import manage_device
+from tessera.ttnn.mesh import (
+    ConcatMeshToTensor,
+    MeshDevice,
+    MeshShape,
+    ReplicateTensorToMesh,
+    ShardTensorToMesh,
+    close_mesh_device,
+    get_device_tensors,
+    open_mesh_device,
+)
+from tessera.ttnn.queues import (
+    begin_trace_capture,
+    command_queue,
+    end_trace_capture,
+    event_synchronize,
+    execute_trace,
+    record_event,
+    release_trace,
+    synchronize_device,
+    wait_for_event,
+)
 from tessera.ttnn.tensors import as_tensor, from_numpy, from_torch, is_tensor_storage_on_device, to_numpy, to_torch
 
 BlackholeComputeKernelConfig = DeviceComputeKernelConfig = WormholeComputeKernelConfig
@@ -176,6 +201,7 @@ __all__ = [
     "BlackholeComputeKernelConfig",
     "BufferType",
     "CloseDevice",
+    "ConcatMeshToTensor",
     "Conv2dConfig",
     "Conv2dDRAMSliceHeight",
     "Conv2dDRAMSliceWidth",
@@ -207,6 +233,9 @@ __all__ = [
     "MemoryConfig",
     "MemoryView",
     "MeshDevice",
+    "MeshEvent",
+    "MeshShape",
+    "MeshTraceId",
     "NdShardSpec",
     "Op2DDRAMSliceHeight",
     "Op2DDRAMSliceWidth",
@@ -214,12 +243,14 @@ __all__ = [
     "Op2DSliceConfig",
     "PaddingMode",
     "ROW_MAJOR_LAYOUT",
+    "ReplicateTensorToMesh",
     "Shape",
     "ShardDistributionStrategy",
     "ShardOrientation",
     "ShardShapeAlignment",
     "ShardSpec",
     "ShardStrategy",
+    "ShardTensorToMesh",
     "StorageType",
     "TILE_LAYOUT",
     "TILE_SIZE",
@@ -234,8 +265,10 @@ __all__ = [
     "add",
     "add_",
     "allocate_tensor_on_device",
+    "allocate_tensor_on_host",
     "as_tensor",
     "avg_pool2d",
+    "begin_trace_capture",
     "bfloat16",
     "bfloat4_b",
     "bfloat8_b",
@@ -244,9 +277,12 @@ __all__ = [
     "clip",
     "clone",
     "close_device",
+    "close_mesh_device",
+    "command_queue",
     "concat",
     "conv2d",
     "conv_transpose2d",
+    "copy_device_to_host_tensor",
     "copy_host_to_device_tensor",
     "corerange_to_cores",
     "create_sharded_memory_config",
@@ -260,6 +296,9 @@ __all__ = [
     "dump_device_memory_state",
     "elu",
     "empty",
+    "end_trace_capture",
+    "event_synchronize",
+    "execute_trace",
     "exp",
     "experimental",
     "float16",
@@ -272,6 +311,7 @@ __all__ = [
     "gelu",
     "get_arch_name",
     "get_conv_output_dim",
+    "get_device_tensors",
     "get_dram_alignment",
     "get_l1_alignment",
     "get_max_worker_l1_unreserved_size",
@@ -303,11 +343,14 @@ __all__ = [
     "num_cores_to_corerangeset_in_subcoregrids",
     "ones",
     "open_device",
+    "open_mesh_device",
     "pad",
     "prepare_conv_bias",
     "prepare_conv_weights",
     "reallocate",
     "reciprocal",
+    "record_event",
+    "release_trace",
     "relu",
     "relu6",
     "reshape",
@@ -342,8 +385,22 @@ __all__ = [
     "uint8",
     "untilize",
     "upsample",
+    "wait_for_event",
     "zeros",
 ]
+
+# What a trace may hold and a mesh may run.
+_OPERATORS = (
+    "abs add add_ allocate_tensor_on_device allocate_tensor_on_host avg_pool2d clamp clip clone concat conv2d "
+    "conv_transpose2d copy_device_to_host_tensor copy_host_to_device_tensor deallocate div divide divide_ elu exp fold "
+    "from_device gelu global_avg_pool2d hardsigmoid hardswish identity interleaved_to_sharded leaky_relu linear log "
+    "matmul max_pool2d maximum minimum mish move mul multiply multiply_ neg pad prepare_conv_bias prepare_conv_weights "
+    "reallocate reciprocal relu relu6 reshape reshard rsqrt sharded_to_interleaved sigmoid silu slice softmax softplus "
+    "sqrt square sub subtract subtract_ swish tanh tilize to_device to_dtype to_layout to_memory_config typecast untilize "
+    "upsample"
+).split()
+for _name in _OPERATORS:
+    globals()[_name] = _queues.recorded(globals()[_name])
 
 # Tracebacks and help() name what people import, not where it is compiled.
 for _name in __all__:

@@ -23,13 +23,12 @@ from tessera._tessera import (
     get_max_worker_l1_unreserved_size,
     get_memory_view,
     open_device,
-    synchronize_device,
 )
+from tessera.ttnn.mesh import MeshDevice, close_mesh_device, open_mesh_device
+from tessera.ttnn.queues import simulated_device_time, simulated_time, synchronize_device
 
 DEFAULT_L1_SMALL_SIZE = 0
 DEFAULT_TRACE_REGION_SIZE = 0
-
-MeshDevice = Device
 
 
 @contextlib.contextmanager
@@ -64,6 +63,7 @@ __all__ = [
     "MemoryView",
     "MeshDevice",
     "close_device",
+    "close_mesh_device",
     "dump_device_memory_state",
     "get_arch_name",
     "get_dram_alignment",
@@ -74,5 +74,8 @@ __all__ = [
     "is_wormhole_b0",
     "manage_device",
     "open_device",
+    "open_mesh_device",
+    "simulated_device_time",
+    "simulated_time",
     "synchronize_device",
 ]

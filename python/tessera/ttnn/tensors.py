@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tessera._tessera import DataType, Device, Layout, MemoryConfig, StorageType, Tensor, Tile
+from tessera.ttnn import mesh
 
 
 def from_torch(
@@ -16,13 +17,22 @@ def from_torch(
     memory_config: MemoryConfig | None = None,
     tile: Tile | None = None,
     pad_value: float | None = None,
-    mesh_mapper: None = None,
+    mesh_mapper: Any = None,
 ) -> Tensor:
     """A tensor from anything with __dlpack__ or __array__: numpy, PyTorch (bfloat16 too) and others.
 
+    A mesh_mapper or a mesh device makes a tensor for each chip.
+
     Without `dtype` it keeps the array's type where ttnn has it, without `layout` it is ROW_MAJOR (TILE for block floats).
     """
-    return Tensor(tensor, dtype, device, layout, memory_config, tile, None, pad_value, mesh_mapper)
+    if mesh_mapper is not None or isinstance(device, mesh.MeshDevice):
+        return mesh.distribute(  # type: ignore[no-any-return]
+            tensor,
+            mesh_mapper,
+            device,
+            lambda part, to: Tensor(part, dtype, to, layout, memory_config, tile, None, pad_value, None),
+        )
+    return Tensor(tensor, dtype, device, layout, memory_config, tile, None, pad_value, None)
 
 
 from_numpy = from_torch
@@ -46,14 +56,19 @@ def as_tensor(
     )
 
 
-def to_numpy(tensor: Tensor) -> Any:
+def to_numpy(tensor: Tensor, *, mesh_composer: Any = None) -> Any:
     """The values without padding; bfloat16 and block floats as float32."""
+    if mesh_composer is not None:
+        return mesh_composer.join([shard.to_numpy() for shard in mesh.get_device_tensors(tensor)])
     return tensor.to_numpy()
 
 
-def to_torch(tensor: Tensor, dtype: Any = None) -> Any:
+def to_torch(tensor: Tensor, dtype: Any = None, *, mesh_composer: Any = None) -> Any:
     """The values without padding as a PyTorch tensor, bfloat16 as such."""
-    values = tensor.to_torch()
+    if mesh_composer is not None:
+        values = mesh_composer.join([shard.to_torch() for shard in mesh.get_device_tensors(tensor)])
+    else:
+        values = tensor.to_torch()
     return values if dtype is None else values.to(dtype)
 
 
