@@ -102,8 +102,11 @@ void bind_resharding(nb::module_& module) {
       "Moves a tensor to another place. One that is there already comes back as it is, whatever the dtype.");
   module.def(
       "reshard",
-      [](const AnyTensor& x, const MemoryConfig& config) { return AnyTensor(reshard(x.device("reshard"), config)); },
-      "input_tensor"_a, "output_memory_config"_a);
+      [](const AnyTensor& x, const MemoryConfig& config, const std::optional<AnyTensor>& output) {
+        const std::optional<DeviceTensor> into = output ? std::optional(output->device("reshard")) : std::nullopt;
+        return AnyTensor(reshard(x.device("reshard"), config, into));
+      },
+      "input_tensor"_a, "output_memory_config"_a, "output_tensor"_a = nb::none());
   module.def(
       "interleaved_to_sharded",
       [](const AnyTensor& x, const MemoryConfig& config, const OptionalType& dtype) {

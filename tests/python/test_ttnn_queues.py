@@ -198,3 +198,20 @@ def test_unequal_shards_are_refused_with_what_to_do(mesh):
     assert "pad it to 4" in str(caught.value)
     with pytest.raises(tessera.Error, match="no dimension 7"):
         ttnn.from_numpy(np.zeros((2, 1, 32, 32), np.float32), mesh_mapper=ttnn.ShardTensorToMesh(mesh, dim=7))
+
+
+def test_reshard_into_a_tensor_that_is_there():
+    device = ttnn.open_device(device_id=0)
+    try:
+        values = np.arange(64 * 64, dtype=np.float32).reshape(1, 1, 64, 64) % 97
+        wide = ttnn.create_sharded_memory_config((1, 1, 64, 64), ttnn.CoreGrid(y=1, x=2), ttnn.ShardStrategy.WIDTH)
+        tall = ttnn.create_sharded_memory_config((1, 1, 64, 64), ttnn.CoreGrid(y=1, x=2), ttnn.ShardStrategy.HEIGHT)
+        host = ttnn.from_numpy(values, ttnn.bfloat16, layout=ttnn.TILE_LAYOUT)
+        x, there = ttnn.to_device(host, device, wide), ttnn.to_device(host, device, tall)
+        address = there.buffer_address()
+        assert ttnn.reshard(x, tall, there).buffer_address() == address
+        np.testing.assert_array_equal(there.to_numpy(), values)
+        with pytest.raises(RuntimeError, match="the result would be"):
+            ttnn.reshard(x, tall, x)
+    finally:
+        ttnn.close_device(device)

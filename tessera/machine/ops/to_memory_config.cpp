@@ -13,8 +13,9 @@ TensorSpec target_spec(const DeviceTensor& x, const MemoryConfig& config, std::o
   return {s.logical_shape(), dtype.value_or(s.dtype()), s.layout(), config, s.tile()};
 }
 
-DeviceTensor carry_out(std::string_view op, const DeviceTensor& x, const TensorSpec& target) {
-  DeviceTensor y = DeviceTensor::allocate(x.device(), target);
+DeviceTensor carry_out(std::string_view op, const DeviceTensor& x, const TensorSpec& target,
+                       const std::optional<DeviceTensor>& output = std::nullopt) {
+  DeviceTensor y = output ? *output : DeviceTensor::allocate(x.device(), target);
   TraceRecord record{std::string(op), target.memory_config().to_string(), {}};
   if (target.dtype() == x.spec().dtype()) {
     record.transfers = {copy_pages(x, y)};
@@ -79,7 +80,7 @@ DeviceTensor sharded_to_interleaved(const DeviceTensor& x, const MemoryConfig& c
   return carry_out("sharded_to_interleaved", x, target);
 }
 
-DeviceTensor reshard(const DeviceTensor& x, const MemoryConfig& config) {
+DeviceTensor reshard(const DeviceTensor& x, const MemoryConfig& config, const std::optional<DeviceTensor>& output) {
   x.check_allocated();
   const TensorSpec target = target_spec(x, config, std::nullopt);
   const MemoryConfig& from = x.spec().memory_config();
@@ -93,7 +94,15 @@ DeviceTensor reshard(const DeviceTensor& x, const MemoryConfig& config) {
         "reshard: ROW_MAJOR into DRAM shards moves whole sticks, so the number of input ({}) and output ({}) pages "
         "must match",
         x.spec().num_pages(), target.num_pages());
-  return carry_out("reshard", x, target);
+  if (output) {
+    output->check_allocated();
+    check(output->device() == x.device() && output->spec() == target, Code::invalid_argument,
+          Hint{"allocate the output with the input's shape, dtype and layout and the same memory config"},
+          "reshard: the output tensor is {} in {}, the result would be {} in {}",
+          output->spec().logical_shape().to_string(), output->spec().memory_config().to_string(),
+          target.logical_shape().to_string(), target.memory_config().to_string());
+  }
+  return carry_out("reshard", x, target, output);
 }
 
 DeviceTensor clone(const DeviceTensor& x, const std::optional<MemoryConfig>& config, std::optional<DType> dtype) {

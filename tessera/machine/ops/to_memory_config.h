@@ -22,7 +22,9 @@ TSR_API DeviceTensor interleaved_to_sharded(const DeviceTensor& x, const MemoryC
 // An interleaved tensor comes back as it is.
 TSR_API DeviceTensor sharded_to_interleaved(const DeviceTensor& x, const MemoryConfig& config = kDramMemoryConfig,
                                             std::optional<DType> dtype = std::nullopt);
-TSR_API DeviceTensor reshard(const DeviceTensor& x, const MemoryConfig& config);
+// Into `output` where one is given, which has to be as the result would be; otherwise into new memory.
+TSR_API DeviceTensor reshard(const DeviceTensor& x, const MemoryConfig& config,
+                             const std::optional<DeviceTensor>& output = std::nullopt);
 
 // A second tensor with the same contents, in the same place unless told otherwise.
 TSR_API DeviceTensor clone(const DeviceTensor& x, const std::optional<MemoryConfig>& config = std::nullopt,
