@@ -20,7 +20,7 @@ namespace tessera::ncp {
 enum class Bound { compute, memory, launch };
 TSR_API std::string_view name(Bound bound);
 
-struct ModelledTime {
+struct TSR_API ModelledTime {
   double compute_ns = 0;  // at the peak rate
   double memory_ns = 0;   // at the peak bandwidth
   double launch_ns = 0;

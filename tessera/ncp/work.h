@@ -39,7 +39,7 @@ struct KernelWork {
   double bytes = 0;
 };
 
-struct LayerWork {
+struct TSR_API LayerWork {
   std::int64_t batch = 0;
   std::int64_t steps = 0;
   std::vector<KernelWork> kernels{};
