@@ -14,11 +14,6 @@
 namespace tessera::cli {
 namespace {
 
-bool is_program(const TraceRecord& record) {
-  return std::none_of(record.transfers.begin(), record.transfers.end(),
-                      [](const Transfer& t) { return t.from == MemoryKind::host || t.to == MemoryKind::host; });
-}
-
 std::int64_t bytes_of(const Graph& graph, const std::vector<ValueId>& values, std::int64_t element_bytes) {
   std::int64_t elements = 0;
   for (const ValueId id : values) elements += graph.value(id).type.shape().volume();
@@ -68,7 +63,7 @@ void StepTimes::add(const tensix::SimulatedStep& step) {
   tensix::DeviceStep out{.name = step.node, .op = step.op, .programs = 0};
   const Trace& trace = device_.trace();
   for (; seen_ < trace.size(); ++seen_) {
-    if (!is_program(trace[seen_])) continue;
+    if (!tensix::is_program(trace[seen_])) continue;
     ++out.programs;
     out.kernel_ns += tensix::kernel_ns(device_.card(), trace[seen_]);
   }

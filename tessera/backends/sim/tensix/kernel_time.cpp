@@ -4,6 +4,11 @@
 
 namespace tessera::tensix {
 
+bool is_program(const TraceRecord& record) {
+  return std::ranges::none_of(record.transfers,
+                              [](const Transfer& t) { return t.from == MemoryKind::host || t.to == MemoryKind::host; });
+}
+
 double kernel_ns(const TensixSpec& card, const TraceRecord& record) {
   const double dram = card.dram_achieved_bytes_per_s.value_or(card.dram_model_bytes_per_s);
   const double noc = card.noc_link_achieved_bytes_per_cycle * card.clock_hz;  // of one core

@@ -8,6 +8,9 @@
 
 namespace tessera::tensix {
 
+// Whether the card ran it: what goes to or comes from the host is a transfer, no program.
+TSR_API bool is_program(const TraceRecord& record);
+
 // A lower bound: every byte that the record moves, at the rate of the memory it comes from or goes to, all cores at
 // work. Arithmetic is not in it.
 TSR_API double kernel_ns(const TensixSpec& card, const TraceRecord& record);

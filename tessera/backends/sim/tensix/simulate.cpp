@@ -2,6 +2,7 @@
 
 #include "tessera/backends/sim/tensix/elementwise.h"
 #include "tessera/backends/sim/tensix/internal/simulation_run.h"
+#include "tessera/backends/sim/tensix/kernel_time.h"
 #include "tessera/backends/sim/tensix/matmul.h"
 #include "tessera/backends/sim/tensix/pool.h"
 #include "tessera/backends/sim/tensix/softmax.h"
@@ -416,7 +417,7 @@ void SimulationRun::finish(const DeviceTensor* result) {
   }
   if (result != nullptr) programs.result = facts_of(result->spec());
   programs.records = std::span(device->trace()).subspan(std::min(first_record, device->trace().size()));
-  step.programs = static_cast<std::int64_t>(programs.records.size());
+  step.programs = std::ranges::count_if(programs.records, is_program);
   if (costs) step.time = time_of_step(programs, device->card(), *costs);
   steps.push_back(step);
   if (options.on_step) options.on_step(step);

@@ -1,5 +1,6 @@
 #include "tessera/backends/sim/tensix/internal/step_pricing.h"
 
+#include "tessera/backends/sim/tensix/kernel_time.h"
 #include "tessera/backends/sim/tensix/program_works.h"
 #include "tessera/backends/sim/tensix/tile_side.h"
 #include "tessera/core/error.h"
@@ -155,9 +156,7 @@ StepTime time_of_step(const StepPrograms& step, const TensixSpec& card, const Te
   sum.basis = TimeBasis::fitted;
   double longest = 0;
   for (const TraceRecord& record : step.records) {
-    const bool host = std::ranges::any_of(
-        record.transfers, [](const Transfer& t) { return t.from == MemoryKind::host || t.to == MemoryKind::host; });
-    if (host) continue;  // no program of the card
+    if (!is_program(record)) continue;
     const StepTime t = time_of(work_of(step, record, card), card, costs);
     sum.reader_ns += t.reader_ns;
     sum.weights_ns += t.weights_ns;
