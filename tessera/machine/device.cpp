@@ -63,6 +63,14 @@ std::shared_ptr<Buffer> Device::allocate(BufferType type, const AllocationReques
   return std::make_shared<Buffer>(shared_from_this(), type, address, request.bytes_per_bank, std::move(holds));
 }
 
+std::shared_ptr<Buffer> Device::allocate_inside(BufferType type, const AllocationRequest& request,
+                                                BufferContents holds) {
+  check_open();
+  const std::int64_t address = allocator_.allocate(type, request);
+  const std::shared_ptr<Device> borrowed(std::shared_ptr<Device>(), this);
+  return std::make_shared<Buffer>(borrowed, type, address, request.bytes_per_bank, std::move(holds));
+}
+
 void Device::allocate_for_program(const std::string& key, BufferType type, const AllocationRequest& request,
                                   BufferContents holds) {
   check_open();

@@ -83,6 +83,8 @@ class TSR_API Device : public std::enable_shared_from_this<Device> {
 
   // `holds` says what is in the buffer, for reports.
   std::shared_ptr<Buffer> allocate(BufferType type, const AllocationRequest& request, BufferContents holds = {});
+  // For what the device owns itself, in the end: such a buffer does not keep it alive.
+  std::shared_ptr<Buffer> allocate_inside(BufferType type, const AllocationRequest& request, BufferContents holds = {});
   // Frees every buffer; tensors that use one are no longer allocated.
   void deallocate_buffers();
   // Those not yet freed, in order of allocation.

@@ -174,7 +174,7 @@ void DeviceQueues::end_trace_capture(TraceId id, int queue) {
     const int banks = device_.card().dram_banks;
     const std::int64_t alignment = device_.card().dram_alignment_bytes;
     const std::int64_t per_bank = ((trace.bytes + banks - 1) / banks + alignment - 1) / alignment * alignment;
-    trace.memory = device_.allocate(BufferType::dram, {per_bank, trace.bytes, banks}, {"trace", {}});
+    trace.memory = device_.allocate_inside(BufferType::dram, {per_bank, trace.bytes, banks}, {"trace", {}});
   }
   traces_.emplace(id, std::move(trace));
 }
