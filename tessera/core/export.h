@@ -1,8 +1,4 @@
 #pragma once
 
-// TSR_API marks what a shared libtessera exports; everything else is hidden.
-#if defined(TSR_SHARED) && defined(TSR_BUILDING)
+// Marks what a shared libtessera exports; everything else is hidden. Objects are the same in a static library.
 #define TSR_API __attribute__((visibility("default")))
-#else
-#define TSR_API
-#endif
