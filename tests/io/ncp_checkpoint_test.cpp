@@ -1,4 +1,6 @@
 #include "tessera/io/ncp_checkpoint.h"
+
+#include "../error_of.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/io/ncp_file.h"
@@ -16,14 +18,7 @@ namespace TSR_FILE {
 
 using testing::HasSubstr;
 
-std::string error_of(const auto& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using tessera::for_tests::error_of;
 
 ncp::Trainer make_trainer(std::int64_t epochs = 4) {
   const ncp::Layer layer = ncp::layer_from_json(

@@ -1,5 +1,6 @@
 #include "tessera/ncp/foreign_parameters.h"
 
+#include "../error_of.h"
 #include "tessera/core/error.h"
 #include "tessera/ncp/sequence.h"
 
@@ -19,14 +20,7 @@ ParameterSet<float> random_parameters(const Layer& layer, std::uint64_t seed) {
   return converted<float>(initial_parameters(layer, seed));
 }
 
-std::string error_of(const auto& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using tessera::for_tests::error_of;
 
 void expect_same(const ParameterSet<float>& found, const ParameterSet<float>& wanted) {
   ASSERT_EQ(found.items.size(), wanted.items.size());

@@ -1,4 +1,6 @@
 #include "tessera/ncp/layer.h"
+
+#include "../error_of.h"
 #include "tessera/core/error.h"
 #include "tessera/io/ncp_file.h"
 #include "tessera/io/safetensors.h"
@@ -17,14 +19,7 @@ namespace TSR_FILE {
 using testing::AllOf;
 using testing::HasSubstr;
 
-std::string error_of(const auto& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using tessera::for_tests::error_of;
 
 Layer layer_of(const char* json) { return layer_from_json(json); }
 

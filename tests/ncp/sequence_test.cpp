@@ -1,5 +1,6 @@
 #include "golden.h"
 
+#include "../error_of.h"
 #include "tessera/core/error.h"
 #include "tessera/ncp/random_generator.h"
 #include "tessera/ncp/sequence.h"
@@ -44,14 +45,7 @@ std::vector<double> uniform(std::size_t count, std::uint64_t seed, double low = 
   return out;
 }
 
-std::string error_of(const auto& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using tessera::for_tests::error_of;
 
 TEST(SequenceGolden, ThereAreCases) { EXPECT_EQ(golden_names().size(), 28u); }
 

@@ -1,4 +1,6 @@
 #include "tessera/core/error.h"
+
+#include "../error_of.h"
 #include "tessera/core/file.h"
 #include "tessera/core/sha256.h"
 #include "tessera/ncp/tasks/task.h"
@@ -17,14 +19,7 @@ namespace TSR_FILE {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string error_of(const auto& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using tessera::for_tests::error_of;
 
 std::string digest(const XorStreams& streams) {
   std::vector<std::byte> all;

@@ -1,4 +1,6 @@
 #include "tessera/ncp/trainer.h"
+
+#include "../error_of.h"
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/ncp/tasks/task.h"
@@ -37,14 +39,7 @@ void expect_same(const ParameterSet<float>& a, const ParameterSet<float>& b) {
   for (std::size_t i = 0; i < a.items.size(); ++i) EXPECT_EQ(a.items[i].values, b.items[i].values) << i;
 }
 
-std::string error_of(const auto& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using tessera::for_tests::error_of;
 
 TEST(Trainer, LearnsASine) {
   const Task task = sine_task();

@@ -50,8 +50,12 @@ class Executor:
     def compile(self, host_input: Any) -> None:
         raise NotImplementedError
 
-    def execute(self, host_inputs: list[Any]) -> Iterator[Any]:
+    def _run(self, host_input: Any) -> Any:
         raise NotImplementedError
+
+    def execute(self, host_inputs: list[Any]) -> Iterator[Any]:
+        for host_input in host_inputs:
+            yield self._run(host_input)
 
     def cleanup(self) -> None:
         """Frees what outlives a run."""
@@ -72,10 +76,6 @@ class ModelExecutor(Executor):
         output = self.model(x)
         _free(x)
         return output
-
-    def execute(self, host_inputs: list[Any]) -> Iterator[Any]:
-        for host_input in host_inputs:
-            yield self._run(host_input)
 
 
 class _PersistentInput(Executor):
@@ -193,10 +193,6 @@ class MultiCQModelOverlappedInputExecutor(_PersistentInput):
         output = self.model(x)
         _free(x)
         return output
-
-    def execute(self, host_inputs: list[Any]) -> Iterator[Any]:
-        for host_input in host_inputs:
-            yield self._run(host_input)
 
 
 class MultiCQTracedModelOverlappedInputExecutor(_Traced):

@@ -92,21 +92,13 @@ inline Vec vtanh(Vec x) {
 
 inline Vec vabs(Vec x) { return x < Vec{} ? -x : x; }
 
-// x (1 + erf(x / sqrt 2)) / 2 with Abramowitz and Stegun's formula 7.1.26, off by at most 1.5e-7 times |x|.
-inline Vec vgelu(Vec x) {
-  const Vec z = vabs(x) * all(0.70710678f);
-  const Vec t = divide(all(1), all(1) + all(0.3275911f) * z);
-  Vec p = all(1.061405429f);
-  p = p * t + all(-1.453152027f);
-  p = p * t + all(1.421413741f);
-  p = p * t + all(-0.284496736f);
-  p = p * t + all(0.254829592f);
-  const Vec tail = all(0.5f) * p * t * vexp(-z * z);  // of the normal distribution beyond |x|
-  return x < Vec{} ? x * tail : x - x * tail;
-}
+struct NormalTail {
+  Vec bell;  // exp(-x x / 2)
+  Vec tail;  // of the normal distribution beyond |x|
+};
 
-// The normal distribution up to x, plus x times its density.
-inline Vec vgelu_slope(Vec x) {
+// Abramowitz and Stegun's formula 7.1.26: off by at most 1.5e-7.
+inline NormalTail vnormal(Vec x) {
   const Vec z = vabs(x) * all(0.70710678f);
   const Vec t = divide(all(1), all(1) + all(0.3275911f) * z);
   Vec p = all(1.061405429f);
@@ -115,8 +107,19 @@ inline Vec vgelu_slope(Vec x) {
   p = p * t + all(-0.284496736f);
   p = p * t + all(0.254829592f);
   const Vec bell = vexp(-z * z);
-  const Vec tail = all(0.5f) * p * t * bell;
-  return (x < Vec{} ? tail : all(1) - tail) + x * all(0.39894228f) * bell;
+  return {bell, all(0.5f) * p * t * bell};
+}
+
+// x (1 + erf(x / sqrt 2)) / 2, off by at most 1.5e-7 times |x|.
+inline Vec vgelu(Vec x) {
+  const Vec tail = vnormal(x).tail;
+  return x < Vec{} ? x * tail : x - x * tail;
+}
+
+// The normal distribution up to x, plus x times its density.
+inline Vec vgelu_slope(Vec x) {
+  const NormalTail n = vnormal(x);
+  return (x < Vec{} ? n.tail : all(1) - n.tail) + x * all(0.39894228f) * n.bell;
 }
 
 inline Vec select(IntVec where, Vec yes, Vec no) {

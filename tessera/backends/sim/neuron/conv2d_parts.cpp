@@ -30,6 +30,25 @@ View load_bias(Kernel& k, const ConvProblem& p, const View& bias, ElementType ty
   return tile;
 }
 
+View load_turned_slice(Kernel& k, const ConvProblem& p, const View& w, std::int64_t oc_tile, std::int64_t ic_tile,
+                       std::int64_t tap) {
+  const View slice = k.sbuf("weight_slice", p.type, {kChannels, kChannels});
+  k.dma_copy(slice, weight_block(w, oc_tile, ic_tile).at(2, tap));
+  const View turned = k.psum("turned", p.type, {kChannels, kChannels});
+  k.nc_transpose(turned, slice);
+  const View stationary = k.sbuf("stationary", p.type, {kChannels, kChannels});
+  k.tensor_copy(stationary, turned, Engine::scalar);
+  return stationary;
+}
+
+void finish_block_by_reduction(Kernel& k, const ConvProblem& p, const View& y, const View& sums, const View& bias,
+                               std::int64_t n, std::int64_t oc_tile, std::int64_t row) {
+  View out = k.sbuf("out", p.type, sums.shape());
+  k.tensor_scalar(out, sums, MathOp::add, bias.slice(1, oc_tile, 1));
+  if (p.pool == 2) out = pool_by_reduction(k, out);
+  k.dma_copy(output_part(y, n, oc_tile, row / p.pool, out.size(1)), out);
+}
+
 View pool_by_reduction(Kernel& k, const View& tile) {
   const View pooled = k.sbuf("pooled", tile.type(), {kChannels, tile.size(1) / 2, tile.size(2) / 2});
   k.tensor_reduce(pooled, tile.split(1, 2).split(3, 2).permuted({0, 1, 3, 2, 4}), MathOp::max, 2);

@@ -1,5 +1,6 @@
 #include "tessera/backends/sim/neuron/kernel.h"
 
+#include "../../../error_of.h"
 #include "tessera/backends/sim/neuron/cost.h"
 #include "tessera/core/error.h"
 #include "tessera/machine/machine_file.h"
@@ -10,7 +11,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,14 +27,7 @@ const NeuronSpec& trainium2() {
   return neuron_of(machine);
 }
 
-std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing";
-}
+using tessera::for_tests::error_of;
 
 class KernelTest : public testing::Test {
  protected:

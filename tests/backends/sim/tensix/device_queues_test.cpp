@@ -1,26 +1,19 @@
 #include "tessera/backends/sim/tensix/device_queues.h"
 
+#include "../../../error_of.h"
 #include "tessera/core/error.h"
 #include "tessera/machine/machine_file.h"
 #include "tessera/machine/ops/relu.h"
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <string>
 #include <vector>
 
 namespace tessera::tensix {
 namespace TSR_FILE {
 
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "(no error)";
-}
+using tessera::for_tests::error_of;
 
 std::shared_ptr<Device> open(const DeviceOptions& options = {}) {
   return Device::open(load_machine("wormhole_n150"), options);
@@ -68,7 +61,7 @@ TEST(DeviceQueues, AReplayComputesAgainIntoTheSameMemory) {
 TEST(DeviceQueues, AReplayLeavesMemoryAsItWas) {
   Traced t = capture();
   const std::int64_t before = t.device->memory_view(BufferType::dram).allocated_bytes_per_bank;
-  EXPECT_NE(message_of([&] {
+  EXPECT_NE(error_of([&] {
               t.queues->execute_trace(t.id, 0, Blocking::no, [&] {
                 const DeviceTensor input =
                     DeviceTensor::borrow(t.device, t.input.spec(), t.input.buffer()->allocation());
@@ -97,7 +90,7 @@ TEST(DeviceQueues, ATraceNeedsAWarmProgramCache) {
   const auto queues = DeviceQueues::of(device);
   const DeviceTensor x = to_device(values(1), device);
   const TraceId id = queues->begin_trace_capture(0);
-  const std::string message = message_of([&] { relu(x); });
+  const std::string message = error_of([&] { relu(x); });
   EXPECT_NE(message.find("during the capture of trace 0: its program is not in the cache"), std::string::npos)
       << message;
   EXPECT_NE(message.find("run the model once before begin_trace_capture"), std::string::npos) << message;
@@ -110,26 +103,24 @@ TEST(DeviceQueues, ATraceHoldsNoTransfersAndNoEvents) {
   DeviceTensor x = to_device(values(1), device);
   const std::int64_t taken = device->memory_view(BufferType::dram).allocated_bytes_per_bank;
   const TraceId id = queues->begin_trace_capture(0);
-  EXPECT_NE(
-      message_of([&] { to_device(values(1), device); }).find("to_device during the capture of trace 0 in queue 0"),
-      std::string::npos);
+  EXPECT_NE(error_of([&] { to_device(values(1), device); }).find("to_device during the capture of trace 0 in queue 0"),
+            std::string::npos);
   EXPECT_EQ(device->memory_view(BufferType::dram).allocated_bytes_per_bank, taken);
-  EXPECT_NE(message_of([&] { from_device(x); }).find("no reads or writes"), std::string::npos);
-  EXPECT_NE(message_of([&] { copy_host_to_device(values(1), x); }).find("no reads or writes"), std::string::npos);
-  EXPECT_NE(message_of([&] { queues->record_event(0); }).find("record_event during the capture"), std::string::npos);
-  EXPECT_NE(message_of([&] { queues->synchronize(); }).find("synchronize_device during the capture"),
+  EXPECT_NE(error_of([&] { from_device(x); }).find("no reads or writes"), std::string::npos);
+  EXPECT_NE(error_of([&] { copy_host_to_device(values(1), x); }).find("no reads or writes"), std::string::npos);
+  EXPECT_NE(error_of([&] { queues->record_event(0); }).find("record_event during the capture"), std::string::npos);
+  EXPECT_NE(error_of([&] { queues->synchronize(); }).find("synchronize_device during the capture"), std::string::npos);
+  EXPECT_NE(error_of([&] { queues->begin_trace_capture(1); }).find("trace 0 is being captured in queue 0"),
             std::string::npos);
-  EXPECT_NE(message_of([&] { queues->begin_trace_capture(1); }).find("trace 0 is being captured in queue 0"),
+  EXPECT_NE(error_of([&] { queues->execute_trace(id, 0, Blocking::no); }).find("during the capture"),
             std::string::npos);
-  EXPECT_NE(message_of([&] { queues->execute_trace(id, 0, Blocking::no); }).find("during the capture"),
-            std::string::npos);
-  EXPECT_NE(message_of([&] { queues->end_trace_capture(id, 1); }).find("not being captured in queue 1"),
+  EXPECT_NE(error_of([&] { queues->end_trace_capture(id, 1); }).find("not being captured in queue 1"),
             std::string::npos);
   queues->end_trace_capture(id, 0);
 }
 
 TEST(DeviceQueues, ARegionTooSmallForATraceSaysHowMuchItTakes) {
-  const std::string message = message_of([] { capture({.trace_region_bytes = 4096}); });
+  const std::string message = error_of([] { capture({.trace_region_bytes = 4096}); });
   EXPECT_NE(message.find("but trace_region_size is 4096 B; the capture is dropped"), std::string::npos) << message;
   EXPECT_NE(message.find("open the device with trace_region_size="), std::string::npos) << message;
 }
@@ -139,15 +130,15 @@ TEST(DeviceQueues, WithoutARegionATraceTakesDram) {
   const std::int64_t with = t.device->memory_view(BufferType::dram).allocated_bytes_per_bank;
   t.queues->release_trace(t.id);
   EXPECT_LT(t.device->memory_view(BufferType::dram).allocated_bytes_per_bank, with);
-  EXPECT_NE(message_of([&] { t.queues->execute_trace(t.id, 0, Blocking::no); }).find("there is no trace 0"),
+  EXPECT_NE(error_of([&] { t.queues->execute_trace(t.id, 0, Blocking::no); }).find("there is no trace 0"),
             std::string::npos);
-  EXPECT_NE(message_of([&] { t.queues->release_trace(t.id); }).find("there is no trace 0"), std::string::npos);
+  EXPECT_NE(error_of([&] { t.queues->release_trace(t.id); }).find("there is no trace 0"), std::string::npos);
 }
 
 TEST(DeviceQueues, ATraceWhoseInputIsGoneDoesNotRun) {
   Traced t = capture({.trace_region_bytes = 1 << 20});
   t.input.deallocate();
-  EXPECT_NE(message_of([&] { t.queues->execute_trace(t.id, 0, Blocking::no); }).find("where its input no longer is"),
+  EXPECT_NE(error_of([&] { t.queues->execute_trace(t.id, 0, Blocking::no); }).find("where its input no longer is"),
             std::string::npos);
   const DeviceTensor back = to_device(values(1), t.device);  // first fit: the same place
   ASSERT_EQ(back.address(), t.input.address());
@@ -157,7 +148,7 @@ TEST(DeviceQueues, ATraceWhoseInputIsGoneDoesNotRun) {
 TEST(DeviceQueues, ATraceDoesNotOverwriteWhatWasAllocatedSince) {
   Traced t = capture({.trace_region_bytes = 1 << 20});
   const DeviceTensor squatter = to_device(values(1), t.device);  // where the first relu went
-  const std::string message = message_of([&] { t.queues->execute_trace(t.id, 0, Blocking::no); });
+  const std::string message = error_of([&] { t.queues->execute_trace(t.id, 0, Blocking::no); });
   EXPECT_NE(message.find("has been allocated since"), std::string::npos) << message;
 }
 
@@ -168,8 +159,8 @@ TEST(DeviceQueues, EventsOfAnEpochThatIsOverHaveComeToPass) {
   queues->synchronize();
   queues->wait_for_event(1, event);
   queues->synchronize();
-  EXPECT_NE(message_of([&] { queues->wait_for_event(1, {}); }).find("never recorded"), std::string::npos);
-  EXPECT_NE(message_of([&] { queues->record_event(2); }).find("no command queue 2"), std::string::npos);
+  EXPECT_NE(error_of([&] { queues->wait_for_event(1, {}); }).find("never recorded"), std::string::npos);
+  EXPECT_NE(error_of([&] { queues->record_event(2); }).find("no command queue 2"), std::string::npos);
 }
 
 TEST(DeviceQueues, TimePassesOnlyForwards) {

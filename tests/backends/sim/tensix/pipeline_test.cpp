@@ -1,12 +1,12 @@
 #include "tessera/backends/sim/tensix/pipeline.h"
 
+#include "../../../error_of.h"
 #include "tessera/core/error.h"
 #include "tessera/machine/machine_file.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,17 +18,10 @@ const TensixSpec& n150() {
   return *machine.tensix;
 }
 
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "(no error)";
-}
+using tessera::for_tests::error_of;
 
-// A network as queues see it. Kernel times are placeholders: the published time of all kernels together, spread evenly,
-// because what is tested here is all that comes on top of them.
+// A network as queues see it. Kernels take the published time of all of them together, spread evenly: what is tested
+// here is all that comes on top of them.
 struct Network {
   int calls, programs;
   double samples_per_s, batch;
@@ -120,7 +113,7 @@ TEST(Pipeline, ChipsWithLinksOfTheirOwnDoNotSlowEachOther) {
 }
 
 TEST(Pipeline, PipelinedTransfersNeedTwoInputs) {
-  EXPECT_NE(message_of([] { time_of(kResNet50, Executor::traced_pipelined_io, 1); }).find("two inputs or more, not 1"),
+  EXPECT_NE(error_of([] { time_of(kResNet50, Executor::traced_pipelined_io, 1); }).find("two inputs or more, not 1"),
             std::string::npos);
 }
 
@@ -131,10 +124,9 @@ TEST(Pipeline, ChoosesTheExecutorThatTheConfigAsksFor) {
   EXPECT_EQ(executor_of({.num_command_queues = 2}), Executor::traced_overlapped_input);
   EXPECT_EQ(executor_of({.num_command_queues = 2, .all_transfers_on_separate_command_queue = true}),
             Executor::traced_pipelined_io);
-  EXPECT_NE(
-      message_of([] { executor_of({.all_transfers_on_separate_command_queue = true}); }).find("two command queues"),
-      std::string::npos);
-  EXPECT_NE(message_of([] { executor_of({.num_command_queues = 3}); }).find("num_command_queues is 3"),
+  EXPECT_NE(error_of([] { executor_of({.all_transfers_on_separate_command_queue = true}); }).find("two command queues"),
+            std::string::npos);
+  EXPECT_NE(error_of([] { executor_of({.num_command_queues = 3}); }).find("num_command_queues is 3"),
             std::string::npos);
 }
 
@@ -163,9 +155,9 @@ TEST(CommandQueues, ABlockingReadHoldsUpTheHost) {
 TEST(CommandQueues, NameTheEventThatNobodyRecords) {
   CommandQueues q(host_model(n150()), 2);
   q.wait_for_event(1, q.new_event());
-  EXPECT_NE(message_of([&] { q.finish(); }).find("queue 1 waits for event 0, which was never recorded"),
+  EXPECT_NE(error_of([&] { q.finish(); }).find("queue 1 waits for event 0, which was never recorded"),
             std::string::npos);
-  EXPECT_NE(message_of([&] { q.wait_for_event(0, EventId::none); }).find("the event was never recorded"),
+  EXPECT_NE(error_of([&] { q.wait_for_event(0, EventId::none); }).find("the event was never recorded"),
             std::string::npos);
 }
 
@@ -176,7 +168,7 @@ TEST(CommandQueues, NameQueuesThatWaitForEachOther) {
   q.record_event(0, b);
   q.wait_for_event(1, b);
   q.record_event(1, a);
-  const std::string message = message_of([&] { q.finish(); });
+  const std::string message = error_of([&] { q.finish(); });
   EXPECT_NE(message.find("deadlock"), std::string::npos) << message;
   EXPECT_NE(message.find("queue 0 waits for event 0"), std::string::npos) << message;
   EXPECT_NE(message.find("queue 1 waits for event 1"), std::string::npos) << message;
@@ -184,8 +176,8 @@ TEST(CommandQueues, NameQueuesThatWaitForEachOther) {
 
 TEST(CommandQueues, RefuseAQueueThatIsNotThere) {
   CommandQueues q(host_model(n150()), 1);
-  EXPECT_NE(message_of([&] { q.write(1, 10, "x"); }).find("no command queue 1"), std::string::npos);
-  EXPECT_NE(message_of([] { CommandQueues(host_model(n150()), 3); }).find("3 command queues"), std::string::npos);
+  EXPECT_NE(error_of([&] { q.write(1, 10, "x"); }).find("no command queue 1"), std::string::npos);
+  EXPECT_NE(error_of([] { CommandQueues(host_model(n150()), 3); }).find("3 command queues"), std::string::npos);
 }
 
 TEST(HostModel, PricesKernelGroupsBetweenThePublishedPoints) {
@@ -198,7 +190,7 @@ TEST(HostModel, PricesKernelGroupsBetweenThePublishedPoints) {
 TEST(HostModel, SaysWhichFigureAMachineLacks) {
   TensixSpec card = n150();
   card.host_call_ns.reset();
-  EXPECT_NE(message_of([&] { host_model(card); }).find("no 'host_call_ns'"), std::string::npos);
+  EXPECT_NE(error_of([&] { host_model(card); }).find("no 'host_call_ns'"), std::string::npos);
 }
 
 }  // namespace TSR_FILE

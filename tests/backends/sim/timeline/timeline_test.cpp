@@ -1,12 +1,12 @@
 #include "tessera/backends/sim/timeline/timeline.h"
 
+#include "../../../error_of.h"
 #include "tessera/core/error.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -14,14 +14,7 @@
 namespace tessera::sim {
 namespace TSR_FILE {
 
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "(no error)";
-}
+using tessera::for_tests::error_of;
 
 TEST(Timeline, RunsATaskAfterThoseItWaitsFor) {
   Timeline t;
@@ -229,7 +222,7 @@ TEST(Timeline, NamesTasksThatWaitForEachOther) {
   t.after(b, a);
   t.after(c, b);
   t.add_task(ResourceId::none, 1, "free");
-  EXPECT_EQ(message_of([&] { simulate(t); }).substr(0, 90),
+  EXPECT_EQ(error_of([&] { simulate(t); }).substr(0, 90),
             "deadlock: 3 of 4 tasks never start. 'a' (task 0) waits for 'b' (task 1); 'b' (task 1) wait");
 }
 
@@ -243,7 +236,7 @@ TEST(Timeline, NamesThePlaceInAQueueAndTheBufferOfADeadlock) {
   t.acquire(again, slot);
   t.release(drain, slot);
   t.after(drain, fill);
-  const std::string message = message_of([&] { simulate(t); });
+  const std::string message = error_of([&] { simulate(t); });
   EXPECT_NE(message.find("'fill again' (task 1) waits for slots of buffer 'slot' (0 of 1 free), which 'drain' (task 2) "
                          "gives back"),
             std::string::npos)
@@ -256,7 +249,7 @@ TEST(Timeline, SaysThatNobodyGivesASlotBack) {
   Timeline t;
   const BufferId slot = t.add_buffer("slot", 1);
   for (const char* label : {"one", "two"}) t.acquire(t.add_task(ResourceId::none, 1, label), slot);
-  const std::string message = message_of([&] { simulate(t); });
+  const std::string message = error_of([&] { simulate(t); });
   EXPECT_NE(
       message.find("'two' (task 1) waits for slots of buffer 'slot' (0 of 1 free), which no task that is left gives "
                    "back"),
@@ -269,15 +262,15 @@ TEST(Timeline, RefusesWhatMakesNoSense) {
   const ResourceId r = t.add_resource("r");
   const BufferId b = t.add_buffer("b", 2);
   const TaskId task = t.add_task(r, 1, "t");
-  EXPECT_NE(message_of([&] { t.add_task(r, -1, "x"); }).find("duration of 'x' is -1 ns"), std::string::npos);
-  EXPECT_NE(message_of([&] { t.add_task(r, std::nan(""), "x"); }).find("is nan ns"), std::string::npos);
-  EXPECT_NE(message_of([&] { t.acquire(task, b, 3); }).find("acquires 3 slots of buffer 'b', which has 2"),
+  EXPECT_NE(error_of([&] { t.add_task(r, -1, "x"); }).find("duration of 'x' is -1 ns"), std::string::npos);
+  EXPECT_NE(error_of([&] { t.add_task(r, std::nan(""), "x"); }).find("is nan ns"), std::string::npos);
+  EXPECT_NE(error_of([&] { t.acquire(task, b, 3); }).find("acquires 3 slots of buffer 'b', which has 2"),
             std::string::npos);
-  EXPECT_NE(message_of([&] { t.add_buffer("none", 0); }).find("0 slots"), std::string::npos);
-  EXPECT_NE(message_of([&] { t.add_resource("none", 0); }).find("0 servers"), std::string::npos);
-  EXPECT_NE(message_of([&] { t.after(task, TaskId::none); }).find("there are 1"), std::string::npos);
+  EXPECT_NE(error_of([&] { t.add_buffer("none", 0); }).find("0 slots"), std::string::npos);
+  EXPECT_NE(error_of([&] { t.add_resource("none", 0); }).find("0 servers"), std::string::npos);
+  EXPECT_NE(error_of([&] { t.after(task, TaskId::none); }).find("there are 1"), std::string::npos);
   t.release(task, b);
-  EXPECT_NE(message_of([&] { simulate(t); }).find("then has 3 free of 2"), std::string::npos);
+  EXPECT_NE(error_of([&] { simulate(t); }).find("then has 3 free of 2"), std::string::npos);
 }
 
 TEST(Timeline, AnEmptyOneEndsAtOnce) {

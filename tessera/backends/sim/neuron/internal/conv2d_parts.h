@@ -24,6 +24,14 @@ View output_part(const View& y, std::int64_t n, std::int64_t oc_tile, std::int64
 // The bias of every tile of output channels: [128, tiles], of the given type.
 View load_bias(Kernel& k, const ConvProblem& p, const View& bias, ElementType type);
 
+// One filter tap's slice of the weights, fetched and turned on the PE array: [128 ic, 128 oc].
+View load_turned_slice(Kernel& k, const ConvProblem& p, const View& w, std::int64_t oc_tile, std::int64_t ic_tile,
+                       std::int64_t tap);
+
+// Bias and pool by VectorE on the way out of PSUM, and the store.
+void finish_block_by_reduction(Kernel& k, const ConvProblem& p, const View& y, const View& sums, const View& bias,
+                               std::int64_t n, std::int64_t oc_tile, std::int64_t row);
+
 // The larger of each 2x2 of a [128, rows, columns] tile, on VectorE in one reduction.
 View pool_by_reduction(Kernel& k, const View& tile);
 // The same in two steps of two operands each, on GpSimd.

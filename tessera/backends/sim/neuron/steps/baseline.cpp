@@ -16,18 +16,10 @@ void conv2d_baseline(Kernel& k, const ConvProblem& p, const ConvTensors& t) {
           for (std::int64_t tap = 0; tap < p.k * p.k; ++tap) {
             const View window = k.sbuf("window", p.type, {kChannels, rows, p.ow()});
             k.dma_copy(window, image_part(t.x, n, ic, row + tap / p.k, rows, tap % p.k, p.ow()));
-            const View slice = k.sbuf("weight_slice", p.type, {kChannels, kChannels});
-            k.dma_copy(slice, weight_block(t.w, oc, ic).at(2, tap));
-            const View turned = k.psum("turned", p.type, {kChannels, kChannels});
-            k.nc_transpose(turned, slice);
-            const View stationary = k.sbuf("stationary", p.type, {kChannels, kChannels});
-            k.tensor_copy(stationary, turned, Engine::scalar);
+            const View stationary = load_turned_slice(k, p, t.w, oc, ic, tap);
             k.nc_matmul(sums, stationary, window, ic + tap == 0 ? Accumulate::overwrite : Accumulate::add);
           }
-        View out = k.sbuf("out", p.type, sums.shape());
-        k.tensor_scalar(out, sums, MathOp::add, bias.slice(1, oc, 1));
-        if (p.pool == 2) out = pool_by_reduction(k, out);
-        k.dma_copy(output_part(t.y, n, oc, row / p.pool, out.size(1)), out);
+        finish_block_by_reduction(k, p, t.y, sums, bias, n, oc, row);
       }
 }
 
