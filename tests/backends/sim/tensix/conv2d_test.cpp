@@ -238,6 +238,10 @@ TEST(Conv2d, ComputesWhatTheReferenceDoesInEveryLayout) {
           p.config.enable_kernel_stride_folding = false;
         const Given g = given(p, 3, input_layout);
         const DeviceTensor x = to_device(g.input, device);
+        if (c.name == "folded" && layout == TensorMemoryLayout::width_sharded) {
+          EXPECT_THROW(conv2d(x, g.weights, g.bias, p), Error);  // as the real one
+          continue;
+        }
         const Conv2dResult y = conv2d(x, g.weights, g.bias, p);
         const std::vector<double> want = reference(p, g.x, g.w, g.b);
         const double bound = tolerance(c.in / c.groups * c.window.kernel_h * c.window.kernel_w,
