@@ -1,6 +1,7 @@
 #include "bind.h"
 #include "conv2d_arguments.h"
 
+#include "tessera/backends/sim/tensix/channel_slices.h"
 #include "tessera/core/error.h"
 
 #include <fmt/format.h>
@@ -37,6 +38,29 @@ nb::object conv2d(const AnyTensor& input, const AnyTensor& weight, const Optiona
   options.slice = slice;
   return conv2d_result(tensix::conv2d(x, conv2d_operand(weight), conv2d_operand(bias), problem, options),
                        return_output_dim, return_weights_and_bias);
+}
+
+// The output, the prepared weights of each slice, and the bias.
+nb::tuple conv2d_by_channels(const AnyTensor& input, const AnyTensor& weight, std::int64_t slices,
+                             const std::vector<AnyTensor>& prepared, const std::optional<AnyTensor>& bias,
+                             const OptionalDevice& device, OptionalSize in_channels, OptionalSize out_channels,
+                             OptionalSize batch, OptionalSize height, OptionalSize width, const Sizes& kernel,
+                             const Sizes& stride, const Sizes& padding, const Sizes& dilation, OptionalSize groups,
+                             const OptionalType& dtype, const TtnnConv2dConfig& config,
+                             const std::optional<KernelConfig>& compute, const OptionalSlice& slice) {
+  const Conv2dRequest request{batch,  height,          width,           in_channels,       out_channels,
+                              groups, extents(kernel), extents(stride), extents(dilation), extents(padding)};
+  const DeviceTensor x = conv2d_input("conv2d", input, device, config);
+  const tensix::Conv2dProblem problem = conv2d_problem(request, input, weight, x, config, compute, dtype);
+  std::vector<tensix::Conv2dOperand> weights;
+  for (const AnyTensor& each : prepared) weights.push_back(conv2d_operand(each));
+  if (weights.empty()) weights = tensix::cut_conv_weights(std::get<Tensor>(conv2d_operand(weight)), slices);
+  tensix::Conv2dOptions options;
+  options.slice = slice;
+  const tensix::ChannelSlicedConv2d y = tensix::conv2d_by_channels(x, weights, conv2d_operand(bias), problem, options);
+  nb::list kept;
+  for (const DeviceTensor& each : y.weights) kept.append(AnyTensor(each));
+  return nb::make_tuple(AnyTensor(y.output), kept, y.bias ? nb::cast(AnyTensor(*y.bias)) : nb::none());
 }
 
 // For type checkers and help(): TTNN's arguments in TTNN's order.
@@ -94,6 +118,10 @@ void bind_conv2d(nb::module_& module) {
       "The result is [1, 1, N*H_out*W_out, C_out]; with return_output_dim its height and width follow, with "
       "return_weights_and_bias the prepared weights and bias, for the next call. What is left out is read from "
       "the shapes. `config` is another name of conv_config.");
+  module.def("_conv2d_by_channels", &conv2d_by_channels, "input_tensor"_a, "weight_tensor"_a, "slices"_a, "prepared"_a,
+             "bias_tensor"_a.none(), nb::kw_only(), "device"_a, "in_channels"_a, "out_channels"_a, "batch_size"_a,
+             "input_height"_a, "input_width"_a, "kernel_size"_a, "stride"_a, "padding"_a, "dilation"_a, "groups"_a,
+             "dtype"_a.none(), "conv_config"_a, "compute_config"_a.none(), "slice_config"_a.none());
 }
 
 }  // namespace tessera::python

@@ -2,6 +2,7 @@
 #include "bind.h"
 #include "compute_config.h"
 
+#include "tessera/backends/sim/tensix/channel_slices.h"
 #include "tessera/backends/sim/tensix/fold.h"
 #include "tessera/backends/sim/tensix/image_layout.h"
 #include "tessera/backends/sim/tensix/pool.h"
@@ -128,6 +129,15 @@ void bind_pools(nb::module_& module) {
 
 void bind_pool(nb::module_& module) {
   bind_pools(module);
+  module.def(
+      "_run_on_channels",
+      [](const AnyTensor& x, std::int64_t slices, const nb::callable& layer) {
+        return AnyTensor(tensix::run_on_channels(x.device("slices of channels"), slices, [&](DeviceTensor& part) {
+          AnyTensor given(part);
+          return nb::cast<AnyTensor&>(layer(given)).device("slices of channels");
+        }));
+      },
+      "x"_a, "slices"_a, "layer"_a, "A layer on equally many channels at a time; the results meet in DRAM.");
   module.def(
       "upsample",
       [](const AnyTensor& x, const std::variant<double, std::array<double, 2>>& scale, const std::string& mode,

@@ -168,6 +168,29 @@ def sent(device):
     return sum(record["op"] == "to_device" and record["detail"] == "weights" for record in ttnn.transfers(device))
 
 
+def used(device):
+    kinds = (ttnn.BufferType.DRAM, ttnn.BufferType.L1, ttnn.BufferType.L1_SMALL)
+    return [ttnn.get_memory_view(device, kind).total_bytes_allocated_per_bank for kind in kinds]
+
+
+def test_slices_of_channels_keep_their_weights_and_leave_nothing_behind_when_refused(device):
+    layer, x = conv_layer(64, 32), random(1, 12, 14, 64)
+    config = cnn.Conv2dConfiguration.from_torch(layer, 12, 14, 1, slice_strategy=cnn.ChannelSliceStrategyConfiguration(4))
+    tt = cnn.TtConv2d(config, device)
+    given = ttnn.from_numpy(x, ttnn.bfloat16, device=device)
+    before, weights_before = used(device), sent(device)
+    for wrong in (random(1, 12, 14, 60), random(1, 12, 13, 64)):
+        other = ttnn.from_numpy(wrong, ttnn.bfloat16, device=device)
+        with pytest.raises(RuntimeError):
+            tt(other)
+        other.deallocate(True)
+        assert used(device) == before
+    first = tt(given).to_numpy()
+    assert sent(device) == weights_before + 4
+    assert np.array_equal(tt(given).to_numpy(), first)
+    assert sent(device) == weights_before + 4
+
+
 def test_weights_are_prepared_once_for_each_place_of_the_input(device):
     layer, x = conv_layer(32, 64), random(1, 16, 16, 32)
     tt = cnn.TtConv2d(cnn.Conv2dConfiguration.from_torch(layer, 16, 16, 1), device)

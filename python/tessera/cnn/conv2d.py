@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from tessera import ttnn
+from tessera._tessera import _conv2d_by_channels
 from tessera.cnn import torch_layers
 from tessera.cnn.strategies import (
     AutoShardedStrategyConfiguration,
     ShardedStrategyConfiguration,
     SliceStrategy,
     channel_slices,
-    cut_channels,
     sharding_strategy_to_conv2d_config,
     to_slice_config,
 )
@@ -186,17 +186,13 @@ class TtConv2d:
         self.num_slices = channel_slices(configuration.slice_strategy, configuration.in_channels, "Conv2d")
         self.weight, self.bias = configuration.weight, configuration.bias
         self._prepared_for: Any = None
-        if self.num_slices > 1:
-            # What the slices give is added up first; then come bias and activation.
-            self.conv2d_config.activation = None
-            self._activations = [] if configuration.activation is None else [_unary(configuration.activation)]
-            self.weight_slices = self._cut_weights()
+        self.weight_slices: list[ttnn.Tensor] = []  # prepared
 
     def get_conv2d_kwargs(self) -> dict[str, Any]:
         c = self.configuration
         return {
             "device": self.device,
-            "in_channels": c.in_channels // self.num_slices,
+            "in_channels": c.in_channels,
             "out_channels": c.out_channels,
             "batch_size": c.batch_size,
             "input_height": c.input_height,
@@ -232,52 +228,11 @@ class TtConv2d:
         if place == self._prepared_for:
             return
         self._prepared_for = place
-        if self.num_slices > 1:
-            self.weight_slices = self._cut_weights()
-        else:
-            self.weight, self.bias = self.configuration.weight, self.configuration.bias
-
-    def _cut_weights(self) -> list[ttnn.Tensor]:
-        values = self.configuration.weight.to_numpy()
-        kept = self.configuration.weight.dtype
-        return [ttnn.from_numpy(part, kept) for part in np.split(values, self.num_slices, axis=1)]
+        self.weight_slices = []
+        self.weight, self.bias = self.configuration.weight, self.configuration.bias
 
     def _run_slices(self, x: ttnn.Tensor) -> ttnn.Tensor:
-        total: ttnn.Tensor | None = None
-        for i, part in enumerate(cut_channels(x, self.num_slices)):
-            output, (self.weight_slices[i], _) = ttnn.conv2d(
-                input_tensor=part,
-                weight_tensor=self.weight_slices[i],
-                return_weights_and_bias=True,
-                **self.get_conv2d_kwargs(),
-            )
-            if part.is_allocated():
-                part.deallocate(True)
-            is_last = i + 1 == self.num_slices and self.bias is None
-            if total is not None:
-                total = ttnn.add(output, total, output_tensor=total, activations=self._activations if is_last else [])
-            elif output.memory_config() == ttnn.DRAM_MEMORY_CONFIG:
-                total = output
-                continue
-            else:
-                total = ttnn.to_memory_config(output, ttnn.DRAM_MEMORY_CONFIG)
-            output.deallocate(True)
-        if self.configuration.deallocate_activation and x.memory_config().buffer_type != ttnn.BufferType.DRAM:
-            x.deallocate(True)
-        assert total is not None  # there are two slices at least
-        if self.bias is None:
-            return total
-        if self.bias.storage_type() != ttnn.StorageType.DEVICE:
-            tiled = ttnn.from_numpy(self.bias.to_numpy(), total.dtype, layout=ttnn.TILE_LAYOUT)
-            self.bias = ttnn.to_device(tiled, self.device)
-        return ttnn.add(total, self.bias, output_tensor=total, activations=self._activations)
-
-
-def _unary(activation: Any) -> Any:
-    """A name as what element-wise operators take."""
-    if not isinstance(activation, str):
-        return activation
-    kind = getattr(ttnn.UnaryOpType, activation.upper(), None)
-    if kind is None:
-        raise ValueError(f"Conv2d: no activation is called {activation!r}")
-    return ttnn.UnaryWithParam(kind)
+        output, self.weight_slices, self.bias = _conv2d_by_channels(
+            x, self.weight, self.num_slices, self.weight_slices, self.bias, **self.get_conv2d_kwargs()
+        )
+        return output

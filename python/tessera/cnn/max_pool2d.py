@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from tessera import ttnn
+from tessera._tessera import _run_on_channels
 from tessera.cnn import torch_layers
-from tessera.cnn.strategies import SliceStrategy, channel_slices, check_only_channels_are_sliced, cut_channels
+from tessera.cnn.strategies import SliceStrategy, channel_slices, check_only_channels_are_sliced
 
 
 @dataclass(frozen=True)
@@ -89,15 +91,6 @@ class TtMaxPool2d:
         )
 
 
-def run_on_channels(x: ttnn.Tensor, slices: int, layer: Any) -> ttnn.Tensor:
+def run_on_channels(x: ttnn.Tensor, slices: int, layer: Callable[[ttnn.Tensor], ttnn.Tensor]) -> ttnn.Tensor:
     """A layer that keeps channels apart, on one slice of them after the other; the results meet in DRAM."""
-    outputs = []
-    for part in cut_channels(x, slices):
-        output = layer(part)
-        if part.is_allocated():
-            part.deallocate(True)
-        outputs.append(ttnn.to_memory_config(output, ttnn.DRAM_MEMORY_CONFIG))
-    joined = ttnn.concat(outputs, dim=3)
-    for output in outputs:
-        output.deallocate(True)
-    return joined
+    return _run_on_channels(x, slices, layer)

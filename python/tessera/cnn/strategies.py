@@ -158,10 +158,3 @@ def check_only_channels_are_sliced(slice_strategy: SliceStrategy | None, channel
     if isinstance(slice_strategy, (HeightSliceStrategyConfiguration, WidthSliceStrategyConfiguration)):
         raise ValueError(f"{layer}: height and width slicing are not supported, only channel slicing is")
     channel_slices(slice_strategy, channels, layer)
-
-
-def cut_channels(x: ttnn.Tensor, slices: int) -> list[ttnn.Tensor]:
-    """Tensors of equally many channels; those of an image or of its pixels in one column."""
-    *leading, channels = x.shape
-    width = channels // slices
-    return [ttnn.slice(x, [0, 0, 0, i * width], [*leading, (i + 1) * width]) for i in range(slices)]

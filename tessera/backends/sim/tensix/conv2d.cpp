@@ -86,9 +86,9 @@ class SlicedCall {
     slots.output = call_.steps.allocate(whole, "output");
     for (std::size_t i = 0; i < slices.size(); ++i) {
       if (i > 0) slices[i].config.shard_layout = call_.plan.problem.config.shard_layout;
-      if (in_.spread_h > 1 || in_.spread_w > 1) keep_cores(slices[i], device.card());
-      plans_.push_back(plan_conv2d(slices[i], device.card()));
-      if (in_.spread_h > 1 || in_.spread_w > 1) spread_input_shard(plans_.back(), in_.spread_h, in_.spread_w);
+      keep_cores(slices[i], device.card());
+      plans_.push_back(plan_of(slices[i], device.card()));
+      in_.cut_into = cut_plan(slices[i], device.card());
       if (i == 0) {
         call_.plan = plans_.front();
         take_operands(call_, in_, weights_, bias_, device, send_);
@@ -123,11 +123,28 @@ class SlicedCall {
   }
 
  private:
-  // Rows of a transposed slice are dealt to cores without regard to blocks, which then divide what each core has.
+  Conv2dPlan plan_of(const Conv2dProblem& slice, const TensixSpec& card) const {
+    Conv2dPlan plan = plan_conv2d(slice, card);
+    if (in_.spread_h > 1 || in_.spread_w > 1) spread_input_shard(plan, in_.spread_h, in_.spread_w);
+    return plan;
+  }
+
+  // A slice is cut out of the image into the shards that it would have on the whole card. Only then does it move to
+  // the cores that the caller wants.
+  std::optional<Conv2dPlan> cut_plan(const Conv2dProblem& slice, const TensixSpec& card) const {
+    if (!slice.config.override_sharding_config) return std::nullopt;
+    Conv2dProblem free = slice;
+    free.config.override_sharding_config = false;
+    free.config.core_grid.reset();
+    free.config.act_block_h_override = 0;
+    return plan_of(free, card);
+  }
+
+  // Rows of a slice are dealt to cores without regard to blocks, which then divide what each core has.
   static void keep_cores(Conv2dProblem& slice, const TensixSpec& card) {
     const int asked = slice.config.act_block_h_override;
+    if (asked < kTileRows || asked % kTileRows != 0) return;
     slice.config.act_block_h_override = 0;
-    if (asked < kTileRows) return;
     const std::int64_t rows = plan_conv2d(slice, card).output_shard.height / kTileRows;
     slice.config.act_block_h_override = static_cast<int>(largest_divisor(rows, asked / kTileRows) * kTileRows);
   }

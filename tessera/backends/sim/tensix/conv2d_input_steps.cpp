@@ -42,8 +42,22 @@ void ConvolutionSteps::fold() {
   layout_ = Layout::row_major;
 }
 
+void ConvolutionSteps::cut_input(const MemoryConfig& target) {
+  const std::string key = fmt::format("{} to {}", window_key(p_), target.to_string());
+  const MemoryConfig first = in_.cut_into->input_memory();
+  const MemorySteps::Slot cut = allocate_shards(first, "slice", *in_.cut_into);
+  bring_input(fmt::format("{} to {}", window_key(p_), first.to_string()), first, *in_.cut_into);
+  memory_ = first;
+  work_ = allocate_shards(target, "input shards");
+  run("reshard", "reshard " + key, target.to_string(),
+      {transfer(MemoryKind::l1, MemoryKind::l1, in_bytes(), in_rows(), in_bytes() / plan_.input.cores.num_cores())});
+  replace(cut, key);
+  memory_ = target;
+}
+
 void ConvolutionSteps::move_input() {
   const MemoryConfig target = plan_.input_memory();
+  if (in_.slice_of && in_.cut_into && in_.cut_into->input_memory() != target) return cut_input(target);
   const std::string key = fmt::format("{} to {}", window_key(p_), target.to_string());
   // A block-sharded product takes tiles, which row-major shards of part of a row could not be cut into.
   if (plan_.as_matmul && plan_.input.layout == TensorMemoryLayout::block_sharded && layout_ == Layout::row_major &&
@@ -63,10 +77,10 @@ void ConvolutionSteps::move_input() {
     run("sharded_to_interleaved", "sharded_to_interleaved " + key, "on the way to other shards",
         {transfer(kind(), MemoryKind::dram, in_bytes(), in_rows(), 0)});
     memory_ = kDramMemoryConfig;
-    bring_input(key, target);
+    bring_input(key, target, plan_);
     steps_.free(copy);
   } else {
-    bring_input(key, target);
+    bring_input(key, target, plan_);
   }
   if (frees_input())
     replace(before, key);
@@ -75,19 +89,19 @@ void ConvolutionSteps::move_input() {
   memory_ = target;
 }
 
-void ConvolutionSteps::bring_input(const std::string& key, const MemoryConfig& target) {
+void ConvolutionSteps::bring_input(const std::string& key, const MemoryConfig& target, const Conv2dPlan& plan) {
   const std::string op = in_.slice_of ? "padded_slice" : memory_.is_sharded() ? "reshard" : "interleaved_to_sharded";
   std::vector<CircularBuffer> buffers;
   if (in_.slice_of && in_.input->spec().layout() == Layout::tile) {
     // A slice is cut out of untilized rows of tiles, which its program holds twice.
-    const std::int64_t tiles = 4 * ceil_div(plan_.input_shard.width, kTile);
-    const std::int64_t stick = plan_.input_shard.width * element_bytes(p_.input_dtype);
-    buffers = {{"tiles", plan_.input.cores, tiles * tile_bytes(Tile{}, in_.input->spec().dtype())},
-               {"rows", plan_.input.cores, tiles * tile_bytes(Tile{}, p_.input_dtype)},
-               {"stick", plan_.input.cores, stick}};
+    const std::int64_t tiles = 4 * ceil_div(plan.input_shard.width, kTile);
+    const std::int64_t stick = plan.input_shard.width * element_bytes(p_.input_dtype);
+    buffers = {{"tiles", plan.input.cores, tiles * tile_bytes(Tile{}, in_.input->spec().dtype())},
+               {"rows", plan.input.cores, tiles * tile_bytes(Tile{}, p_.input_dtype)},
+               {"stick", plan.input.cores, stick}};
   }
   run(op, op + " " + key, target.to_string(),
-      {transfer(kind(), MemoryKind::l1, in_bytes(), in_rows(), in_bytes() / plan_.input.cores.num_cores())}, {},
+      {transfer(kind(), MemoryKind::l1, in_bytes(), in_rows(), in_bytes() / plan.input.cores.num_cores())}, {},
       std::move(buffers));
 }
 
@@ -96,20 +110,21 @@ void ConvolutionSteps::replace(MemorySteps::Slot before, const std::string& key)
   steps_.reallocate(work_, "move " + key, {"move", "input", {}});
 }
 
-MemorySteps::Slot ConvolutionSteps::allocate_shards(const MemoryConfig& target, std::string label) {
+MemorySteps::Slot ConvolutionSteps::allocate_shards(const MemoryConfig& target, std::string label,
+                                                    const Conv2dPlan& plan) {
   const ShardSpec& shards = *target.shard_spec();
   const bool tile = layout_ == Layout::tile;
   const std::int64_t bytes =
       tile ? shards.shape.height / kTile * (shards.shape.width / kTile) * tile_bytes(Tile{}, p_.input_dtype)
            : shards.shape.height *
                  round_up(shards.shape.width * element_bytes(p_.input_dtype), device_.card().l1_alignment_bytes);
-  return steps_.allocate(std::move(label), BufferType::l1, on_each(bytes, used_cores(shards)));
+  return steps_.allocate(std::move(label), BufferType::l1, on_each(bytes, used_cores(shards, plan)));
 }
 
-std::int64_t ConvolutionSteps::used_cores(const ShardSpec& shards) const {
-  const std::int64_t rows = std::min(ceil_div(in_rows(), shards.shape.height), plan_.input.row_parts);
+std::int64_t ConvolutionSteps::used_cores(const ShardSpec& shards, const Conv2dPlan& plan) const {
+  const std::int64_t rows = std::min(ceil_div(in_rows(), shards.shape.height), plan.input.row_parts);
   const std::int64_t columns =
-      std::min(ceil_div(plan_.in_channels_padded, shards.shape.width), plan_.input.channel_parts);
+      std::min(ceil_div(plan.in_channels_padded, shards.shape.width), plan.input.channel_parts);
   return std::min(rows * columns, shards.grid.num_cores());
 }
 

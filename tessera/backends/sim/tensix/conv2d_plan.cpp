@@ -55,6 +55,7 @@ void fold(Conv2dPlan& plan) {
         "image",
         w.top, w.left);
   plan.folded = true;
+  if (is_block_float(p.input_dtype)) p.input_dtype = DType::bfloat16;  // folding goes row by row
   if (const auto& shards = p.input_memory.shard_spec()) {
     const std::int64_t step = w.stride_h * w.stride_w;
     p.input_memory =
@@ -176,6 +177,24 @@ void plan_product(Conv2dPlan& plan) {
   choose_product_buffers(plan);
 }
 
+// TTNN shards a folded image as it shards others and finds out later: by rows that are no whole tiles, by more cores
+// than a row of the card has, or by the product itself.
+void check_folded_width(const Conv2dPlan& plan, const TensixSpec& card) {
+  const Conv2dProblem& p = plan.problem;
+  if (!plan.folded || !plan.as_matmul || plan.input.layout != TensorMemoryLayout::width_sharded ||
+      input_shards(p) != nullptr)
+    return;
+  const Hint other{"take another shard_layout, or switch enable_kernel_stride_folding off"};
+  const std::int64_t rows = p.batch * p.height * p.width;
+  check(rows % kTile == 0, Code::invalid_argument, other,
+        "Physical shard shape ({}, {}) must be tile {{32, 32}} sized!", rows, plan.input_shard.width);
+  check(plan.input.channel_parts <= card.grid_x, Code::invalid_argument, other,
+        "Invalid shard grid: shard core ({}, 0) has no L1 bank on this device, which has {} of them.", card.grid_x,
+        card.grid_x * card.grid_y);
+  fail(Code::unsupported, other,
+       "MatmulMultiCoreReuseMultiCastProgramConfig: Unsupported memory layout TensorMemoryLayout::WIDTH_SHARDED.");
+}
+
 }  // namespace
 
 std::int64_t Conv2dPlan::circular_buffer_bytes() const {
@@ -209,6 +228,7 @@ Conv2dPlan outline_conv2d(const Conv2dProblem& problem, const TensixSpec& card) 
     p.config.shard_layout = choose_layout(p, plan.as_matmul, card);
   }
   place_input(plan, card);
+  check_folded_width(plan, card);
   plan.output = choose_output_cores(plan.input, p.out_channels, output_grid(plan, card), plan.as_matmul);
   plan.output_shard = output_shard_of(p, plan.output);
   plan.out_channels_padded = plan.output_shard.width * plan.output.channel_parts;

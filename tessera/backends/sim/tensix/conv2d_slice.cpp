@@ -70,10 +70,9 @@ std::vector<Conv2dProblem> slice_conv2d(const Conv2dProblem& problem, Conv2dSlic
     (rows ? p.height : p.width) = part.size;
     (rows ? p.window.top : p.window.left) = part.before;
     (rows ? p.window.bottom : p.window.right) = part.after;
-    if (rows && tiles) {
-      const Axis across{problem.width, w.kernel_w, w.stride_w, w.dilation_w, w.left, w.right};
-      p.window.right = slice_axis(across, 0, round_up(problem.out_w(), kTile), true, spread_w).after;
-    }
+    // Outputs that fill the last tile of a row see more padding. Columns that no window reached stay: TTNN adds whole
+    // steps to what there is.
+    if (rows && tiles) p.window.right += (round_up(problem.out_w(), kTile) - problem.out_w()) * w.stride_w;
     p.input_dtype = problem.input_dtype == DType::float32 ? DType::float32 : DType::bfloat16;
     p.input_layout = Layout::row_major;
     p.input_memory = kDramMemoryConfig;

@@ -3,6 +3,8 @@
 #include "tessera/backends/sim/tensix/internal/conv2d_call.h"
 #include "tessera/core/error.h"
 
+#include <algorithm>
+
 namespace tessera::tensix {
 
 std::int64_t ConvTranspose2dProblem::out_h() const { return as_convolution().out_h(); }
@@ -15,6 +17,12 @@ Conv2dProblem ConvTranspose2dProblem::as_convolution() const {
   p.width = (conv.width - 1) * w.stride_w + 1;
   const std::int64_t reach_h = w.dilation_h * (w.kernel_h - 1), reach_w = w.dilation_w * (w.kernel_w - 1);
   p.window.stride_h = p.window.stride_w = 1;
+  // Zeros between pixels keep a 1x1 window from running as a product. A dilation, which such a window has no use for,
+  // says so to the plan.
+  if (w.kernel_h == 1 && w.kernel_w == 1 && (w.stride_h > 1 || w.stride_w > 1)) {
+    p.window.dilation_h = std::max(w.dilation_h, w.stride_h);
+    p.window.dilation_w = std::max(w.dilation_w, w.stride_w);
+  }
   p.window.top = reach_h - w.top;
   p.window.bottom = reach_h - w.bottom + output_padding_h;
   p.window.left = reach_w - w.left;

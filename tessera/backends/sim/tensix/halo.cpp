@@ -90,18 +90,24 @@ class Gather {
   bool padding_ = false;
 };
 
-Exchange exchange_of(const HaloProblem& problem, std::int64_t shard_rows, std::int64_t out_rows_per_core) {
+// Cores of a caller's grid that are left without rows gather the last window nevertheless, as TTNN's do.
+Exchange exchange_of(const HaloProblem& problem, std::int64_t shard_rows, std::int64_t out_rows_per_core,
+                     std::int64_t row_parts) {
   const std::int64_t in_rows = problem.batch * problem.height * problem.width;
   const std::int64_t out_rows = problem.out_rows();
   Exchange out;
   out.moves.resize(static_cast<std::size_t>(ceil_div(in_rows, shard_rows)));
-  out.paddings.resize(static_cast<std::size_t>(ceil_div(out_rows, out_rows_per_core)));
+  const std::int64_t used = ceil_div(out_rows, out_rows_per_core);
+  out.paddings.resize(static_cast<std::size_t>(std::max(used, row_parts)));
   for (std::int64_t first = 0; first < out_rows; first += out_rows_per_core) {
     const std::int64_t last = std::min(first + out_rows_per_core, out_rows) - 1;
     const std::int64_t start = problem.start_of(first), end = problem.start_of(last) + problem.reach();
     Gather(problem, shard_rows, first / out_rows_per_core, out).stretch(start, end);
     out.most_sticks = std::max(out.most_sticks, end - start + 1);
   }
+  const std::int64_t start = problem.start_of(out_rows - 1);
+  for (std::int64_t idle = used; idle < row_parts; ++idle)
+    Gather(problem, shard_rows, idle, out).stretch(start, start + problem.reach());
   return out;
 }
 
@@ -190,7 +196,7 @@ HaloPlan plan_halo(const HaloProblem& problem, const Parallel& input, Extent2d i
   const std::int64_t element_bytes = plan.out_dtype == DType::float32 ? 4 : 2;
   plan.stick_bytes = input_shard.width * element_bytes;
 
-  const Exchange exchange = exchange_of(problem, input_shard.height, out_rows_per_core);
+  const Exchange exchange = exchange_of(problem, input_shard.height, out_rows_per_core, input.row_parts);
   plan.out_sticks = exchange.most_sticks;
   plan.padding_sticks = exchange.padding_sticks;
   // A run of padding is two words, and each list ends with an empty one. The second processor takes the odd run.

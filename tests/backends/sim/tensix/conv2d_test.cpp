@@ -96,8 +96,7 @@ TEST(Conv2d, PlacesEveryBufferWhereTheRealOneDoes) {
     // buffers of the addition of a bias to an interleaved product.
     const std::string deviates = record.value("deviates", "");
     // Two transposed ones that the real one slices, and one where it trips over weights that it folded once too often.
-    // Open questions: lists of halos on grids of the caller's that are not as wide as the card's, and some slices of
-    // transposed convolutions.
+    // Open questions: some slices, most of them of transposed convolutions.
     if (deviates == "status" || deviates == "open") continue;
     std::vector<DeviceTensor> outputs;
     for (const Json& run : record["runs"]) {
@@ -239,6 +238,10 @@ TEST(Conv2d, ComputesWhatTheReferenceDoesInEveryLayout) {
           p.config.enable_kernel_stride_folding = false;
         const Given g = given(p, 3, input_layout);
         const DeviceTensor x = to_device(g.input, device);
+        if (c.name == "folded" && layout == TensorMemoryLayout::width_sharded) {
+          EXPECT_THROW(conv2d(x, g.weights, g.bias, p), Error);  // as the real one
+          continue;
+        }
         const Conv2dResult y = conv2d(x, g.weights, g.bias, p);
         const std::vector<double> want = reference(p, g.x, g.w, g.b);
         const double bound = tolerance(c.in / c.groups * c.window.kernel_h * c.window.kernel_w,

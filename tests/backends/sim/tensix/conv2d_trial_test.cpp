@@ -30,6 +30,53 @@ Conv2dProblem stage_one() {
   return p;
 }
 
+// A window that steps by its own size, over an image of 128 channels. The real ttnn on n150.
+Conv2dProblem folded(std::int64_t size, std::int64_t channels, TensorMemoryLayout layout, DType dtype) {
+  Conv2dProblem p;
+  p.height = p.width = size, p.in_channels = channels, p.out_channels = 64;
+  p.window = {2, 2, 2, 2, 1, 1, 0, 0, 0, 0};
+  p.has_bias = true;
+  p.weights_dtype = DType::bfloat8_b;
+  p.input_dtype = dtype;
+  p.input_layout = dtype == DType::bfloat16 ? Layout::row_major : Layout::tile;
+  p.config.shard_layout = layout;
+  return p;
+}
+
+TEST(Conv2dTrial, FoldsBlockFloatsToBfloat16) {
+  const Machine n150 = card_golden::board("n150");
+  const auto peak = [&](std::int64_t size, std::int64_t channels, TensorMemoryLayout layout) {
+    const Conv2dTrial trial = try_conv2d(folded(size, channels, layout, DType::bfloat8_b), n150, kL1Small);
+    return trial.fits() ? trial.peak.total_bytes : -1;
+  };
+  EXPECT_EQ(peak(16, 128, TensorMemoryLayout::height_sharded), 65536);
+  EXPECT_EQ(peak(28, 32, TensorMemoryLayout::height_sharded), 16384);
+  EXPECT_EQ(peak(28, 32, TensorMemoryLayout::block_sharded), 6144);
+  EXPECT_EQ(peak(28, 72, TensorMemoryLayout::block_sharded), 22528);
+}
+
+TEST(Conv2dTrial, FoldedImagesAreNeverShardedByWidth) {
+  const Machine n150 = card_golden::board("n150");
+  struct Refused {
+    std::int64_t size, channels;
+    const char* text;
+  };
+  for (const DType dtype : {DType::bfloat16, DType::bfloat8_b, DType::float32})
+    for (const Refused& r :
+         {Refused{28, 128, "Physical shard shape (196, 32) must be tile {32, 32} sized!"},
+          Refused{16, 128,
+                  "Invalid shard grid: shard core (8, 0) has no L1 bank on this device, which has 64 of them."},
+          Refused{16, 72, "Invalid shard grid: shard core (8, 0)"},
+          Refused{16, 64, "Unsupported memory layout TensorMemoryLayout::WIDTH_SHARDED."}}) {
+      Conv2dProblem p = folded(r.size, r.channels, TensorMemoryLayout::width_sharded, dtype);
+      const Conv2dTrial trial = try_conv2d(p, n150, kL1Small);
+      ASSERT_FALSE(trial.fits()) << r.text;
+      EXPECT_THAT(trial.refusal->message(), HasSubstr(r.text));
+      p.config.enable_kernel_stride_folding = false;
+      EXPECT_TRUE(try_conv2d(p, n150, kL1Small).fits()) << "what the hint says";
+    }
+}
+
 TEST(Conv2dTrial, KeepsEachReasonThatMemoryRunsOut) {
   const Machine n150 = card_golden::board("n150");
   Conv2dProblem p = stage_one();

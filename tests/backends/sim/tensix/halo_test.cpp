@@ -113,6 +113,34 @@ TEST(Halo, GathersEveryStickThatAWindowReachesAndNoOther) {
   }
 }
 
+// Pools of the real ttnn on n150 whose shards lie on more cores than the output has rows for.
+TEST(Halo, CoresWithoutRowsGatherTheLastWindow) {
+  struct Asked {
+    std::int64_t batch, size, kernel, stride, padding, cores, in_rows;
+    std::array<std::int64_t, 4> lists;  // bytes, in wholes of 16
+  };
+  for (const Asked& a :
+       {Asked{1, 16, 3, 3, 1, 32, 8, {16, 16, 112, 112}}, Asked{1, 16, 3, 3, 0, 32, 8, {16, 16, 80, 80}},
+        Asked{2, 10, 2, 2, 0, 64, 4, {16, 16, 128, 112}}, Asked{1, 20, 5, 4, 2, 40, 10, {16, 16, 160, 144}}}) {
+    SCOPED_TRACE(fmt::format("{}x{} image on {} cores", a.size, a.size, a.cores));
+    HaloProblem p;
+    p.batch = a.batch, p.height = p.width = a.size;
+    p.window = {a.kernel, a.kernel, a.stride, a.stride, 1, 1, a.padding, a.padding, a.padding, a.padding};
+    Parallel parallel;
+    parallel.cores = num_cores_to_corerangeset({0, 0}, a.cores, {8, 8}, true);
+    parallel.row_parts = a.cores;
+    const std::int64_t out_rows = ceil_div(p.out_rows(), a.cores);
+    const HaloPlan plan = plan_halo(p, parallel, {a.in_rows, 32}, out_rows, DType::bfloat16, Layout::row_major);
+    std::array<std::int64_t, 4> lists = plan.config_bytes;
+    for (std::int64_t& bytes : lists) bytes = round_up(bytes, std::int64_t{16});
+    EXPECT_EQ(lists, a.lists);
+    parallel.row_parts = ceil_div(p.out_rows(), out_rows);
+    const HaloPlan used = plan_halo(p, parallel, {a.in_rows, 32}, out_rows, DType::bfloat16, Layout::row_major);
+    EXPECT_LT(used.remote_sticks, plan.remote_sticks);
+    EXPECT_EQ(used.out_sticks, plan.out_sticks);
+  }
+}
+
 TEST(Halo, ReaderIndicesHaveARunForEachLineOfEachBlock) {
   HaloProblem p;
   p.batch = 16, p.height = 56, p.width = 56;

@@ -223,6 +223,23 @@ TEST(Pool, InSlicesAndWithIndicesEveryAddressIsThatOfTheRealOne) {
   EXPECT_GT(refused, 5);
 }
 
+// 255 x 257 is the largest image that the real one gives 16 bits; only the image counts, not how many there are.
+TEST(Pool, IndicesAreOfSixteenBitsUpTo65535Pixels) {
+  struct Asked {
+    std::int64_t batch, height, width;
+    DType dtype;
+  };
+  for (const Asked& a : {Asked{1, 255, 257, DType::uint16}, Asked{1, 256, 256, DType::uint32},
+                         Asked{4, 128, 256, DType::uint16}, Asked{1, 4, 16385, DType::uint32}}) {
+    const auto device = Device::open(load_machine("wormhole_n150"), {.l1_small_bytes = 65536, .values = false});
+    PoolOptions o{.batch = a.batch, .height = a.height, .width = a.width, .channels = 32};
+    o.window = {.kernel_h = 2, .kernel_w = 2, .stride_h = 2, .stride_w = 2};
+    const TensorSpec spec({1, 1, a.batch * a.height * a.width, 32}, DType::bfloat16, Layout::row_major);
+    DeviceTensor x = DeviceTensor::allocate(device, spec);
+    EXPECT_EQ(max_pool2d_with_indices(x, o).second.spec().dtype(), a.dtype) << a.height << "x" << a.width;
+  }
+}
+
 TEST(Pool, IndicesSayWhereTheFirstMaximumIs) {
   std::mt19937 rng(5);
   for (const bool wide : {false, true}) {

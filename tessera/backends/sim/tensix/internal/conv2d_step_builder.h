@@ -58,13 +58,17 @@ class ConvolutionSteps {
   // The pixels of a step of the window become channels. A tiled input is made row-major on the way.
   void fold();
   void move_input();
-  void bring_input(const std::string& key, const MemoryConfig& target);
+  void cut_input(const MemoryConfig& target);
+  void bring_input(const std::string& key, const MemoryConfig& target, const Conv2dPlan& plan);
   // What has been read goes, and what was made of it moves up into its place.
   void replace(MemorySteps::Slot before, const std::string& key);
   // Shards may be wider than the tensor: channels padded to what a core reads at once.
-  MemorySteps::Slot allocate_shards(const MemoryConfig& target, std::string label);
+  MemorySteps::Slot allocate_shards(const MemoryConfig& target, std::string label) {
+    return allocate_shards(target, std::move(label), plan_);
+  }
+  MemorySteps::Slot allocate_shards(const MemoryConfig& target, std::string label, const Conv2dPlan& plan);
   // Cores that rows or channels are left for.
-  std::int64_t used_cores(const ShardSpec& shards) const;
+  std::int64_t used_cores(const ShardSpec& shards, const Conv2dPlan& plan) const;
   void tilize(const MemoryConfig& place);
 
   // --- conv2d_steps.cpp ---

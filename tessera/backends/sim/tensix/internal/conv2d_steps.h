@@ -27,6 +27,7 @@ struct Conv2dStepsInput {
   // of the slice before it.
   std::optional<Conv2dSlots> slice_of;
   bool first_slice = false;
+  std::optional<Conv2dPlan> cut_into;  // the slice is cut into this plan's shards of the input, and moves from there
   std::int64_t spread_h = 1, spread_w = 1;  // the plan's image has zeros between pixels that the input has not
 };
 
