@@ -58,16 +58,17 @@ void add_time_options(CLI::App& command, TimeArguments& o) {
       ->type_name("FILE");
 }
 
-// The one place where the time of a step's kernels comes from.
+StepTimes::StepTimes(const Device& device)
+    : device_(device), costs_(tensix::costs_of(device.machine())), seen_(device.trace().size()) {}
+
 void StepTimes::add(const tensix::SimulatedStep& step) {
   tensix::DeviceStep out{.name = step.node, .op = step.op, .programs = 0};
   const Trace& trace = device_.trace();
   for (; seen_ < trace.size(); ++seen_) {
     if (!tensix::is_program(trace[seen_])) continue;
     ++out.programs;
-    out.kernel_ns += tensix::kernel_ns(device_.card(), trace[seen_]);
+    out.kernel_ns += tensix::time_of(trace[seen_], device_.card(), costs_).ns;
   }
-  if (step.time.ns > 0) out.kernel_ns = step.time.ns;  // priced, not only counted
   if (out.programs > 0) steps_.push_back(std::move(out));
 }
 

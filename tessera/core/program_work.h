@@ -31,7 +31,7 @@ struct OperandFacts {
 
 struct ProgramWork {
   std::string kind;        // "conv2d", "matmul", "halo", ...: which group of programs its price was fitted with
-  std::int64_t cores = 0;  // that compute or move
+  std::int64_t cores = 0;  // that compute or move; 0: nothing is counted yet, all follows from `operands`
   double blocks = 1;       // rounds that reader, compute and writer go through together
 
   // Compute. A matmul tile is a product of two 32x32 tiles.
@@ -72,10 +72,12 @@ struct ProgramWork {
   std::int64_t contenders = 1;                         // cores that send over the same links at the same time
   double lists = 0;                                    // of addresses, fetched from DRAM before work begins
 
-  // What it works on, the result last. Counts that follow from the tensors alone may be left to who prices them.
+  // What it works on, the result last, where counts are left to who prices it.
   std::vector<OperandFacts> operands = {};
 
   bool activations_double_buffered = false, weights_double_buffered = false;
+
+  bool counted() const { return cores > 0; }
   bool operator==(const ProgramWork&) const = default;
 };
 

@@ -131,6 +131,7 @@ std::string_view name(TimeBasis basis) {
     case TimeBasis::fitted: return "fitted";
     case TimeBasis::scaled: return "scaled";
     case TimeBasis::assumed: return "assumed";
+    case TimeBasis::bound: return "bound";
   }
   return "";
 }
