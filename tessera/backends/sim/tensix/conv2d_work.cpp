@@ -96,9 +96,12 @@ ProgramWork conv2d_work(const Conv2dLoops& l) {
   work.window_bytes = work.window_reads * static_cast<double>(l.read_bytes);
   work.weight_tiles = reduction * static_cast<double>(l.out_w * (l.weights_stay ? 1 : row_blocks));
   work.weight_bytes = bytes_of(work.weight_tiles, l.weights);
+  work.weight_blocks = static_cast<double>(l.inner_blocks * (l.weights_stay ? 1 : row_blocks));
+  work.weight_receivers = std::max<std::int64_t>(l.cores / std::max<std::int64_t>(l.senders, 1), 1);
   work.dram_read_bytes = work.weight_bytes;
   if (l.senders > 1) {
     work.multicasts = work.blocks;
+    work.receivers = l.senders;
     work.multicast_bytes = bytes_of(static_cast<double>(l.out_h) * reduction, l.tiles);
   }
   work.activations_double_buffered = l.activations_double_buffered;

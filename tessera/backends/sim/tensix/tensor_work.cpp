@@ -104,6 +104,7 @@ struct Work {
       } else {
         work.fetched_pages = rows;
         work.fetched_bytes = bytes;
+        work.fetched_blocks = work.blocks;
       }
     }
     if (!out().sharded()) {
@@ -123,6 +124,7 @@ struct Work {
     if (!in().sharded()) {
       work.fetched_pages = mine.tiles;
       work.fetched_bytes = mine.bytes;
+      work.fetched_blocks = work.blocks;
     }
     if (!out().sharded()) {
       const double bytes = mine.rows * row_bytes(out());
