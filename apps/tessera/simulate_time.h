@@ -58,6 +58,7 @@ class NetworkTime {
   const TimeArguments& arguments_;
   std::int64_t frames_;  // of all chips, at a time
   tensix::PipelineRun run_;
+  tensix::TimeBasis basis_ = tensix::TimeBasis::fitted;  // the weakest of its programs
 };
 
 }  // namespace tessera::cli
