@@ -163,7 +163,7 @@ Cell verdict_cell(const std::optional<Error>& refusal) {
   return Cell(full, "no: " + full);
 }
 
-// Of all programs of a trial: the input into shards, halo, convolution, the output to where it goes.
+// Of all programs of a trial: the input into shards, halo, convolution.
 struct TrialTime {
   double ns = 0, conv_ns = 0, roof_ns = 0;              // the last two: of convolutions alone
   std::string_view bound_by;                            // what bounds the longest of them

@@ -61,6 +61,7 @@ def test_a_convolution_takes_as_long_as_tune_predicts(sharding, kernel):
             compute_config=ttnn.WormholeComputeKernelConfig(
                 math_fidelity=ttnn.MathFidelity.LoFi, fp32_dest_acc_en=False, packer_l1_acc=False
             ),
+            slice_config=ttnn.Conv2dL1FullSliceConfig,
         )
         taken = ttnn.device.simulated_device_time(device)
         programs = [row for row in ttnn.transfers(device) if "kernel_ns" in row]
