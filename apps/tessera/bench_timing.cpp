@@ -137,7 +137,8 @@ void bench_timing(const BenchTimingOptions& options, const Context& context) {
                {.name = "basis"}});
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const tensix::StepTime t = model.time(rows[i], prices);
-    table.add_row({rows[i].name, rows[i].machine, time_cell(rows[i].measured_ns), time_cell(predicted[i]),
+    table.add_row({rows[i].name, rows[i].machine, time_cell(rows[i].measured_ns),
+                   Cell(predicted[i], format_time(predicted[i]) + (t.fitted() ? "" : " ~")),
                    percent(predicted[i] / rows[i].measured_ns - 1, true), t.bound_by, percent(t.roof_fraction()),
                    name(t.basis)});
   }
@@ -161,6 +162,7 @@ void bench_timing(const BenchTimingOptions& options, const Context& context) {
       options.folds > 0
           ? fmt::format("\nEach row predicted by prices fitted to the other folds, {} in all.\n", options.folds)
           : std::string("\nPrices of the machine files.\n"));
+  context.print("~ marks operators that were not measured on this generation of cards.\n");
 }
 
 }  // namespace tessera::cli

@@ -76,17 +76,23 @@ DType dtype_of(const std::string& text) {
 
 std::int64_t count_of(const Json& value) { return static_cast<std::int64_t>(value.get<double>()); }
 
-// Rows and columns of cores of a block-sharded tensor, where only their number is known: those that pad least.
+// Rows and columns of cores of a block-sharded tensor, where only their number is known: of those that a card has and
+// that pad about as little as can be, the ones nearest to a square.
 std::pair<std::int64_t, std::int64_t> block_grid(std::int64_t rows, std::int64_t columns, std::int64_t cores) {
-  const std::int64_t down = ceil_div(rows, kTile), across = ceil_div(columns, kTile);
-  std::pair<std::int64_t, std::int64_t> best{1, cores};
-  std::int64_t least = -1;
-  for (std::int64_t r = 1; r <= cores; ++r) {
-    if (cores % r != 0) continue;
-    const std::int64_t c = cores / r, area = ceil_div(down, r) * ceil_div(across, c);
-    if (least < 0 || area < least) least = area, best = {r, c};
-  }
-  return best;
+  constexpr std::int64_t kMostSide = 13;
+  constexpr double kAlike = 1.02;
+  struct Choice {
+    std::int64_t r, c, area;
+  };
+  std::vector<Choice> choices;
+  for (std::int64_t r = 1; r <= std::min(cores, kMostSide); ++r)
+    if (const std::int64_t c = cores / r; cores % r == 0 && c <= kMostSide)
+      choices.push_back({r, c, ceil_div(ceil_div(rows, kTile), r) * ceil_div(ceil_div(columns, kTile), c)});
+  if (choices.empty()) return {1, cores};
+  const double most = kAlike * static_cast<double>(std::ranges::min(choices, {}, &Choice::area).area);
+  std::erase_if(choices, [&](const Choice& choice) { return static_cast<double>(choice.area) > most; });
+  const Choice best = std::ranges::min(choices, {}, [](const Choice& choice) { return std::abs(choice.r - choice.c); });
+  return {best.r, best.c};
 }
 
 OperandFacts facts_of(const Json& t, std::int64_t cores) {
@@ -286,6 +292,15 @@ ProgramWork product_work(const Json& row, std::int64_t cores, std::int64_t grid_
     plan.output = p.out_memory;
   } else {
     plan = tensix::plan_matmul(p);
+    // The row says how many cores there were: one for every few rows of tiles, where that is not what would be chosen.
+    if (const std::int64_t rows = ceil_div(p.m, cores);
+        p.batch == 1 && plan.cores.num_cores() != cores && ceil_div(p.m, rows) == cores) {
+      p.program = {.kind = tensix::MatmulKind::multicast_1d, .grid = p.grid, .block_k = p.k % 2 == 0 ? 2 : 1};
+      p.program->multicast_in0 = false;
+      p.program->per_core_m = rows;
+      p.program->per_core_n = p.n;
+      plan = tensix::plan_matmul(p);
+    }
     if (p.batch_b > 1) {  // every core has batches of its own
       plan.program.kind = tensix::MatmulKind::reuse;
       plan.program.per_core_m = p.m;

@@ -9,6 +9,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <set>
 #include <utility>
 
 namespace tessera::cli {
@@ -24,6 +28,34 @@ std::int64_t batch_of(const Graph& graph) {
   if (graph.inputs.empty()) return 1;
   const Shape shape = graph.value(graph.inputs[0]).type.shape();
   return shape.rank() == 0 ? 1 : std::max<std::int64_t>(1, shape[0]);
+}
+
+// Rows of cores: one of each kind stands for all. They are the same in every batch, so that the first does.
+std::vector<TraceEvent> core_events(const tensix::CommandQueues& queues, const sim::Schedule& schedule) {
+  std::map<tensix::CoreTrack, std::vector<TraceEvent>> tracks;
+  std::set<const tensix::TimedProgram*> drawn;
+  for (const tensix::CommandQueues::ProgramRun& run : queues.programs_run()) {
+    const tensix::TimedProgram& program = (*run.step)[run.program];
+    if (!drawn.insert(&program).second) continue;
+    const double begin_ns = sim::ns_of(schedule.tasks[sim::index(run.task)].start_ps);
+    const std::string& node = queues.timeline().label(run.task);
+    for (const tensix::CoreSpan& span : tensix::core_tracks(program)) {
+      TraceEvent event{.name = fmt::format("{}: {}", program.op, span.what),
+                       .category = "core",
+                       .lane = std::string(tensix::name(span.track)),
+                       .begin_us = (begin_ns + span.begin_ns) * 1e-3,
+                       .duration_us = (span.end_ns - span.begin_ns) * 1e-3,
+                       .details = {}};
+      event.details["node"] = node;
+      event.details["cores"] = fmt::format("{}", program.cores);
+      event.details["bound by"] = program.time.bound_by;
+      event.details["basis"] = name(program.time.basis);
+      tracks[span.track].push_back(std::move(event));
+    }
+  }
+  std::vector<TraceEvent> events;
+  for (auto& [track, each] : tracks) std::ranges::move(each, std::back_inserter(events));
+  return events;
 }
 
 tensix::PipelineWork work_of(const TensixSpec& card, const Graph& graph, std::vector<tensix::DeviceStep> steps,
@@ -58,16 +90,23 @@ void add_time_options(CLI::App& command, TimeArguments& o) {
       ->type_name("FILE");
 }
 
-// The one place where the time of a step's kernels comes from.
+StepTimes::StepTimes(const Device& device)
+    : device_(device), costs_(tensix::costs_of(device.machine())), seen_(device.trace().size()) {}
+
 void StepTimes::add(const tensix::SimulatedStep& step) {
   tensix::DeviceStep out{.name = step.node, .op = step.op, .programs = 0};
   const Trace& trace = device_.trace();
+  std::vector<tensix::TimedProgram> timed;
   for (; seen_ < trace.size(); ++seen_) {
-    if (!tensix::is_program(trace[seen_])) continue;
+    const TraceRecord& record = trace[seen_];
+    if (!tensix::is_program(record)) continue;
     ++out.programs;
-    out.kernel_ns += tensix::kernel_ns(device_.card(), trace[seen_]);
+    const tensix::StepTime time = tensix::time_of(record, device_.card(), costs_);
+    out.kernel_ns += time.ns;
+    timed.push_back(
+        tensix::timed_program(record.op, tensix::work_of(record, device_.card()).value_or(ProgramWork{}), time));
   }
-  if (step.time.ns > 0) out.kernel_ns = step.time.ns;  // priced, not only counted
+  out.timed = std::make_shared<const std::vector<tensix::TimedProgram>>(std::move(timed));
   if (out.programs > 0) steps_.push_back(std::move(out));
 }
 
@@ -80,7 +119,11 @@ NetworkTime::NetworkTime(const TimeArguments& arguments, const TensixSpec& card,
           tensix::executor_of({.use_trace = arguments.metal_trace,
                                .num_command_queues = arguments.command_queues,
                                .all_transfers_on_separate_command_queue = arguments.separate_transfers}),
-          arguments.batches, arguments.mesh)) {}
+          arguments.batches, arguments.mesh)) {
+  for (const tensix::DeviceStep& step : steps)
+    if (step.timed)
+      for (const tensix::TimedProgram& program : *step.timed) basis_ = std::max(basis_, program.time.basis);
+}
 
 Table NetworkTime::table() const {
   Table table({{.name = "time of a batch", .key = "part"},
@@ -89,8 +132,10 @@ Table NetworkTime::table() const {
                {.name = "frames/s", .key = "frames_per_s", .align = Align::right},
                {.name = "what"}});
   const tensix::EndToEnd& t = run_.time;
+  const std::string_view mark = basis_ == tensix::TimeBasis::fitted ? "" : " ~";
   const auto row = [&](std::string part, double ns, bool rate, std::string what) {
-    table.add_row({std::move(part), Cell(ns * 1e-6, fmt::format("{:.3f}", ns * 1e-6)),
+    const bool kernels = rate || part == "  kernels";
+    table.add_row({std::move(part), Cell(ns * 1e-6, fmt::format("{:.3f}{}", ns * 1e-6, kernels ? mark : "")),
                    rate ? Cell() : Cell(ns / t.end_to_end_ns, fmt::format("{:.1f}%", 100 * ns / t.end_to_end_ns)),
                    rate ? Cell(frames_per_s(ns), fmt::format("{:.0f}", frames_per_s(ns))) : Cell(), std::move(what)});
   };
@@ -117,6 +162,7 @@ nlohmann::json NetworkTime::json() const {
           {"batches", t.batches},
           {"chips", t.chips},
           {"frames", frames_},
+          {"basis", name(basis_)},
           {"device_ms", t.device_ns * 1e-6},
           {"device_frames_per_s", frames_per_s(t.device_ns)},
           {"end_to_end_ms", t.end_to_end_ns * 1e-6},
@@ -132,8 +178,9 @@ nlohmann::json NetworkTime::json() const {
 
 void NetworkTime::write_trace(const std::string& title) const {
   if (arguments_.trace.empty()) return;
-  write_file_atomically(arguments_.trace,
-                        trace_event_json(title, "simulated", timeline_events(run_.queues.timeline(), run_.schedule)));
+  std::vector<TraceEvent> events = timeline_events(run_.queues.timeline(), run_.schedule);
+  std::ranges::move(core_events(run_.queues, run_.schedule), std::back_inserter(events));
+  write_file_atomically(arguments_.trace, trace_event_json(title, "simulated", events));
 }
 
 }  // namespace tessera::cli

@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,12 +29,13 @@ void add_time_options(CLI::App& command, TimeArguments& arguments);
 // Gathers what queues have to know of each step, as they come.
 class StepTimes {
  public:
-  explicit StepTimes(const Device& device) : device_(device), seen_(device.trace().size()) {}
+  explicit StepTimes(const Device& device);
   void add(const tensix::SimulatedStep& step);
   const std::vector<tensix::DeviceStep>& steps() const { return steps_; }
 
  private:
   const Device& device_;
+  std::optional<TensixCosts> costs_;
   std::size_t seen_;
   std::vector<tensix::DeviceStep> steps_;
 };
@@ -56,6 +58,7 @@ class NetworkTime {
   const TimeArguments& arguments_;
   std::int64_t frames_;  // of all chips, at a time
   tensix::PipelineRun run_;
+  tensix::TimeBasis basis_ = tensix::TimeBasis::fitted;  // the weakest of its programs
 };
 
 }  // namespace tessera::cli

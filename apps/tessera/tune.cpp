@@ -5,7 +5,7 @@
 #include "progress.h"
 #include "tune_trainium.h"
 
-#include "tessera/backends/sim/tensix/program_time.h"
+#include "tessera/backends/sim/tensix/kernel_time.h"
 #include "tessera/backends/sim/tensix/program_works.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
@@ -165,22 +165,29 @@ Cell verdict_cell(const std::optional<Error>& refusal) {
 
 // Of all programs of a trial: the input into shards, halo, convolution.
 struct TrialTime {
-  double ns = 0, conv_ns = 0;
-  std::string_view bound_by;
-  double roof_fraction = 0;
-  bool fitted = true;
+  double ns = 0, conv_ns = 0, roof_ns = 0;              // the last two: of convolutions alone
+  std::string_view bound_by;                            // what bounds the longest of them
+  tensix::TimeBasis basis = tensix::TimeBasis::fitted;  // the weakest of its programs
+  double roof_fraction() const { return conv_ns > 0 ? roof_ns / conv_ns : 0; }
 };
 
 std::optional<TrialTime> time_of_trial(const Conv2dTrial& trial, const TensixSpec& card, const TensixCosts& costs) {
   if (!trial.plan) return std::nullopt;
+  // One that does not fit has run nothing: what its plan would have run.
+  std::vector<std::shared_ptr<const ProgramWork>> programs = trial.programs;
+  if (programs.empty())
+    for (const ProgramWork& work : tensix::conv2d_programs(*trial.plan))
+      programs.push_back(std::make_shared<const ProgramWork>(work));
   TrialTime out;
-  for (const ProgramWork& work : tensix::conv2d_programs(*trial.plan)) {
-    const tensix::StepTime t = tensix::time_of(work, card, costs);
+  double longest = 0;
+  for (const auto& work : programs) {
+    const tensix::StepTime t = tensix::time_of({"", "", {}, work}, card, costs);
     out.ns += t.ns;
-    out.fitted &= t.fitted();
-    out.conv_ns = t.ns;  // the last one
-    out.bound_by = t.bound_by;
-    out.roof_fraction = t.roof_fraction();
+    out.basis = std::max(out.basis, t.basis);
+    if (work->matmul_tiles == 0) continue;
+    out.conv_ns += t.ns;
+    out.roof_ns += t.roof_ns;
+    if (t.ns > longest) longest = t.ns, out.bound_by = t.bound_by;
   }
   return out;
 }
@@ -210,6 +217,7 @@ Table sweep_table(const std::vector<Conv2dTrial>& trials, const std::vector<std:
                {.name = "peak", .key = "peak_bytes", .unit = "B", .align = Align::right},
                {.name = "of L1", .key = "l1_fraction", .align = Align::right},
                {.name = "time", .key = "predicted_ns", .align = Align::right},
+               {.name = "basis"},
                {.name = "conv", .key = "conv_ns", .align = Align::right},
                {.name = "bound by", .key = "bound_by"},
                {.name = "of roof", .key = "roof_fraction", .align = Align::right},
@@ -236,12 +244,13 @@ Table sweep_table(const std::vector<Conv2dTrial>& trials, const std::vector<std:
            Cell(share, fmt::format("{:.0f}%", 100 * share))});
     }
     if (const std::optional<TrialTime>& t = times[i]) {
-      cells.emplace_back(t->ns, format_time(t->ns) + (t->fitted ? "" : " ~"));
+      cells.emplace_back(t->ns, format_time(t->ns) + (t->basis == tensix::TimeBasis::fitted ? "" : " ~"));
+      cells.emplace_back(name(t->basis));
       cells.emplace_back(t->conv_ns, format_time(t->conv_ns));
       cells.emplace_back(t->bound_by);
-      cells.emplace_back(t->roof_fraction, fmt::format("{:.0f}%", 100 * t->roof_fraction));
+      cells.emplace_back(t->roof_fraction(), fmt::format("{:.0f}%", 100 * t->roof_fraction()));
     } else {
-      cells.resize(cells.size() + 4);
+      cells.resize(cells.size() + 5);
     }
     cells.push_back(verdict_cell(trial.refusal));
     table.add_row(std::move(cells));

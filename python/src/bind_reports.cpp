@@ -1,9 +1,11 @@
 #include "bind.h"
 
+#include "tessera/backends/sim/tensix/kernel_time.h"
 #include "tessera/machine/memory_report.h"
 
 #include <nanobind/stl/string.h>
 
+#include <optional>
 #include <string>
 
 namespace nb = nanobind;
@@ -27,6 +29,7 @@ nb::dict as_dict(const Transfer& transfer) {
 
 nb::list transfers(const Device& device) {
   nb::list out;
+  const std::optional<TensixCosts> costs = tensix::costs_of(device.machine());
   for (const TraceRecord& record : device.trace()) {
     nb::list moved;
     for (const Transfer& transfer : record.transfers) moved.append(as_dict(transfer));
@@ -35,6 +38,12 @@ nb::list transfers(const Device& device) {
     row["detail"] = record.detail;
     row["total_bytes"] = record.total_bytes();
     row["transfers"] = moved;
+    if (tensix::is_program(record)) {
+      const tensix::StepTime time = tensix::time_of(record, device.card(), costs);
+      row["kernel_ns"] = time.ns;
+      row["bound_by"] = text(time.bound_by);
+      row["basis"] = text(name(time.basis));
+    }
     out.append(row);
   }
   return out;
@@ -52,11 +61,13 @@ void bind_reports(nb::module_& module) {
   module.def("EnableMemoryReports", &enable_memory_reports,
              "From now on every new program adds its rows to program_* report files.");
   module.def("DisableMemoryReports", &disable_memory_reports);
-  module.def("transfers", &transfers, "device"_a,
-             nb::sig("def transfers(device: Device) -> list[dict[str, typing.Any]]"),
-             "What every operation on the device has moved so far: op, detail, total_bytes, and transfers with from, "
-             "to, bytes,\n"
-             "pieces, local_bytes, busiest_bank_bytes.");
+  module.def(
+      "transfers", &transfers, "device"_a, nb::sig("def transfers(device: Device) -> list[dict[str, typing.Any]]"),
+      "What every operation on the device has moved so far: op, detail, total_bytes, and transfers with from, "
+      "to, bytes,\n"
+      "pieces, local_bytes, busiest_bank_bytes. Programs also have kernel_ns, what it is bound_by, and its basis:\n"
+      "\"fitted\" to programs measured on such cards, \"scaled\" from another generation, \"assumed\" (nobody has\n"
+      "measured such a program), or a lower \"bound\" from the bytes it moves.");
   module.def("clear_transfers", &Device::clear_trace, "device"_a);
 }
 

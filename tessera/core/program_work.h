@@ -31,7 +31,7 @@ struct OperandFacts {
 
 struct ProgramWork {
   std::string kind;        // "conv2d", "matmul", "halo", ...: which group of programs its price was fitted with
-  std::int64_t cores = 0;  // that compute or move
+  std::int64_t cores = 0;  // that compute or move; 0: nothing is counted yet, all follows from `operands`
   double blocks = 1;       // rounds that reader, compute and writer go through together
 
   // Compute. A matmul tile is a product of two 32x32 tiles.
@@ -61,21 +61,27 @@ struct ProgramWork {
   double large_window_reads = 0;                // sticks of windows that are read one by one
   double sliced_rows = 0;                       // rows whose place in a larger tensor has to be found
   double fetched_pages = 0, fetched_bytes = 0;  // from interleaved memory, many in flight
+  double fetched_blocks = 0;                    // rounds that end when all of them have arrived
   double sent_pieces = 0, sent_bytes = 0;       // to other cores or to interleaved memory without waiting
   double copied_bytes = 0;                      // from one place of its L1 to another
 
   // What one core fetches for others.
   double weight_tiles = 0, weight_bytes = 0;   // read from DRAM, then sent to all that want them
+  double weight_blocks = 0;                    // rounds of that: read, arrived, sent
+  std::int64_t weight_receivers = 0;           // 0: every core reads its own
   double multicasts = 0, multicast_bytes = 0;  // blocks of activations
+  std::int64_t receivers = 0;                  // of each of those
 
   double dram_read_bytes = 0, dram_written_bytes = 0;  // of the whole card
   std::int64_t contenders = 1;                         // cores that send over the same links at the same time
   double lists = 0;                                    // of addresses, fetched from DRAM before work begins
 
-  // What it works on, the result last. Counts that follow from the tensors alone may be left to who prices them.
+  // What it works on, the result last, where counts are left to who prices it.
   std::vector<OperandFacts> operands = {};
 
   bool activations_double_buffered = false, weights_double_buffered = false;
+
+  bool counted() const { return cores > 0; }
   bool operator==(const ProgramWork&) const = default;
 };
 

@@ -3,8 +3,10 @@
 // What a run did, as facts that reports read and time models price. Every backend returns one of these.
 
 #include "tessera/core/export.h"
+#include "tessera/core/program_work.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +32,8 @@ struct TraceRecord {
   std::string op;
   std::string detail;  // for people: "[1, 1, 64, 64] bfloat16 TILE"
   std::vector<Transfer> transfers;
+  // Of a program, what it does; null where nobody has said. Records are copied about, so copies share it.
+  std::shared_ptr<const ProgramWork> work = {};
   std::int64_t total_bytes() const;
 };
 

@@ -119,6 +119,10 @@ struct TensixSpec {
   double noc_write_latency_cycles_per_hop = 0;
   double noc_multicast_bytes_per_cycle = 0;
   double noc_linked_multicast_bytes_per_cycle = 0;
+  double noc_dram_latency_cycles = 0;  // a page of DRAM, from the request of a core that is alone to its arrival
+  // Until a multicast has reached all of its receivers.
+  double noc_multicast_latency_cycles = 0;
+  double noc_multicast_receiver_cycles = 0;
   SizedRate l1_read;  // one core's reads over the NoC, as the vendor's reader heuristic prices them
   SizedRate dram_read;
   SizedRate multicast;

@@ -24,8 +24,9 @@ TEST(BenchTiming, PredictsTheSampleOfMeasuredOperators) {
   const json& summary = out["summary"];
   EXPECT_EQ(summary["all"]["n"], out["rows"].size());
   EXPECT_LE(summary["conv2d"]["median_abs_error"], 0.08);
-  EXPECT_LE(summary["conv2d"]["p90_abs_error"], 0.35) << "three of fifteen are targets of tests, on Wormhole";
-  EXPECT_LE(summary["matmul"]["median_abs_error"], 0.10);
+  EXPECT_LE(summary["conv2d"]["p90_abs_error"], 0.25);
+  EXPECT_LE(summary["matmul"]["median_abs_error"], 0.08);
+  EXPECT_LE(summary["matmul"]["p90_abs_error"], 0.25);
   EXPECT_LE(summary["all"]["median_abs_error"], 0.15);
   for (const json& row : out["rows"]) {
     EXPECT_GT(row["predicted_ns"], 0);
@@ -37,7 +38,7 @@ TEST(BenchTiming, PredictsTheSampleOfMeasuredOperators) {
 TEST(BenchTiming, PredictsTheSampleOfProducts) {
   const CommandResult result = run_tessera({"bench", "timing", "--gemm", kData + "gemm.csv", "--format", "json"});
   ASSERT_EQ(result.status, 0) << result.err;
-  EXPECT_LE(json::parse(result.out)["summary"]["gemm"]["median_abs_error"], 0.10);
+  EXPECT_LE(json::parse(result.out)["summary"]["gemm"]["median_abs_error"], 0.08);
 }
 
 TEST(BenchTiming, FoldsPredictEachRowWithoutIt) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -120,6 +121,13 @@ TEST_F(Simulate, DeviceAndEndToEndTimeAreShownApart) {
   const json events = json::parse(read_text_file(trace));
   EXPECT_EQ(events["otherData"]["times"], "simulated");
   EXPECT_GT(events["traceEvents"].size(), 100u);
+  // Processors of a core, in the picture and no longer than the program they are of.
+  std::set<std::string> lanes;
+  for (const json& event : events["traceEvents"])
+    if (event["ph"] == "M" && event["name"] == "thread_name") lanes.insert(event["args"]["name"].get<std::string>());
+  for (const char* lane : {"busiest core: reader", "busiest core: compute", "busiest core: writer"})
+    EXPECT_TRUE(lanes.contains(lane)) << lane;
+  EXPECT_EQ(plain["basis"], "scaled") << "a halo was never measured on Wormhole";
 }
 
 TEST_F(Simulate, SeparateTransfersNeedATraceAndTwoQueues) {

@@ -71,6 +71,9 @@ void read_fields(FieldReader& in, TensixSpec& s) {
   in.value("noc_write_latency_cycles_per_hop", s.noc_write_latency_cycles_per_hop, "cycles/hop", positive);
   in.value("noc_multicast_bytes_per_cycle", s.noc_multicast_bytes_per_cycle, "B/cycle", positive);
   in.value("noc_linked_multicast_bytes_per_cycle", s.noc_linked_multicast_bytes_per_cycle, "B/cycle", positive);
+  in.value("noc_dram_latency_cycles", s.noc_dram_latency_cycles, "cycles", positive);
+  in.value("noc_multicast_latency_cycles", s.noc_multicast_latency_cycles, "cycles", positive);
+  in.value("noc_multicast_receiver_cycles", s.noc_multicast_receiver_cycles, "cycles", positive);
   in.value("l1_read", s.l1_read);
   in.value("dram_read", s.dram_read);
   in.value("multicast", s.multicast);

@@ -7,7 +7,8 @@
 
 namespace tessera {
 
-// Ends an operation: hands its record to the device, under a key made of the operation and the specs it worked on.
+// Ends an operation: hands its record to the device, under a key made of the operation and the specs it worked on. A
+// record that does not say what it does is one whose work follows from the tensors.
 void finish_program(TraceRecord record, const std::vector<const DeviceTensor*>& inputs, const DeviceTensor& output);
 
 }  // namespace tessera

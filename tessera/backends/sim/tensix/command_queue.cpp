@@ -77,7 +77,11 @@ void CommandQueues::program(Chip& chip, Queue& queue, const DeviceStep& step, bo
     const TaskId sent = command(queue, model_.program_ns(step.kernel_groups, traced), step.name, after);
     const TaskId launched = timeline_.add_task(sim::ResourceId::none, model_.launch_ns, "launch");
     timeline_.after(launched, sent);
-    const TaskId ran = timeline_.add_task(chip.cores, step.kernel_ns / step.programs, step.name);
+    const auto which = static_cast<std::size_t>(i);
+    const bool known = step.timed && step.timed->size() == static_cast<std::size_t>(step.programs);
+    const double ns = known ? (*step.timed)[which].time.ns : step.kernel_ns / step.programs;
+    const TaskId ran = timeline_.add_task(chip.cores, ns, step.name);
+    if (known && &chip == chips_.data()) programs_run_.push_back({ran, step.timed, which});
     timeline_.after(ran, launched);
     queue.last = ran;
   }

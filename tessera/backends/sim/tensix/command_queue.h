@@ -9,6 +9,7 @@
 #include "tessera/core/export.h"
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -51,6 +52,14 @@ class TSR_API CommandQueues {
   // When the host's last call so far returns: all before it simulated.
   double host_ns() const;
 
+  // Programs of the first chip that say what their cores do, in the order of calls.
+  struct ProgramRun {
+    sim::TaskId task;
+    std::shared_ptr<const std::vector<TimedProgram>> step;
+    std::size_t program = 0;  // of the step
+  };
+  std::span<const ProgramRun> programs_run() const { return programs_run_; }
+
   enum class Resource : std::uint8_t { host, queue, cores, to_card, from_card };
   Resource kind(sim::ResourceId id) const { return kinds_[sim::index(id)]; }
 
@@ -88,6 +97,7 @@ class TSR_API CommandQueues {
   sim::TaskId last_call_ = sim::TaskId::none;
   std::vector<Chip> chips_;
   std::vector<Event> events_;
+  std::vector<ProgramRun> programs_run_;
 };
 
 }  // namespace tessera::tensix

@@ -5,6 +5,7 @@
 #include "tessera/backends/sim/tensix/internal/conv2d_call.h"
 #include "tessera/backends/sim/tensix/internal/conv2d_parallel.h"
 #include "tessera/core/error.h"
+#include "tessera/machine/operand_facts.h"
 #include "tessera/machine/page_copy.h"
 
 #include <algorithm>
@@ -109,8 +110,10 @@ class SlicedCall {
       const MemorySteps::Slot padded = slots.output;
       slots.output = call_.steps.allocate(seen, "output");
       const std::int64_t bytes = seen.num_pages() * seen.page_bytes();
-      const TraceRecord record{
-          "reshape", flat.to_string(), {{MemoryKind::dram, MemoryKind::dram, bytes, seen.num_pages(), 0, 0}}};
+      const TraceRecord record{"reshape",
+                               flat.to_string(),
+                               {{MemoryKind::dram, MemoryKind::dram, bytes, seen.num_pages(), 0, 0}},
+                               work_on("reshape", {facts_of(whole), facts_of(seen)})};
       call_.steps.run({.op = "reshape",
                        .key = "reshape " + whole.to_string(),
                        .lists = {},

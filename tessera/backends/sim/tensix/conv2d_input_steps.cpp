@@ -15,11 +15,14 @@ void ConvolutionSteps::fold() {
   const bool padded = w.top + w.bottom + w.left + w.right > 0;
   const std::int64_t pixels = asked_.batch * (asked_.height + w.top + w.bottom) * (asked_.width + w.left + w.right);
   std::optional<MemorySteps::Slot> before;
+  OperandFacts whole = facts_of(in_.input->spec());
   if (padded) {
     const TensorSpec spec({1, 1, pixels, asked_.in_channels}, dtype, Layout::row_major, kDramMemoryConfig);
     before = steps_.allocate(spec, "padded input");
     run("pad", fmt::format("pad {}", window_key(asked_)), "for folding",
-        {transfer(kind(), MemoryKind::dram, pixels * asked_.in_channels * element_bytes(dtype), pixels, 0)});
+        {transfer(kind(), MemoryKind::dram, pixels * asked_.in_channels * element_bytes(dtype), pixels, 0)},
+        work_on("pad", {whole, facts_of(spec)}));
+    whole = facts_of(spec);
   }
   const bool sharded = memory_.is_sharded() && !padded;
   MemoryConfig place = memory_.is_sharded() ? kDramMemoryConfig : memory_;
@@ -34,7 +37,8 @@ void ConvolutionSteps::fold() {
   folded_ = steps_.allocate(spec, "folded input");
   const std::int64_t bytes = in_rows() * p_.in_channels * element_bytes(dtype);
   run("fold", fmt::format("fold {}", window_key(asked_)), fmt::format("by {}x{}", w.stride_h, w.stride_w),
-      {transfer(kind(), memory_kind(place.buffer_type()), bytes, in_rows(), 0)});
+      {transfer(kind(), memory_kind(place.buffer_type()), bytes, in_rows(), 0)},
+      work_on("fold", {whole, facts_of(spec)}));
   if (before) steps_.free(*before);
   if (frees_input()) steps_.free(slots_.input);
   work_ = *folded_;
@@ -64,7 +68,7 @@ void ConvolutionSteps::move_input() {
       !memory_.is_sharded()) {
     const MemorySteps::Slot rows = work_;
     tilize(memory_);
-    if (frees_input()) replace(rows, "tiles " + key);
+    if (frees_input()) replace(rows, "tiles " + key, memory_);
   }
   const MemorySteps::Slot before = work_;
   const bool ours = before != slots_.input && folded_ != before;
@@ -75,7 +79,8 @@ void ConvolutionSteps::move_input() {
     const MemorySteps::Slot copy = steps_.allocate(
         TensorSpec({1, 1, in_rows(), p_.in_channels}, p_.input_dtype, layout_, kDramMemoryConfig), "copy of the input");
     run("sharded_to_interleaved", "sharded_to_interleaved " + key, "on the way to other shards",
-        {transfer(kind(), MemoryKind::dram, in_bytes(), in_rows(), 0)});
+        {transfer(kind(), MemoryKind::dram, in_bytes(), in_rows(), 0)},
+        work_on("sharded_to_interleaved", {input_facts(), input_facts(layout_, kDramMemoryConfig)}));
     memory_ = kDramMemoryConfig;
     bring_input(key, target, plan_);
     steps_.free(copy);
@@ -83,7 +88,7 @@ void ConvolutionSteps::move_input() {
     bring_input(key, target, plan_);
   }
   if (frees_input())
-    replace(before, key);
+    replace(before, key, target);
   else if (ours)
     free(before);
   memory_ = target;
@@ -101,13 +106,15 @@ void ConvolutionSteps::bring_input(const std::string& key, const MemoryConfig& t
                {"stick", plan.input.cores, stick}};
   }
   run(op, op + " " + key, target.to_string(),
-      {transfer(kind(), MemoryKind::l1, in_bytes(), in_rows(), in_bytes() / plan.input.cores.num_cores())}, {},
+      {transfer(kind(), MemoryKind::l1, in_bytes(), in_rows(), in_bytes() / plan.input.cores.num_cores())},
+      work_on(op, {in_.slice_of ? facts_of(in_.input->spec()) : input_facts(), input_facts(layout_, target)}), {},
       std::move(buffers));
 }
 
-void ConvolutionSteps::replace(MemorySteps::Slot before, const std::string& key) {
+void ConvolutionSteps::replace(MemorySteps::Slot before, const std::string& key, const MemoryConfig& place) {
   free(before);
-  steps_.reallocate(work_, "move " + key, {"move", "input", {}});
+  const OperandFacts moved = input_facts(layout_, place);
+  steps_.reallocate(work_, "move " + key, {"move", "input", {}, work_on("move", {moved, moved})});
 }
 
 MemorySteps::Slot ConvolutionSteps::allocate_shards(const MemoryConfig& target, std::string label,
@@ -130,6 +137,7 @@ std::int64_t ConvolutionSteps::used_cores(const ShardSpec& shards, const Conv2dP
 
 void ConvolutionSteps::tilize(const MemoryConfig& place) {
   MemorySteps::Slot tiles = 0;
+  const OperandFacts before = input_facts();
   layout_ = Layout::tile;
   if (place.is_sharded())
     tiles = allocate_shards(place, "tilized input");
@@ -138,7 +146,8 @@ void ConvolutionSteps::tilize(const MemoryConfig& place) {
                             "tilized input");
   const std::int64_t bytes = in_bytes();
   run("tilize", fmt::format("tilize {} {}", window_key(p_), place.to_string()), place.to_string(),
-      {transfer(kind(), memory_kind(place.buffer_type()), bytes, bytes / tile_bytes(Tile{}, p_.input_dtype), 0)});
+      {transfer(kind(), memory_kind(place.buffer_type()), bytes, bytes / tile_bytes(Tile{}, p_.input_dtype), 0)},
+      work_on("tilize", {before, input_facts(layout_, place)}));
   work_ = tiles;
   memory_ = place;
 }

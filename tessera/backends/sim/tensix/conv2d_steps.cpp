@@ -2,6 +2,7 @@
 
 #include "tessera/backends/sim/tensix/internal/conv2d_buffers.h"
 #include "tessera/backends/sim/tensix/internal/conv2d_step_builder.h"
+#include "tessera/backends/sim/tensix/program_works.h"
 #include "tessera/backends/sim/tensix/tile_side.h"
 #include "tessera/core/tile.h"
 
@@ -129,7 +130,8 @@ void ConvolutionSteps::multiply() {
     if (before == slots_.input && memory_.is_sharded() && in_rows() % kTile != 0) {
       padded = allocate_shards(plan_.input_memory(), "padded input");
       run("pad", fmt::format("pad {} {}", window_key(p_), memory_.to_string()), "to whole tiles",
-          {transfer(MemoryKind::l1, MemoryKind::l1, in_bytes(), in_rows(), 0, in_bytes())});
+          {transfer(MemoryKind::l1, MemoryKind::l1, in_bytes(), in_rows(), 0, in_bytes())},
+          work_on("pad", {input_facts(), input_facts(layout_, plan_.input_memory())}));
     }
     tilize(plan_.interleaved ? memory_ : plan_.input_memory());
     if (padded) steps_.free(*padded);
@@ -144,14 +146,24 @@ void ConvolutionSteps::multiply() {
               .lists = {},
               .circular_buffers = on_cores(plan_.circular_buffers, conv_cores()),
               .dataflow = true,
-              .record = {"matmul", describe(), std::move(transfers)}});
+              .record = {"matmul", describe(), std::move(transfers), product()}});
   // A product of an interleaved input in L1 leaves the bias to a program of its own.
   if (plan_.interleaved && p_.has_bias && memory_.is_l1()) {
     const MemorySteps::Slot product = slots_.output;
     allocate_output();
-    run("add", "add " + conv_key(plan_), "bias", {transfer(MemoryKind::dram, MemoryKind::dram, out_bytes(), 0, 0)});
+    const OperandFacts y = output_facts(out_layout(), plan_.output_memory());
+    run("add", "add " + conv_key(plan_), "bias", {transfer(MemoryKind::dram, MemoryKind::dram, out_bytes(), 0, 0)},
+        work_on("binary",
+                {y, facts_of({kTile, p_.out_channels}, in_.weights_dtype, Layout::tile, kDramMemoryConfig), y}));
     steps_.free(product);
   }
+}
+
+ConvolutionSteps::Work ConvolutionSteps::product() const {
+  if (!plan_.interleaved) return std::make_shared<const ProgramWork>(conv2d_work(plan_));
+  MatmulProblem problem = interleaved_product(plan_, device_.card());
+  problem.a_memory = memory_;
+  return std::make_shared<const ProgramWork>(matmul_work(problem, plan_matmul(problem)));
 }
 
 void ConvolutionSteps::convolve() {
@@ -166,7 +178,8 @@ void ConvolutionSteps::convolve() {
       out_rows() * p_.window.kernel_h * p_.window.kernel_w * plan_.in_channels_padded * element_bytes(sticks);
   transfers.push_back(transfer(MemoryKind::l1, MemoryKind::l1, windows, out_rows() * p_.window.kernel_h,
                                windows / std::max<std::int64_t>(plan_.input.cores.num_cores(), 1), windows));
-  run("conv2d", conv_key(plan_), describe(), std::move(transfers), {kept("reader indices", list)},
+  run("conv2d", conv_key(plan_), describe(), std::move(transfers),
+      std::make_shared<const ProgramWork>(conv2d_work(plan_)), {kept("reader indices", list)},
       on_cores(plan_.circular_buffers, conv_cores()));
 }
 
@@ -189,7 +202,8 @@ void ConvolutionSteps::gather() {
   run("halo", key, fmt::format("{} sticks of {} B on a core", halo.out_sticks, halo.stick_bytes),
       {transfer(MemoryKind::l1, MemoryKind::l1, moved, halo.pieces * columns,
                 halo.busiest_core_sticks * halo.stick_bytes, halo.local_sticks * halo.stick_bytes * columns)},
-      std::move(lists), on_cores(buffers, plan_.input.cores));
+      std::make_shared<const ProgramWork>(halo_work(halo, halo_shard_of(plan_, layout_))), std::move(lists),
+      on_cores(buffers, plan_.input.cores));
   if (before == slots_.input ? frees_input() : (folded_ != before || frees_input())) free(before);
   work_ = out;
   if (p_.config.reallocate_halo_output)
@@ -197,7 +211,8 @@ void ConvolutionSteps::gather() {
                       {"move",
                        "halo",
                        {transfer(MemoryKind::l1, MemoryKind::l1, cores * halo.out_bytes_per_core(), cores,
-                                 halo.out_bytes_per_core(), cores * halo.out_bytes_per_core())}});
+                                 halo.out_bytes_per_core(), cores * halo.out_bytes_per_core())},
+                       std::make_shared<const ProgramWork>(moved_halo_work(halo, cores))});
 }
 
 MemorySteps::KeptList ConvolutionSteps::kept(std::string label, std::int64_t bytes) const {

@@ -5,6 +5,7 @@
 #include "tessera/backends/sim/tensix/internal/conv2d_buffers.h"
 #include "tessera/backends/sim/tensix/internal/conv2d_check.h"
 #include "tessera/backends/sim/tensix/matmul_plan.h"
+#include "tessera/backends/sim/tensix/program_works.h"
 #include "tessera/backends/sim/tensix/tile_side.h"
 #include "tessera/core/tile.h"
 
@@ -29,22 +30,9 @@ std::int64_t shard_bytes(const Extent2d& shard, DType dtype, Layout layout) {
 std::int64_t interleaved_bytes(const Conv2dPlan& plan, const TensixSpec& card) {
   const Conv2dProblem& p = plan.problem;
   const std::int64_t depth = ceil_div(p.in_channels, kTile);
-  MatmulProblem product{.m = ceil_div(p.batch * p.height * p.width, kTile),
-                        .k = depth,
-                        .n = ceil_div(p.out_channels, kTile),
-                        .a_dtype = p.input_dtype,
-                        .b_dtype = p.weights_dtype,
-                        .bias_dtype = p.weights_dtype,
-                        .out_dtype = p.output_dtype,
-                        .a_memory = p.input_memory,
-                        .b_memory = kDramMemoryConfig,
-                        .out_memory = kDramMemoryConfig,
-                        .bias = p.has_bias,
-                        .compute = p.compute,
-                        .grid = {card.grid_y, card.grid_x},
-                        .free_bytes = card.l1_max_worker_bytes};
   std::int64_t multiply = 0;
-  for (const CircularBuffer& buffer : plan_matmul(product).own_buffers()) multiply += buffer.bytes;
+  for (const CircularBuffer& buffer : plan_matmul(interleaved_product(plan, card)).own_buffers())
+    multiply += buffer.bytes;
   const std::int64_t tilize = p.input_layout == Layout::tile ? 0 : 2 * depth * tile_bytes(Tile{}, p.input_dtype);
   return std::max(multiply, tilize);
 }
@@ -197,7 +185,10 @@ Conv2dTrial try_conv2d(const Conv2dProblem& problem, const Machine& machine, std
     outline->as_matmul ? take_product_sizes(trial, *outline, card) : take_shard_sizes(trial, *outline);
     trial.plan = plan_conv2d(problem, card);
     if (!outline->as_matmul) take_program_sizes(trial, *trial.plan);
-    trial.peak = rehearse(problem, machine, l1_small_bytes, trial.peak).peak;
+    const MemoryStory story = rehearse(problem, machine, l1_small_bytes, trial.peak);
+    trial.peak = story.peak;
+    for (const ProgramMemory& program : story.programs)
+      if (program.work) trial.programs.push_back(program.work);
   } catch (const Error& error) {
     if (error.code() == Code::internal) throw;
     trial.refusal = error;

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,6 +28,8 @@ struct Conv2dTrial {
   MemoryPeak peak;                // of what fits, or what was reached until it did not
   std::int64_t wanted_bytes = 0;  // the most that is wanted at a time, whether it fits or not
   std::optional<Error> refusal;   // why it does not run
+  // What it runs, in order; none where it does not fit.
+  std::vector<std::shared_ptr<const ProgramWork>> programs;
 
   bool fits() const { return !refusal; }
 };

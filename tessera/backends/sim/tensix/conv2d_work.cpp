@@ -96,14 +96,43 @@ ProgramWork conv2d_work(const Conv2dLoops& l) {
   work.window_bytes = work.window_reads * static_cast<double>(l.read_bytes);
   work.weight_tiles = reduction * static_cast<double>(l.out_w * (l.weights_stay ? 1 : row_blocks));
   work.weight_bytes = bytes_of(work.weight_tiles, l.weights);
+  work.weight_blocks = static_cast<double>(l.inner_blocks * (l.weights_stay ? 1 : row_blocks));
+  work.weight_receivers = std::max<std::int64_t>(l.cores / std::max<std::int64_t>(l.senders, 1), 1);
   work.dram_read_bytes = work.weight_bytes;
   if (l.senders > 1) {
     work.multicasts = work.blocks;
+    work.receivers = l.senders;
     work.multicast_bytes = bytes_of(static_cast<double>(l.out_h) * reduction, l.tiles);
   }
   work.activations_double_buffered = l.activations_double_buffered;
   work.weights_double_buffered = l.weights_double_buffered;
   return work;
+}
+
+HaloShard halo_shard_of(const Conv2dPlan& plan, Layout layout) {
+  HaloShard shard{plan.input.cores.num_cores(), plan.input.row_parts, 0, 0, plan.problem.config.config_tensors_in_dram};
+  if (layout != Layout::tile) return shard;
+  shard.tile_rows = ceil_div(plan.input_shard.height, kTile);
+  shard.tiles = shard.tile_rows * ceil_div(plan.input_shard.width, kTile);
+  return shard;
+}
+
+MatmulProblem interleaved_product(const Conv2dPlan& plan, const TensixSpec& card) {
+  const Conv2dProblem& p = plan.problem;
+  return {.m = ceil_div(p.batch * p.height * p.width, kTile),
+          .k = ceil_div(p.in_channels, kTile),
+          .n = ceil_div(p.out_channels, kTile),
+          .a_dtype = p.input_dtype,
+          .b_dtype = p.weights_dtype,
+          .bias_dtype = p.weights_dtype,
+          .out_dtype = p.output_dtype,
+          .a_memory = p.input_memory,
+          .b_memory = kDramMemoryConfig,
+          .out_memory = kDramMemoryConfig,
+          .bias = p.has_bias,
+          .compute = p.compute,
+          .grid = {card.grid_y, card.grid_x},
+          .free_bytes = card.l1_max_worker_bytes};
 }
 
 std::vector<ProgramWork> conv2d_programs(const Conv2dPlan& plan) {
@@ -127,19 +156,8 @@ std::vector<ProgramWork> conv2d_programs(const Conv2dPlan& plan) {
   if (plan.has_halo) {
     const HaloPlan halo = plan_halo({p.batch, p.height, p.width, p.window}, plan.input, plan.input_shard,
                                     plan.output_shard.height, p.input_dtype, p.input_layout);
-    HaloShard shard{plan.input.cores.num_cores(), plan.input.row_parts, 0, 0, p.config.config_tensors_in_dram};
-    if (p.input_layout == Layout::tile) {
-      shard.tile_rows = ceil_div(plan.input_shard.height, kTile);
-      shard.tiles = shard.tile_rows * ceil_div(plan.input_shard.width, kTile);
-    }
-    out.push_back(halo_work(halo, shard));
-    if (p.config.reallocate_halo_output) {
-      ProgramWork move;
-      move.kind = "move";
-      move.cores = shard.cores;
-      move.copied_bytes = static_cast<double>(halo.out_bytes_per_core());
-      out.push_back(std::move(move));
-    }
+    out.push_back(halo_work(halo, halo_shard_of(plan, p.input_layout)));
+    if (p.config.reallocate_halo_output) out.push_back(moved_halo_work(halo, plan.input.cores.num_cores()));
   }
   out.push_back(conv2d_work(plan));
   return out;

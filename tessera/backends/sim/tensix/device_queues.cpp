@@ -36,6 +36,7 @@ std::unordered_map<const Device*, std::weak_ptr<DeviceQueues>>& registry() {
 DeviceQueues::DeviceQueues(Device& device)
     : device_(device),
       host_(host_model(device.card())),
+      costs_(costs_of(device.machine())),
       queues_(host_, device.options().command_queues),
       opened_ns_(host_clock_ns()) {}
 
@@ -107,7 +108,7 @@ void DeviceQueues::set_queue(int queue) {
 
 void DeviceQueues::on_program(const TraceRecord& record, bool cached) {
   if (device_.is_replaying()) return;
-  DeviceStep step{.name = record.op, .op = record.op, .kernel_ns = kernel_ns(device_.card(), record)};
+  DeviceStep step{.name = record.op, .op = record.op, .kernel_ns = time_of(record, device_.card(), costs_).ns};
   if (record.op == "halo" || record.op == "move") step.calls = 0;  // part of the operator that asked for it
   if (!capturing_) {
     device_ns_ += step.kernel_ns;

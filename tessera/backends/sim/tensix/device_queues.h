@@ -7,6 +7,7 @@
 #include "tessera/core/export.h"
 #include "tessera/machine/device.h"
 #include "tessera/machine/device_tensor.h"
+#include "tessera/machine/tensix_costs.h"
 
 #include <cstdint>
 #include <functional>
@@ -94,6 +95,7 @@ class TSR_API DeviceQueues {
 
   Device& device_;
   HostModel host_;
+  std::optional<TensixCosts> costs_;
   CommandQueues queues_;
   double opened_ns_ = 0;  // on the host's clock
   double before_ns_ = 0;  // of earlier epochs

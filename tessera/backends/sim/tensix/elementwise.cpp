@@ -5,6 +5,7 @@
 #include "tessera/backends/sim/tensix/placement.h"
 #include "tessera/core/error.h"
 #include "tessera/core/float_bits.h"
+#include "tessera/machine/operand_facts.h"
 #include "tessera/machine/ops/program.h"
 #include "tessera/machine/ops/shard_inheritance.h"
 #include "tessera/machine/ops/to_layout.h"
@@ -267,6 +268,10 @@ DeviceTensor run(Binary::Kind kind, const Operand& a, const Operand& b, const Bi
       inputs.push_back(x->tensor);
     }
   record.transfers.push_back(stream_transfers(y, y).back());
+  std::vector<OperandFacts> operands;
+  for (const DeviceTensor* x : inputs) operands.push_back(facts_of(x->spec()));
+  operands.push_back(facts_of(y.spec()));
+  record.work = work_on("binary", std::move(operands));
   write_values(y, [&] { return binary_tensor(kind, a, b, y.spec(), options); });
   finish_program(std::move(record), inputs, y);
   return y;

@@ -19,4 +19,12 @@ ProgramWork halo_work(const HaloPlan& plan, const HaloShard& shard) {
   return work;
 }
 
+ProgramWork moved_halo_work(const HaloPlan& plan, std::int64_t cores) {
+  ProgramWork work;
+  work.kind = "move";
+  work.cores = cores;
+  work.copied_bytes = static_cast<double>(plan.out_bytes_per_core());
+  return work;
+}
+
 }  // namespace tessera::tensix

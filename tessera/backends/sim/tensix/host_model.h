@@ -2,11 +2,14 @@
 
 // What the host costs around a card: calls, queues, transfers. Constants come from the machine file.
 
+#include "tessera/backends/sim/tensix/core_tracks.h"
 #include "tessera/core/export.h"
 #include "tessera/machine/machine.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 namespace tessera::tensix {
 
@@ -18,6 +21,7 @@ struct DeviceStep {
   int calls = 1;          // that the host makes for it, where operators are called one by one
   int programs = 1;       // a convolution with a halo is two
   int kernel_groups = 8;  // kinds of cores that run different kernels, of each program
+  std::shared_ptr<const std::vector<TimedProgram>> timed = {};  // each of them, where known; otherwise all take as long
 };
 
 struct HostModel {

@@ -4,6 +4,7 @@
 #include "tessera/backends/sim/tensix/elementwise.h"
 #include "tessera/backends/sim/tensix/placement.h"
 #include "tessera/backends/sim/tensix/product_values.h"
+#include "tessera/backends/sim/tensix/program_works.h"
 #include "tessera/core/error.h"
 #include "tessera/machine/ops/program.h"
 #include "tessera/machine/page_copy.h"
@@ -156,7 +157,8 @@ DeviceTensor matmul(const DeviceTensor& a, const DeviceTensor& b, const MatmulOp
   TraceRecord record{"matmul",
                      fmt::format("{} x {}, {} on {}", left.shape.to_string(), right.shape.to_string(),
                                  name(plan.program.kind), plan.cores.to_string()),
-                     {stream_transfers(a, y).front(), stream_transfers(b, y).front()}};
+                     {stream_transfers(a, y).front(), stream_transfers(b, y).front()},
+                     std::make_shared<const ProgramWork>(matmul_work(problem, plan))};
   std::vector<const DeviceTensor*> inputs{&a, &b};
   if (fuse_bias) {
     record.transfers.push_back(stream_transfers(*options.bias, y).front());

@@ -53,21 +53,21 @@ ProgramWork matmul_work(const MatmulProblem& p, const MatmulPlan& plan) {
     if (sends_a) {
       work.multicasts = work.blocks;
       work.multicast_bytes = bytes_of(a_tiles, p.a_dtype);
+      work.receivers = c.kind == MatmulKind::multicast_2d ? static_cast<std::int64_t>(columns) : work.cores;
     }
     if (!a_stays) {
       work.fetched_pages = a_tiles;
       work.fetched_bytes = bytes_of(a_tiles, p.a_dtype);
+      work.fetched_blocks = work.blocks;
       if (!p.a_memory.is_l1()) work.dram_read_bytes += work.fetched_bytes * (sends_a ? rows : cores);
     }
-    if (sends_b) {
-      work.weight_tiles = b_tiles;
-      work.weight_bytes = bytes_of(b_tiles, p.b_dtype);
-      if (!p.b_memory.is_l1()) work.dram_read_bytes += work.weight_bytes * columns;
-    } else {
-      work.fetched_pages += b_tiles;
-      work.fetched_bytes += bytes_of(b_tiles, p.b_dtype);
-      if (!p.b_memory.is_l1()) work.dram_read_bytes += bytes_of(b_tiles, p.b_dtype) * cores;
-    }
+    // Another processor of the core than the one that reads the first operand.
+    work.weight_tiles = b_tiles;
+    work.weight_bytes = bytes_of(b_tiles, p.b_dtype);
+    work.weight_blocks = work.blocks;
+    if (sends_b)
+      work.weight_receivers = c.kind == MatmulKind::multicast_2d ? static_cast<std::int64_t>(rows) : work.cores;
+    if (!p.b_memory.is_l1()) work.dram_read_bytes += work.weight_bytes * (sends_b ? columns : cores);
   }
   work.matmul_tiles = results * k;
   work.unpacked_bytes = work.matmul_tiles * static_cast<double>(a_bytes + b_bytes) / 2;

@@ -33,6 +33,7 @@ struct ProgramMemory {
   bool built = false;                   // false: the device had it in its cache
   std::vector<PlacedBuffer> allocated;  // since the program before it: outputs, then lists it keeps
   std::vector<PlacedCircularBuffer> circular_buffers;
+  std::shared_ptr<const ProgramWork> work;  // null where nobody has said
 };
 
 // Per core, and only what the operator itself has allocated.

@@ -6,6 +6,7 @@
 #include "tessera/backends/sim/tensix/placement.h"
 #include "tessera/backends/sim/tensix/pool_values.h"
 #include "tessera/core/error.h"
+#include "tessera/machine/operand_facts.h"
 #include "tessera/machine/ops/program.h"
 #include "tessera/machine/ops/to_layout.h"
 #include "tessera/machine/page_copy.h"
@@ -265,7 +266,9 @@ DeviceTensor pool2d(PoolKind kind, DeviceTensor& x, const PoolOptions& options) 
     write_values(y, [&] {
       return Tensor::from_float32(pooled(kind, options, x), shape, options.dtype, options.layout, {}, Rounding::packer);
     });
-    finish_program({std::string(op), from.logical_shape().to_string(), std::move(moved)}, {&x}, y);
+    finish_program({std::string(op), from.logical_shape().to_string(), std::move(moved),
+                    work_on("reduce", {facts_of(from), facts_of(y.spec())})},
+                   {&x}, y);
     if (options.deallocate_input) x.deallocate();
     return y;
   }
@@ -314,7 +317,9 @@ DeviceTensor global_avg_pool2d(const DeviceTensor& x, const std::optional<Memory
     return Tensor::from_float32(average_pool_values(values_problem(options), read_pages(image).to_float32()), shape,
                                 from.dtype(), Layout::tile, {}, Rounding::packer);
   });
-  finish_program({"global_avg_pool2d", in.to_string(), std::move(moved)}, {&image}, y);
+  finish_program({"global_avg_pool2d", in.to_string(), std::move(moved),
+                  work_on("reduce", {facts_of(image.spec()), facts_of(y.spec())})},
+                 {&image}, y);
   return y;
 }
 

@@ -2,6 +2,8 @@
 
 #include "tessera/backends/sim/tensix/numerics.h"
 #include "tessera/backends/sim/tensix/placement.h"
+#include "tessera/backends/sim/tensix/program_works.h"
+#include "tessera/machine/operand_facts.h"
 #include "tessera/machine/page_copy.h"
 
 #include <fmt/format.h>
@@ -64,7 +66,9 @@ class PoolSteps {
     PoolSlots slots = compute();
     if (slice_of_) {
       steps_.free(halo);
-      run("slice_write", "slice", {}, {}, moved(MemoryKind::l1, MemoryKind::dram, out_bytes(), out_rows(), 0));
+      run("slice_write", "slice", {}, {}, moved(MemoryKind::l1, MemoryKind::dram, out_bytes(), out_rows(), 0),
+          work_on("slice_write", {result_facts(options_.dtype, plan_.output_memory()),
+                                  result_facts(options_.dtype, kDramMemoryConfig)}));
       steps_.free(slots.result);
       return {slice_of_->output, std::nullopt};
     }
@@ -81,13 +85,38 @@ class PoolSteps {
   std::int64_t out_rows() const { return plan_.window.out_rows(); }
   std::int64_t out_bytes() const { return out_rows() * p_.channels * element_bytes(DType::bfloat16); }
 
+  OperandFacts input_facts() const {
+    return facts_of({p_.in_rows(), p_.channels}, p_.input_dtype, p_.input_layout, plan_.input_memory());
+  }
+  OperandFacts result_facts(DType dtype, const MemoryConfig& place) const {
+    return facts_of({out_rows(), p_.channels}, dtype, options_.layout, place);
+  }
+  HaloShard halo_shard() const {
+    HaloShard shard{cores_, plan_.parallel.row_parts, 0, 0, false};
+    if (p_.input_layout != Layout::tile) return shard;
+    shard.tile_rows = ceil_div(plan_.input_shard.height, kTile);
+    shard.tiles = shard.tile_rows * ceil_div(plan_.input_shard.width, kTile);
+    return shard;
+  }
+  PoolLoops loops() const {
+    PoolLoops loops;
+    loops.cores = cores_;
+    loops.rows = plan_.output_shard.height;
+    loops.channel_tiles = ceil_div(plan_.output_shard.width, kTile);
+    loops.kernel_h = plan_.window.window.kernel_h;
+    loops.kernel_w = plan_.window.window.kernel_w;
+    loops.stick_bytes = plan_.output_shard.width * element_bytes(DType::bfloat16);
+    loops.average = p_.kind == PoolKind::average;
+    return loops;
+  }
+
   void run(const std::string& op, const std::string& detail, std::vector<MemorySteps::KeptList> lists,
-           std::vector<CircularBuffer> buffers, const Transfer& transfer) {
+           std::vector<CircularBuffer> buffers, const Transfer& transfer, std::shared_ptr<const ProgramWork> work) {
     steps_.run({.op = op,
                 .key = op + " " + key_,
                 .lists = std::move(lists),
                 .circular_buffers = std::move(buffers),
-                .record = {op, detail, {transfer}}});
+                .record = {op, detail, {transfer}, std::move(work)}});
   }
 
   MemorySteps::KeptList list(const char* label, std::int64_t bytes) const {
@@ -105,7 +134,8 @@ class PoolSteps {
     const MemoryKind source = memory_kind(from_.memory_config().buffer_type());
     if (!slice_of_) {
       run("interleaved_to_sharded", plan_.input_memory().to_string(), {}, {},
-          moved(source, MemoryKind::l1, x_.num_pages() * x_.page_bytes(), x_.num_pages(), bytes));
+          moved(source, MemoryKind::l1, x_.num_pages() * x_.page_bytes(), x_.num_pages(), bytes),
+          work_on("interleaved_to_sharded", {facts_of(from_), input_facts()}));
       return copy;
     }
     std::vector<CircularBuffer> buffers;
@@ -119,7 +149,8 @@ class PoolSteps {
     }
     const std::int64_t all = p_.in_rows() * p_.channels * element_bytes(p_.input_dtype);
     run("padded_slice", plan_.input_memory().to_string(), {}, std::move(buffers),
-        moved(source, MemoryKind::l1, all, p_.in_rows(), bytes));
+        moved(source, MemoryKind::l1, all, p_.in_rows(), bytes),
+        work_on("padded_slice", {facts_of(from_), input_facts()}));
     return copy;
   }
 
@@ -132,15 +163,18 @@ class PoolSteps {
     run("halo", fmt::format("{} sticks of {} B on a core", h.out_sticks, h.stick_bytes), std::move(lists),
         on_cores(h.circular_buffers, plan_.parallel.cores),
         moved(MemoryKind::l1, MemoryKind::l1, (h.local_sticks + h.remote_sticks) * h.stick_bytes * across,
-              h.pieces * across, h.busiest_core_sticks * h.stick_bytes, h.local_sticks * h.stick_bytes * across));
+              h.pieces * across, h.busiest_core_sticks * h.stick_bytes, h.local_sticks * h.stick_bytes * across),
+        std::make_shared<const ProgramWork>(halo_work(h, halo_shard())));
     return halo;
   }
 
   void move_halo(MemorySteps::Slot halo) {
     const std::int64_t bytes = plan_.halo.out_bytes_per_core();
-    steps_.reallocate(
-        halo, "move " + key_,
-        {"move", "halo", {moved(MemoryKind::l1, MemoryKind::l1, cores_ * bytes, cores_, bytes, cores_ * bytes)}});
+    steps_.reallocate(halo, "move " + key_,
+                      {"move",
+                       "halo",
+                       {moved(MemoryKind::l1, MemoryKind::l1, cores_ * bytes, cores_, bytes, cores_ * bytes)},
+                       std::make_shared<const ProgramWork>(moved_halo_work(plan_.halo, cores_))});
   }
 
   MemoryConfig shown(Extent2d shard) const {
@@ -177,7 +211,8 @@ class PoolSteps {
     const std::int64_t windows = w.kernel_h * w.kernel_w * out_bytes();
     run(std::string(op_), fmt::format("[{}, {}, {}, {}]", p_.batch, p_.height, p_.width, p_.channels),
         {list("windows", plan_.reader_bytes)}, on_cores(plan_.buffers, plan_.parallel.cores),
-        moved(MemoryKind::l1, MemoryKind::l1, windows, out_rows() * w.kernel_h, windows / cores_, windows));
+        moved(MemoryKind::l1, MemoryKind::l1, windows, out_rows() * w.kernel_h, windows / cores_, windows),
+        std::make_shared<const ProgramWork>(pool_work(loops())));
     return slots;
   }
 
@@ -193,7 +228,8 @@ class PoolSteps {
                 .record = {op,
                            options_.memory_config->to_string(),
                            {moved(MemoryKind::l1, memory_kind(options_.memory_config->buffer_type()), bytes,
-                                  target.num_pages(), bytes / cores_)}}});
+                                  target.num_pages(), bytes / cores_)},
+                           work_on(op, {result_facts(dtype, plan_.output_memory()), facts_of(target)})}});
     steps_.free(from);
     return result;
   }

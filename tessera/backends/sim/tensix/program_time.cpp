@@ -41,13 +41,23 @@ struct Parts {
 Parts parts_of(const ProgramWork& w, const TensixSpec& card, const TensixCosts& c) {
   Parts p;
   const bool product = w.matmul_tiles > 0;
+  // Blocks come one after the other: each is there when its last page is, and with all others when it has been sent.
+  const double arrival = card.noc_dram_latency_cycles;
+  const auto handover = [&](std::int64_t receivers) {
+    return card.noc_multicast_latency_cycles + static_cast<double>(receivers) * card.noc_multicast_receiver_cycles;
+  };
   p.reader = w.window_reads * c.window_read_cycles + w.large_window_reads * c.large_window_read_cycles +
              w.window_bytes / c.window_bytes_per_cycle + w.waited_reads * c.read_wait_cycles +
              (w.waited_reads > 0 ? w.waited_bytes / c.wait_bytes_per_cycle : 0) + w.page_reads * c.page_wait_cycles +
              w.fetched_pages * c.fetch_page_cycles + w.fetched_bytes / c.fetch_bytes_per_cycle +
-             (w.fetched_pages > 0 ? w.sliced_rows * c.slice_row_cycles : 0);
-  p.multicast = w.multicasts * c.multicast_cycles + w.multicast_bytes / c.multicast_bytes_per_cycle;
-  p.weights = w.weight_tiles * c.weight_tile_cycles + w.weight_bytes / c.weight_bytes_per_cycle;
+             w.fetched_blocks * arrival + (w.fetched_pages > 0 ? w.sliced_rows * c.slice_row_cycles : 0);
+  p.multicast = w.multicasts * handover(w.receivers) + w.multicast_bytes / card.noc_link_achieved_bytes_per_cycle;
+  p.weights = w.weight_blocks * arrival;
+  if (w.weight_receivers == 0)
+    p.weights += w.weight_tiles * c.fetch_page_cycles + w.weight_bytes / c.fetch_bytes_per_cycle;
+  else
+    p.weights += w.weight_blocks * handover(w.weight_receivers) + w.weight_tiles * c.weight_tile_cycles +
+                 w.weight_bytes / c.weight_bytes_per_cycle;
   p.tilize = w.tilized_tiles * tilize_cycles(w, card) * c.tilize_factor + w.untilized_rows * c.untilize_row_cycles +
              w.untilized_tiles * (w.wide_rows ? c.untilize_wide_tile_cycles : c.untilize_tile_cycles);
   if (product) {
@@ -91,7 +101,13 @@ double stream_cycles(const ProgramWork& w, const Parts& p) {
   // The processors of a halo share copying and filling with zeros.
   const bool shared = w.copied_bytes > 0 && w.window_reads > 0;
   const double reader = shared ? p.reader + p.writer : p.reader, writer = shared ? 0 : p.writer;
-  return side_by_side(std::array{p.tilize + p.math, reader, writer, p.sender, p.dram_read + p.dram_write}) + p.pack;
+  const double compute = p.tilize + p.math;
+  const double all = side_by_side(std::array{compute, reader, writer, p.sender, p.dram_read + p.dram_write}) + p.pack;
+  if (!w.activations_double_buffered) return all;
+  // The first block is computed when it has been read, and the last one written when it has been computed.
+  const double sent = std::max(writer, p.sender);
+  const double ends = reader + compute + sent - std::max({reader, compute, sent});
+  return all + ends / std::max(w.blocks, 1.0);
 }
 
 // Kinds of programs in the measured rows, by generation.
@@ -131,6 +147,7 @@ std::string_view name(TimeBasis basis) {
     case TimeBasis::fitted: return "fitted";
     case TimeBasis::scaled: return "scaled";
     case TimeBasis::assumed: return "assumed";
+    case TimeBasis::bound: return "bound";
   }
   return "";
 }

@@ -16,6 +16,7 @@ enum class TimeBasis : std::uint8_t {
   fitted,   // times of this kind of program were measured on this generation of cards
   scaled,   // measured on the other generation and carried over by clock and width of the NoC
   assumed,  // nobody has measured such a program: prices of its parts only
+  bound,    // nobody has said what it does: bytes that it moves, a lower bound
 };
 TSR_API std::string_view name(TimeBasis basis);
 

@@ -41,6 +41,8 @@ TSR_API ProgramWork conv2d_work(const Conv2dPlan& plan);
 // convolution or the product.
 TSR_API std::vector<ProgramWork> conv2d_programs(const Conv2dPlan& plan);
 
+// The product that a convolution over an interleaved input runs as.
+MatmulProblem interleaved_product(const Conv2dPlan& plan, const TensixSpec& card);
 TSR_API ProgramWork matmul_work(const MatmulProblem& problem, const MatmulPlan& plan);
 
 // `input_tiles` of a core's shard are untilized on the way; 0: rows already.
@@ -50,6 +52,10 @@ struct HaloShard {
   bool lists_in_dram = false;
 };
 TSR_API ProgramWork halo_work(const HaloPlan& plan, const HaloShard& shard);
+// Of the input of a convolution, which by then has this layout.
+HaloShard halo_shard_of(const Conv2dPlan& plan, Layout layout);
+// What a halo has gathered goes to another place of its cores' L1.
+ProgramWork moved_halo_work(const HaloPlan& plan, std::int64_t cores);
 
 struct PoolLoops {
   std::int64_t cores = 0;

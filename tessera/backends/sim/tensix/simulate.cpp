@@ -41,9 +41,7 @@ class Runner {
  public:
   Runner(const std::shared_ptr<Device>& device, const LoweredGraph& network, const SimulateOptions& options)
       : recorder_(device), values_(network, recorder_), run_{device, network, options, recorder_, values_, out_.steps} {
-    const auto& figures = device->machine().figures;
-    if (std::ranges::any_of(figures, [](const Figure& figure) { return figure.group == "cost"; }))
-      run_.costs = tensix_costs(device->machine());
+    run_.costs = costs_of(device->machine());
   }
 
   Simulation run(const std::vector<Array>& inputs) {
@@ -98,9 +96,6 @@ class Runner {
 
   void run_node(const LoweredNode& node) {
     run_.begin(node.name, node.op);
-    run_.programs.node = &node;
-    for (const ValueId id : node.inputs)
-      if (values_.on_card(id)) run_.programs.inputs.push_back(facts_of(values_.at(id).spec()));
     if (const auto* host = std::get_if<HostLayer>(&node.layer))
       return run_on_host(node, network().graph.nodes[host->node]);
     DeviceTensor y = std::visit([&](const auto& layer) { return run_layer(node, layer); }, node.layer);
@@ -388,7 +383,6 @@ std::string reason_of(const Error& error) {
 
 void SimulationRun::begin(const std::string& node, const std::string& op) {
   recorder.begin_step(node, op);
-  programs = {};
   first_record = device->trace().size();
   step = {};
   step.node = node;
@@ -415,10 +409,9 @@ void SimulationRun::finish(const DeviceTensor* result) {
     if (step.cores == 0)
       step.cores = memory.shard_spec() ? memory.shard_spec()->num_cores() : device->grid().x * device->grid().y;
   }
-  if (result != nullptr) programs.result = facts_of(result->spec());
-  programs.records = std::span(device->trace()).subspan(std::min(first_record, device->trace().size()));
-  step.programs = std::ranges::count_if(programs.records, is_program);
-  if (costs) step.time = time_of_step(programs, device->card(), *costs);
+  const auto programs = std::span(device->trace()).subspan(std::min(first_record, device->trace().size()));
+  step.programs = std::ranges::count_if(programs, is_program);
+  if (costs) step.time = time_of(programs, device->card(), costs);
   steps.push_back(step);
   if (options.on_step) options.on_step(step);
 }
@@ -430,9 +423,7 @@ bool SimulationRun::room_would_help(const Error& error) {
 
 bool SimulationRun::make_room(std::span<const ValueId> keep, const Error& because) {
   const SimulatedStep waiting = step;
-  const StepPrograms waiting_programs = programs;
   recorder.begin_step("", "spill");
-  programs = {};
   const std::optional<SimulatedValues::Spilled> spilled = values.spill(keep);
   if (spilled) {
     step = {};
@@ -444,7 +435,6 @@ bool SimulationRun::make_room(std::span<const ValueId> keep, const Error& becaus
     finish(nullptr);
     first_record = device->trace().size();
   }
-  programs = waiting_programs;
   recorder.begin_step(waiting.node, waiting.op);
   step = waiting;
   return spilled.has_value();

@@ -104,6 +104,7 @@ struct Work {
       } else {
         work.fetched_pages = rows;
         work.fetched_bytes = bytes;
+        work.fetched_blocks = work.blocks;
       }
     }
     if (!out().sharded()) {
@@ -123,6 +124,7 @@ struct Work {
     if (!in().sharded()) {
       work.fetched_pages = mine.tiles;
       work.fetched_bytes = mine.bytes;
+      work.fetched_blocks = work.blocks;
     }
     if (!out().sharded()) {
       const double bytes = mine.rows * row_bytes(out());
@@ -159,7 +161,15 @@ struct Work {
   void cut_slice() {
     const Share mine = share_of(out(), cores);
     work.activations_double_buffered = true;
-    if (tiled(in())) {
+    if (!out().sharded()) {
+      work.sent_pieces = tiled(out()) ? mine.tiles : mine.rows;
+      work.sent_bytes = mine.bytes;
+      work.dram_written_bytes = dram_bytes_of(out());
+    }
+    if (tiled(in()) && tiled(out())) {
+      work.fetched_pages = mine.tiles;
+      work.fetched_bytes = mine.bytes;
+    } else if (tiled(in())) {
       const double tile_rows = mine.rows / kTile;
       const auto across = static_cast<double>(ceil_div(in().columns, kTile));
       work.untilized_rows = tile_rows;
@@ -174,13 +184,13 @@ struct Work {
       work.fetched_pages = mine.rows;
       work.fetched_bytes = mine.bytes;
     }
-    work.dram_read_bytes = std::min(bytes_of(in()), bytes_of(out()));
+    work.dram_read_bytes = in().in_dram() ? std::min(bytes_of(in()), bytes_of(out())) : 0;
   }
   void paste_slice() {
     const Share mine = share_of(in(), cores);
     work.sliced_rows = work.sent_pieces = tiled(in()) ? mine.tiles : mine.rows;
     work.sent_bytes = mine.bytes;
-    work.dram_written_bytes = bytes_of(in());
+    work.dram_written_bytes = out().in_dram() ? bytes_of(in()) : 0;
   }
   void copy() {
     const Share mine = share_of(in(), cores);
@@ -246,6 +256,16 @@ struct Work {
     }
     all_dram();
   }
+  // Sums over rows of pixels.
+  void reduce() {
+    const Share mine = share_of(in(), cores);
+    work.reduced_tiles = mine.tiles;
+    if (!in().sharded()) work.page_reads = mine.tiles;
+    if (!out().sharded()) work.page_writes = share_of(out(), cores).tiles;
+    work.blocks = std::max(mine.tiles, 1.0);
+    work.activations_double_buffered = true;
+    all_dram();
+  }
   void normalize() {
     const Share mine = share_of(out(), cores);
     work.normalized_tiles = mine.tiles;
@@ -299,6 +319,8 @@ ProgramWork tensor_work(std::string_view op, std::span<const OperandFacts> opera
     w.rearrange();
   else if (is_any(op, {"group_norm", "softmax"}))
     w.normalize();
+  else if (op == "reduce")
+    w.reduce();
   else
     w.element_wise(1, false), w.work.kind = "unary";
   return std::move(w.work);

@@ -5,9 +5,11 @@
 
 #include "tessera/backends/sim/tensix/halo.h"
 #include "tessera/backends/sim/tensix/internal/conv2d_steps.h"
+#include "tessera/machine/operand_facts.h"
 #include "tessera/machine/page_copy.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,9 +51,24 @@ class ConvolutionSteps {
     steps_.free(slot);
   }
 
+  using Work = std::shared_ptr<const ProgramWork>;
   void run(const std::string& op, const std::string& key, std::string detail, std::vector<Transfer> transfers,
-           std::vector<MemorySteps::KeptList> lists = {}, std::vector<CircularBuffer> buffers = {}) {
-    steps_.run({op, key, std::move(lists), std::move(buffers), false, {op, std::move(detail), std::move(transfers)}});
+           Work work, std::vector<MemorySteps::KeptList> lists = {}, std::vector<CircularBuffer> buffers = {}) {
+    steps_.run({op,
+                key,
+                std::move(lists),
+                std::move(buffers),
+                false,
+                {op, std::move(detail), std::move(transfers), std::move(work)}});
+  }
+
+  // What programs work on: the input as it is by now, in a place that is there or will be, and the output.
+  OperandFacts input_facts() const { return input_facts(layout_, memory_); }
+  OperandFacts input_facts(Layout layout, const MemoryConfig& place) const {
+    return facts_of({in_rows(), p_.in_channels}, p_.input_dtype, layout, place);
+  }
+  OperandFacts output_facts(Layout layout, const MemoryConfig& place) const {
+    return facts_of({out_rows(), p_.out_channels}, p_.output_dtype, layout, place);
   }
 
   // --- conv2d_input_steps.cpp ---
@@ -61,7 +78,7 @@ class ConvolutionSteps {
   void cut_input(const MemoryConfig& target);
   void bring_input(const std::string& key, const MemoryConfig& target, const Conv2dPlan& plan);
   // What has been read goes, and what was made of it moves up into its place.
-  void replace(MemorySteps::Slot before, const std::string& key);
+  void replace(MemorySteps::Slot before, const std::string& key, const MemoryConfig& place);
   // Shards may be wider than the tensor: channels padded to what a core reads at once.
   MemorySteps::Slot allocate_shards(const MemoryConfig& target, std::string label) {
     return allocate_shards(target, std::move(label), plan_);
@@ -75,6 +92,7 @@ class ConvolutionSteps {
   void prepare();
   std::vector<Transfer> weight_transfers() const;
   void multiply();
+  Work product() const;
   void convolve();
   void gather();
   MemorySteps::KeptList kept(std::string label, std::int64_t bytes) const;

@@ -3,7 +3,6 @@
 // What the layers of a simulated network share while it runs.
 
 #include "tessera/backends/sim/tensix/internal/simulated_values.h"
-#include "tessera/backends/sim/tensix/internal/step_pricing.h"
 #include "tessera/backends/sim/tensix/simulate.h"
 #include "tessera/core/error.h"
 
@@ -24,7 +23,6 @@ struct SimulationRun {
   std::vector<SimulatedStep>& steps;
   std::vector<DeviceTensor> weights = {};  // stay on the card, as the next image wants them
   SimulatedStep step = {};                 // the one that runs
-  StepPrograms programs = {};              // what it has run so far, but for the records
   std::size_t first_record = 0;            // of the step, in the device's trace
   std::optional<TensixCosts> costs = {};
 
