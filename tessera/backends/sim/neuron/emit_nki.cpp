@@ -52,8 +52,8 @@ constexpr std::string_view kBand = R"(        return cache
             tiles.append(tile)
         return tiles
 
-    def block_of(cache, tiles, n, oc, first, row):
-        rows = min(ROWS, OH - row)
+    def accumulate(cache, tiles, oc, first, row, tile):
+        rows = tile.shape[1]
 )";
 
 std::string slicing_lines(Slicing slicing) {
@@ -92,12 +92,27 @@ std::string product_lines(Window window) {
 }
 
 std::string way_out_lines(const ConvSchedule& s) {
-  std::string text = "        tile = nl.ndarray((nl.par_dim(128), rows, OW), dtype=X.dtype, buffer=nl.sbuf)\n";
-  text += s.eviction == Engine::scalar
-              ? "        tile[:, :, :] = nisa.activation(op=nl.copy, data=valid, bias=bias_tile[:, oc : oc + 1], "
-                "scale=1.0)\n"
-              : "        tile[:, :, :] = nisa.tensor_scalar(valid, op0=nl.add, operand0=bias_tile[:, oc : oc + 1])\n";
-  text += "        if pool_size == 2:\n";
+  const std::string scalar =
+      "tile[:, :, :] = nisa.activation(op=nl.copy, data=valid, bias=bias_tile[:, oc : oc + 1], scale=1.0)\n";
+  const std::string vector =
+      "tile[:, :, :] = nisa.tensor_scalar(valid, op0=nl.add, operand0=bias_tile[:, oc : oc + 1])\n";
+  const std::string pad(8, ' '), more(12, ' ');
+  std::string text;
+  switch (s.eviction) {
+    case Eviction::scalar: text += pad + scalar; break;
+    case Eviction::vector: text += pad + vector; break;
+    case Eviction::both:
+      text += pad + "if (row // SUMMED + oc) % 2 == 0:\n" + more + scalar + pad + "else:\n" + more + vector;
+      break;
+  }
+  text += R"(
+    def block_of(cache, tiles, n, oc, first, row):
+        rows = min(ROWS, OH - row)
+        tile = nl.ndarray((nl.par_dim(128), rows, OW), dtype=X.dtype, buffer=nl.sbuf)
+        for part in nl.static_range(0, rows, SUMMED):
+            accumulate(cache, tiles, oc, first, row + part, tile[:, part : min(part + SUMMED, rows), :])
+        if pool_size == 2:
+)";
   text += s.pooling == Engine::gpsimd
               ? R"(            engine = nisa.gpsimd_engine
             tall = nisa.tensor_tensor(tile[:, 0:rows:2, :], tile[:, 1:rows:2, :], op=nl.maximum, engine=engine)
@@ -141,8 +156,9 @@ std::string nki_script(const ConvProblem& p, const ConvSchedule& s) {
   std::string text = fmt::format("# Fused conv2d + bias + maxpool: {}.\n# {}.\n\n", p.text(), s.text());
   text += kHead;
   text += fmt::format(
-      "ROWS = {}  # of output, in one accumulation\nBLOCKS = {}  # accumulations from one tile of the image\n\n",
-      s.rows, s.blocks);
+      "SUMMED = {}  # rows of output in one accumulation\nROWS = {}  # that are stored together\n"
+      "BLOCKS = {}  # of such rows from one tile of the image\n\n",
+      s.rows, stored_rows(p, s), s.blocks);
   text += kKernel;
   text += slicing_lines(s.slicing);
   text += kBand;
