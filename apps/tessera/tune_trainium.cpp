@@ -32,7 +32,9 @@ Table trial_table(const ConvTuning& tuning) {
   Table table({{.name = "best"},
                {.name = "windows", .key = "window"},
                number("rows", "rows"),
+               number("joined", "joined"),
                number("blocks", "blocks"),
+               {.name = "cut by", .key = "cutting"},
                {.name = "image shared", .key = "share_image"},
                {.name = "weights by", .key = "slicing"},
                {.name = "out by", .key = "eviction"},
@@ -47,10 +49,13 @@ Table trial_table(const ConvTuning& tuning) {
   for (std::size_t i = 0; i < tuning.trials.size(); ++i) {
     const ConvTrial& trial = tuning.trials[i];
     const neuron::ConvSchedule& s = trial.schedule;
+    const bool cut = s.window == neuron::Window::copied || s.window == neuron::Window::shared;
     std::vector<Cell> cells{Cell(i == tuning.best, i == tuning.best ? "*" : ""),
                             name(s.window),
                             s.rows,
+                            s.joined,
                             s.blocks,
+                            cut ? Cell(name(s.cutting)) : Cell(),
                             Cell(s.share_image, s.share_image ? "yes" : "no"),
                             name(s.slicing),
                             name(s.eviction),

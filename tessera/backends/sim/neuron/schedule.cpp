@@ -53,9 +53,11 @@ class Scheduled {
       for (std::int64_t n = 0; n < p_.n; ++n)
         for (std::int64_t row = 0; row < p_.oh(); row += stored_ * s_.blocks) {
           const std::vector<View> tiles = n + row == 0 ? std::move(ahead) : band(n, row);
-          for (std::int64_t at = row; at < std::min(row + stored_ * s_.blocks, p_.oh()); at += stored_)
+          for (std::int64_t at = row; at < std::min(row + stored_ * s_.blocks, p_.oh()); at += stored_) {
+            const std::vector<View> windows = s_.window == Window::shared ? all_windows(tiles, row, at) : tiles;
             for (std::int64_t oc = 0; oc < oc_tiles_; ++oc)
-              block(caches[static_cast<std::size_t>(oc)], tiles, n, oc, row, at);
+              block(caches[static_cast<std::size_t>(oc)], windows, n, oc, row, at);
+          }
         }
       return;
     }
@@ -89,39 +91,56 @@ class Scheduled {
     View out = k_.sbuf("out", p_.type, {kChannels, rows, p_.ow()});
     for (std::int64_t part = 0; part < rows; part += s_.rows) {
       const std::int64_t summed = std::min(s_.rows, rows - part);
-      accumulate(cache, tiles, oc, band_row, row + part, out.slice(1, part, summed));
+      accumulate(cache, tiles, oc, row - band_row, row, part, out.slice(1, part, summed));
     }
     if (p_.pool == 2) out = pooled_by(k_, out, s_.pooling);
     k_.dma_copy(output_part(t_.y, n, oc, row / p_.pool, out.size(1)), out);
   }
 
-  // One accumulation, from `row` on, and its way out of PSUM.
-  void accumulate(const View& cache, const std::vector<View>& tiles, std::int64_t oc, std::int64_t band_row,
-                  std::int64_t row, const View& out) {
-    const std::int64_t rows = out.size(1);
+  // The part of a tile that a tap sees for `rows` rows of output, cut out.
+  View cut(const View& tile, std::int64_t top, std::int64_t rows, std::int64_t tap) {
+    const View window = k_.sbuf("window", p_.type, {kChannels, rows, p_.ow()});
+    k_.tensor_copy(window, tile.slice(1, top + tap / p_.k, rows).slice(2, tap % p_.k, p_.ow()),
+                   s_.cutting == Cutting::both && tap % 3 == 2 ? Engine::gpsimd : Engine::vector);
+    return window;
+  }
+
+  // Those of all taps and input channels, accumulation by accumulation.
+  std::vector<View> all_windows(const std::vector<View>& tiles, std::int64_t band_row, std::int64_t row) {
+    const std::int64_t rows = std::min(stored_, p_.oh() - row);
+    std::vector<View> out;
+    for (std::int64_t part = 0; part < rows; part += s_.rows)
+      for (const View& tile : tiles)
+        for (std::int64_t tap = 0; tap < p_.k * p_.k; ++tap)
+          out.push_back(cut(tile, row - band_row + part, std::min(s_.rows, rows - part), tap));
+    return out;
+  }
+
+  // One accumulation and its way out of PSUM: `part` rows after `row`, which is `top` rows down in the tiles.
+  void accumulate(const View& cache, const std::vector<View>& tiles, std::int64_t oc, std::int64_t top,
+                  std::int64_t row, std::int64_t part, const View& out) {
+    const std::int64_t rows = out.size(1), taps = p_.k * p_.k;
     const bool flat = s_.window == Window::flat;
     const std::int64_t run = (rows - 1) * p_.w + p_.ow();
     const View bank = k_.psum("sums", ElementType::float32, {kChannels, rows, flat ? p_.w : p_.ow()});
     const View sums = flat ? bank.merged(1).slice(1, 0, run) : bank;
     for (std::int64_t ic = 0; ic < ic_tiles_; ++ic)
-      for (std::int64_t tap = 0; tap < p_.k * p_.k; ++tap) {
-        const View& tile = tiles[static_cast<std::size_t>(ic)];
-        const std::int64_t first = row - band_row + tap / p_.k, column = tap % p_.k;
+      for (std::int64_t tap = 0; tap < taps; ++tap) {
+        const std::int64_t first = top + part + tap / p_.k, column = tap % p_.k;
         View moving;
-        if (flat) {
-          moving = tile.merged(1).slice(1, first * p_.w + column, run);
+        if (s_.window == Window::shared) {
+          moving = tiles[static_cast<std::size_t>((part / s_.rows * ic_tiles_ + ic) * taps + tap)];
+        } else if (s_.window == Window::copied) {
+          moving = cut(tiles[static_cast<std::size_t>(ic)], top + part, rows, tap);
+        } else if (flat) {
+          moving = tiles[static_cast<std::size_t>(ic)].merged(1).slice(1, first * p_.w + column, run);
         } else {
-          moving = tile.slice(1, first, rows).slice(2, column, p_.ow());
-        }
-        if (s_.window == Window::copied) {
-          const View window = k_.sbuf("window", p_.type, {kChannels, rows, p_.ow()});
-          k_.tensor_copy(window, moving);
-          moving = window;
+          moving = tiles[static_cast<std::size_t>(ic)].slice(1, first, rows).slice(2, column, p_.ow());
         }
         k_.nc_matmul(sums, cache.at(1, ic).at(1, tap), moving, ic + tap == 0 ? Accumulate::overwrite : Accumulate::add);
       }
     const View valid = bank.slice(2, 0, p_.ow()), offset = bias_.slice(1, oc, 1);
-    const bool even = (row / s_.rows + oc) % 2 == 0;
+    const bool even = ((row + part) / s_.rows + oc) % 2 == 0;
     if (s_.eviction == Eviction::scalar || (s_.eviction == Eviction::both && even)) {
       k_.activation(out, Function::identity, valid, offset);
     } else {
@@ -140,7 +159,7 @@ class Scheduled {
 }  // namespace
 
 std::string_view name(Window window) {
-  constexpr std::array<std::string_view, 3> kNames = {"copied", "strided", "flat"};
+  constexpr std::array<std::string_view, 4> kNames = {"copied", "strided", "flat", "shared"};
   return kNames[static_cast<std::size_t>(window)];
 }
 
@@ -149,21 +168,26 @@ std::string_view name(Slicing slicing) {
   return kNames[static_cast<std::size_t>(slicing)];
 }
 
+std::string_view name(Cutting cutting) { return cutting == Cutting::both ? "both" : "vector"; }
+
 std::string_view name(Eviction eviction) {
   constexpr std::array<std::string_view, 3> kNames = {"scalar", "vector", "both"};
   return kNames[static_cast<std::size_t>(eviction)];
 }
 
-std::int64_t stored_rows(const ConvProblem& p, const ConvSchedule& s) { return std::max(s.rows, p.pool); }
+std::int64_t stored_rows(const ConvProblem& p, const ConvSchedule& s) { return std::max(s.rows * s.joined, p.pool); }
 
 std::string ConvSchedule::text() const {
-  return fmt::format("{} windows, {} rows x {}, {}, weights by {}, out by {}, pool by {}", name(window), rows, blocks,
+  const bool cut = window == Window::copied || window == Window::shared;
+  return fmt::format("{} windows{}, {} rows x {} x {}, {}, weights by {}, out by {}, pool by {}", name(window),
+                     cut && cutting == Cutting::both ? " by vector and gpsimd" : "", rows, joined, blocks,
                      share_image ? "image shared" : "oc outside", name(slicing), name(eviction), name(pooling));
 }
 
 std::optional<std::string> refusal(const NeuronSpec& spec, const ConvProblem& p, const ConvSchedule& s) {
-  if (s.rows < 1 || s.blocks < 1) return "rows and blocks are at least 1";
-  if (s.rows != 1 && s.rows % p.pool != 0) return fmt::format("{} rows are no multiple of the pool", s.rows);
+  if (s.rows < 1 || s.blocks < 1 || s.joined < 1) return "rows, accumulations and stores are at least 1";
+  if (s.window == Window::shared && !s.share_image) return "windows are shared where the image is";
+  if (stored_rows(p, s) % p.pool != 0) return fmt::format("{} rows are no multiple of the pool", s.rows);
   const std::int64_t columns = s.window == Window::flat ? (s.rows - 1) * p.w + p.ow() : s.rows * p.ow();
   const std::int64_t bank = s.rows * (s.window == Window::flat ? p.w : p.ow());
   if (columns > spec.moving_max_columns || bank > spec.psum_bank_bytes() / 4)

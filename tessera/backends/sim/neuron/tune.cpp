@@ -121,12 +121,18 @@ ConvTuning tune_conv(const NeuronSpec& spec, const ConvProblem& p) {
     vary(
         [&](ConvSchedule& s, Window w) {
           s.window = w;
+          if (w == Window::shared) s.share_image = true;
           const std::vector<std::int64_t> rows = row_choices(spec, p, w);
           if (!rows.empty()) s.rows = rows.front();
         },
-        std::vector{Window::flat, Window::strided, Window::copied});
+        std::vector{Window::flat, Window::strided, Window::copied, Window::shared});
     vary([](ConvSchedule& s, std::int64_t rows) { s.rows = rows; }, row_choices(spec, p, search.best().window));
+    std::vector<std::int64_t> joined{1};
+    while (joined.back() < 32 && joined.back() * search.best().rows < p.oh()) joined.push_back(2 * joined.back());
+    vary([](ConvSchedule& s, std::int64_t stored) { s.joined = stored; }, joined);
     vary([](ConvSchedule& s, std::int64_t blocks) { s.blocks = blocks; }, std::vector<std::int64_t>{1, 2, 4, 8, 16});
+    if (search.best().window == Window::copied || search.best().window == Window::shared)
+      vary([](ConvSchedule& s, Cutting cutting) { s.cutting = cutting; }, std::vector{Cutting::vector, Cutting::both});
     vary([](ConvSchedule& s, bool share) { s.share_image = share; }, std::vector<bool>{true, false});
     vary([](ConvSchedule& s, Slicing slicing) { s.slicing = slicing; },
          std::vector{Slicing::vector, Slicing::gpsimd, Slicing::direct});

