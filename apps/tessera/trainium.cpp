@@ -3,12 +3,14 @@
 #include "command.h"
 #include "trainium_argument.h"
 
+#include "tessera/backends/sim/neuron/harness.h"
 #include "tessera/backends/sim/neuron/ladder.h"
 #include "tessera/backends/sim/neuron/vector_add.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/machine/machine_file.h"
 #include "tessera/report/timeline_events.h"
+#include "tessera/report/timeline_picture.h"
 #include "tessera/report/trace_events.h"
 
 #include <fmt/format.h>
@@ -30,9 +32,10 @@ using neuron::Profile;
 
 struct TrainiumOptions {
   TrainiumArgument layer;
-  bool ladder = false, microbenchmarks = false;
-  std::string step = "native", trace;
+  bool ladder = false, microbenchmarks = false, check = false;
+  std::string step = "native", trace, svg;
   double draw_us = 0;
+  std::int64_t every = 37;
 };
 
 Column number(std::string name, std::string key, std::string unit = "") {
@@ -52,6 +55,7 @@ Table ladder_table(const std::vector<LadderRow>& rows) {
                number("published", "published_us", "us"),
                number("ratio", "ratio"),
                number("bound", "lower_bound_us", "us"),
+               number("floor", "floor_us", "us"),
                number("DMAs", "dma_transfer_count"),
                number("moved", "dma_transfer_total_bytes", "MB"),
                number("DMA", "dma_active_share"),
@@ -67,7 +71,7 @@ Table ladder_table(const std::vector<LadderRow>& rows) {
         {row.number, row.step, name(row.problem.type), fmt::format("{}x{}", row.problem.h, row.problem.w),
          row.problem.pool, micros(row.simulated_us()), row.published_us ? micros(*row.published_us) : Cell(),
          ratio ? Cell(*ratio, fmt::format("{:.2f}", *ratio)) : Cell(), micros(row.bound.ns() / 1000),
-         p.dma_transfer_count,
+         micros(row.bound.floor_ns() / 1000), p.dma_transfer_count,
          Cell(p.dma_transfer_total_bytes, fmt::format("{:.1f}", static_cast<double>(p.dma_transfer_total_bytes) / 1e6)),
          percent(p.share(p.dma_active_ns)), percent(p.share(p.tensor.active_ns)), percent(p.share(p.vector.active_ns)),
          percent(p.share(p.scalar.active_ns)), percent(p.share(p.gpsimd.active_ns)), percent(p.mfu())});
@@ -158,6 +162,33 @@ std::string first_microseconds(const sim::Timeline& timeline, const sim::Schedul
   return out + fmt::format("{:<11}0{:>{}.1f} us\n", "", us, kColumns - 4);
 }
 
+// The harness of the assignment. An Error at the end if a case is wrong.
+void print_check(const NeuronSpec& spec, const TrainiumOptions& o, const Context& context) {
+  Table table({{.name = "case"},
+               {.name = "dtype"},
+               {.name = "image"},
+               number("in", "in_channels"),
+               number("out", "out_channels"),
+               number("pool", "pool"),
+               number("compared", "compared"),
+               number("wrong", "wrong"),
+               number("largest error", "relative_error"),
+               number("of tolerance", "of_tolerance"),
+               number("simulated", "simulated_us", "us")});
+  std::string first;
+  for (const ElementType type : {ElementType::float32, ElementType::float16})
+    for (const neuron::HarnessCase& each : neuron::harness_cases(type)) {
+      const neuron::HarnessResult r = neuron::run_harness(spec, each, neuron::conv_step(o.step).run, o.every);
+      const ConvProblem& p = each.problem;
+      table.add_row({each.name, name(type), fmt::format("{}x{}x{}", p.n, p.h, p.w), p.ic, p.oc, p.pool, r.compared,
+                     r.wrong, Cell(r.difference, fmt::format("{:.1e}", r.difference)), percent(r.worst),
+                     micros(r.profile.total_us())});
+      if (!r.ok() && first.empty()) first = fmt::format("{}, {}: {}", each.name, p.text(), r.first_wrong);
+    }
+  context.print(table);
+  check(first.empty(), Code::internal, "step '{}' is wrong: {}", o.step, first);
+}
+
 void print_step(const NeuronSpec& spec, const TrainiumOptions& o, const Context& context) {
   const ConvProblem p = o.layer.problem();
   check_problem(spec, p);
@@ -169,6 +200,13 @@ void print_step(const NeuronSpec& spec, const TrainiumOptions& o, const Context&
     const std::vector<TraceEvent> events = timeline_events(kernel.timeline(), kernel.schedule());
     write_file_atomically(o.trace, trace_event_json(fmt::format("{}: {}", o.step, p.text()), "simulated", events));
   }
+  if (!o.svg.empty()) {
+    const double us = o.draw_us > 0 ? o.draw_us : 25;
+    const std::string title = fmt::format("{}, the first {:.6g} us of {} (simulated)", o.step, us, p.text());
+    write_file_atomically(o.svg, timeline_svg(kernel.timeline(), kernel.schedule(), us, title));
+    if (!context.quiet) context.print(fmt::format("{} written\n", o.svg));
+    return;
+  }
   if (o.draw_us > 0) return context.print(first_microseconds(kernel.timeline(), kernel.schedule(), o.draw_us));
   Profile profile = kernel.profile();
   profile.model_flops = p.flops();
@@ -176,6 +214,8 @@ void print_step(const NeuronSpec& spec, const TrainiumOptions& o, const Context&
   for (const auto& [key, value] : summary(profile)) table.add_row({key, Cell(value, fmt::format("{:.6g}", value))});
   const double bound = neuron::conv_bound(spec, p).ns() * 1e-9;
   table.add_row({"lower_bound_time", Cell(bound, fmt::format("{:.6g}", bound))});
+  const double floor = neuron::conv_bound(spec, p).floor_ns() * 1e-9;
+  table.add_row({"floor_time", Cell(floor, fmt::format("{:.6g}", floor))});
   context.print(table);
 }
 
@@ -193,6 +233,17 @@ void add_trainium(CLI::App& app, const Context& context) {
   CLI::Option* micro =
       conv2d->add_flag("--microbenchmarks", o->microbenchmarks, "The vector additions that price single copies")
           ->excludes(ladder);
+  CLI::Option* checks =
+      conv2d
+          ->add_flag("--check", o->check,
+                     "The harness of the assignment: values of a version on batches of four, float32 and float16")
+          ->excludes(ladder)
+          ->excludes(micro);
+  conv2d->add_option("--every", o->every, "With --check: compare every so manieth row of the output; 1 is all")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N")
+      ->capture_default_str()
+      ->needs(checks);
   conv2d->add_option("--step", o->step, "Which version")
       ->type_name("NAME")
       ->capture_default_str()
@@ -207,11 +258,17 @@ void add_trainium(CLI::App& app, const Context& context) {
       ->type_name("US")
       ->excludes(ladder)
       ->excludes(micro);
+  conv2d->add_option("--svg", o->svg, "Write that drawing as a picture; 25 us of it unless --draw says otherwise")
+      ->type_name("FILE.svg")
+      ->excludes(ladder)
+      ->excludes(micro)
+      ->excludes(checks);
   conv2d->callback([o, &context] {
     const Machine machine = load_machine(o->layer.device);
     const NeuronSpec& spec = neuron_of(machine);
     if (o->ladder) return print_ladder(spec, machine, context);
     if (o->microbenchmarks) return print_microbenchmarks(spec, context);
+    if (o->check) return print_check(spec, *o, context);
     print_step(spec, *o, context);
   });
 }

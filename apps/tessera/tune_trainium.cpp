@@ -32,13 +32,16 @@ Table trial_table(const ConvTuning& tuning) {
   Table table({{.name = "best"},
                {.name = "windows", .key = "window"},
                number("rows", "rows"),
+               number("joined", "joined"),
                number("blocks", "blocks"),
+               {.name = "cut by", .key = "cutting"},
                {.name = "image shared", .key = "share_image"},
                {.name = "weights by", .key = "slicing"},
                {.name = "out by", .key = "eviction"},
                {.name = "pool by", .key = "pooling"},
                number("simulated", "simulated_us", "us"),
                number("x bound", "bound_ratio"),
+               number("x floor", "floor_ratio"),
                number("MFU", "mfu"),
                number("DMAs", "dma_transfer_count"),
                number("SBUF", "sbuf_partition_bytes", "B"),
@@ -46,23 +49,27 @@ Table trial_table(const ConvTuning& tuning) {
   for (std::size_t i = 0; i < tuning.trials.size(); ++i) {
     const ConvTrial& trial = tuning.trials[i];
     const neuron::ConvSchedule& s = trial.schedule;
+    const bool cut = s.window == neuron::Window::copied || s.window == neuron::Window::shared;
     std::vector<Cell> cells{Cell(i == tuning.best, i == tuning.best ? "*" : ""),
                             name(s.window),
                             s.rows,
+                            s.joined,
                             s.blocks,
+                            cut ? Cell(name(s.cutting)) : Cell(),
                             Cell(s.share_image, s.share_image ? "yes" : "no"),
                             name(s.slicing),
                             name(s.eviction),
                             tuning.problem.pool > 1 ? Cell(name(s.pooling)) : Cell()};
     if (trial.profile) {
       const neuron::Profile& p = *trial.profile;
-      const double ratio = p.total_ns / tuning.bound.ns();
+      const double ratio = p.total_ns / tuning.bound.ns(), to_floor = p.total_ns / tuning.bound.floor_ns();
       cells.insert(
           cells.end(),
           {Cell(p.total_us(), fmt::format("{:.1f}", p.total_us())), Cell(ratio, fmt::format("{:.3f}", ratio)),
-           Cell(p.mfu(), fmt::format("{:.1f}%", 100 * p.mfu())), p.dma_transfer_count, p.sbuf_peak_bytes, Cell()});
+           Cell(to_floor, fmt::format("{:.3f}", to_floor)), Cell(p.mfu(), fmt::format("{:.1f}%", 100 * p.mfu())),
+           p.dma_transfer_count, p.sbuf_peak_bytes, Cell()});
     } else {
-      cells.insert(cells.end(), {Cell(), Cell(), Cell(), Cell(), Cell(), trial.refused});
+      cells.insert(cells.end(), {Cell(), Cell(), Cell(), Cell(), Cell(), Cell(), trial.refused});
     }
     table.add_row(std::move(cells));
   }
@@ -82,10 +89,12 @@ void tune(const TuneTrainiumOptions& o, const Context& context) {
   context.print(trial_table(tuning));
   if (context.quiet || (context.format != Format::table && context.format != Format::markdown)) return;
   const neuron::Profile& best = *tuning.winner().profile;
-  context.print(fmt::format("\n{}, {}: {}\n{:.1f} us simulated, {:.3f} x the bound of {:.1f} us ({}), MFU {:.1f}%\n",
-                            machine.title, problem.text(), tuning.winner().schedule.text(), best.total_us(),
-                            tuning.ratio(), tuning.bound.ns() / 1000,
-                            tuning.bound.tensor_ns > tuning.bound.dma_ns ? "PE array" : "DMA", 100 * best.mfu()));
+  context.print(fmt::format(
+      "\n{}, {}: {}\n{:.1f} us simulated, {:.3f} x the bound of {:.1f} us ({}), MFU {:.1f}%\n"
+      "{:.3f} x the floor of {:.1f} us: that bound, {:.1f} us to start a kernel, and a copy in and one out\n",
+      machine.title, problem.text(), tuning.winner().schedule.text(), best.total_us(), tuning.ratio(),
+      tuning.bound.ns() / 1000, tuning.bound.tensor_ns > tuning.bound.dma_ns ? "PE array" : "DMA", 100 * best.mfu(),
+      tuning.floor_ratio(), tuning.bound.floor_ns() / 1000, tuning.bound.start_ns / 1000));
 }
 
 }  // namespace

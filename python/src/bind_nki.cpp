@@ -53,15 +53,23 @@ neuron::Engine engine_named(const std::string& word) {
 
 neuron::MathOp op_named(const std::string& word) {
   using neuron::MathOp;
-  return named(word, {MathOp::copy, MathOp::add, MathOp::subtract, MathOp::multiply, MathOp::max, MathOp::min},
-               "operation");
+  return named(
+      word, {MathOp::copy, MathOp::add, MathOp::subtract, MathOp::multiply, MathOp::divide, MathOp::max, MathOp::min},
+      "operation");
 }
 
 neuron::Function function_named(const std::string& word) {
   using neuron::Function;
   return named(word,
-               {Function::identity, Function::relu, Function::exp, Function::tanh, Function::sigmoid, Function::square},
+               {Function::identity, Function::relu, Function::exp, Function::tanh, Function::sigmoid, Function::square,
+                Function::sqrt, Function::rsqrt, Function::reciprocal, Function::log, Function::abs, Function::silu},
                "function");
+}
+
+neuron::Accumulate accumulation_named(const std::string& word) {
+  if (word == "add") return neuron::Accumulate::add;
+  if (word == "automatic") return neuron::Accumulate::automatic;
+  return neuron::Accumulate::overwrite;
 }
 
 // A kernel keeps its own copy of the machine.
@@ -137,8 +145,8 @@ void bind_nki(nb::module_& module) {
                         const std::string& engine) { k.kernel.memset(dst, value, engine_named(engine)); })
       .def("dma_copy", [](NkiKernel& k, const View& dst, const View& src) { k.kernel.dma_copy(dst, src); })
       .def("nc_matmul",
-           [](NkiKernel& k, const View& dst, const View& stationary, const View& moving, bool add) {
-             k.kernel.nc_matmul(dst, stationary, moving, add ? neuron::Accumulate::add : neuron::Accumulate::overwrite);
+           [](NkiKernel& k, const View& dst, const View& stationary, const View& moving, const std::string& how) {
+             k.kernel.nc_matmul(dst, stationary, moving, accumulation_named(how));
            })
       .def("nc_transpose", [](NkiKernel& k, const View& dst, const View& src,
                               const std::string& engine) { k.kernel.nc_transpose(dst, src, engine_named(engine)); })
@@ -160,6 +168,11 @@ void bind_nki(nb::module_& module) {
              const View* view = std::get_if<View>(&bias);
              k.kernel.activation(dst, function_named(function), src, view ? *view : View(), scale);
            })
+      .def("begin_affine_range", [](NkiKernel& k) { k.kernel.begin_affine_range(); })
+      .def("next_turn", [](NkiKernel& k) { k.kernel.next_turn(); })
+      .def("end_affine_range", [](NkiKernel& k) { k.kernel.end_affine_range(); })
+      .def("turn", [](const NkiKernel& k) { return k.kernel.turn(); })
+      .def("set_turn", [](NkiKernel& k, std::int64_t turn) { k.kernel.set_turn(turn); })
       .def("set_location", [](NkiKernel& k, const std::string& location) { k.kernel.set_location(location); })
       .def("read", [](const NkiKernel& k, const View& view) { return export_host_array(k.kernel.read(view)); })
       .def("profile", [](const NkiKernel& k) {

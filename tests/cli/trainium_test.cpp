@@ -1,5 +1,7 @@
 #include "run_command.h"
 
+#include "tessera/core/file.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -55,6 +57,17 @@ TEST(TrainiumCommand, DrawsTheFirstMicroseconds) {
   EXPECT_THAT(result.out, HasSubstr("tensor    "));
   EXPECT_THAT(result.out, HasSubstr("dma 0..15  "));
   EXPECT_THAT(result.out, HasSubstr("12.0 us"));
+}
+
+TEST(TrainiumCommand, DrawsAPictureOfThem) {
+  const std::string file = testing::TempDir() + "first.svg";
+  const auto result =
+      run_command("trainium conv2d --step native --in 1x128x16x16 --out-channels 128 --draw 12 --svg " + file);
+  ASSERT_EQ(result.status, 0) << result.err;
+  const std::string svg = read_text_file(file);
+  EXPECT_THAT(svg, HasSubstr("native, the first 12 us of 1x128x16x16 to 128 channels"));
+  EXPECT_THAT(svg, HasSubstr(">dma 0..15<"));
+  EXPECT_THAT(svg, HasSubstr("<title>matmul "));
 }
 
 TEST(TrainiumCommand, SaysWhatIsWrong) {

@@ -200,7 +200,11 @@ def test_errors_name_the_line():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
-@pytest.mark.parametrize("shape", [(1, 256, 12, 14, 256, 3), (2, 128, 9, 30, 256, 1), (1, 128, 16, 110, 128, 5)], ids=str)
+@pytest.mark.parametrize(
+    "shape",
+    [(1, 256, 12, 14, 256, 3), (2, 128, 9, 30, 256, 1), (1, 128, 16, 110, 128, 5), (1, 128, 6, 302, 128, 3)],
+    ids=str,
+)
 @pytest.mark.parametrize("pool_size", [1, 2])
 def test_the_script_of_the_tuner_computes_and_takes_what_it_says(shape, dtype, pool_size):
     n, ic, h, w, oc, k = shape

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from tessera._tessera import InvalidArgument, nki_conv2d_script
+from tessera._tessera import Error, InvalidArgument, nki_conv2d_script
 from tessera.nki import isa, language
-from tessera.nki._tile import Recorder, Tile, recording, type_name
+from tessera.nki._tile import Recorder, Tile, recording, script_line, type_name
 
 __all__ = ["baremetal", "benchmark", "conv2d_script", "isa", "jit", "language", "profile", "simulate_kernel"]
 
@@ -52,7 +52,13 @@ def _trace(function: Callable[..., Any], device: str, values: bool, args: Any, k
         else:
             bound.arguments[name] = tensor(name, value)
     with recording(recorder):
-        return recorder, function(*bound.args, **bound.kwargs)
+        try:
+            return recorder, function(*bound.args, **bound.kwargs)
+        except Error as error:
+            line = script_line(error)
+            if "in the kernel, " in str(error) or not line:
+                raise
+            raise type(error)(f"{error}\n  in the kernel, {line}") from None
 
 
 def _read(recorder: Recorder, result: Any) -> Any:

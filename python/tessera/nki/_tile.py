@@ -55,13 +55,29 @@ class Recorder:
             frame = frame.f_back
         return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""
 
-    def write(self, dst: NkiView, location: str, run: Callable[[NkiView], None]) -> None:
+    def write(self, dst: NkiView, location: str, run: Callable[[NkiView], None], turn: int | None = None) -> None:
         """Runs an instruction that writes dst; results that still have to read that tile come first."""
         for each in sorted(self.pending, key=lambda p: p.order):
             if dst.tile in each.reads and each.view_or_none is None:
                 each.view  # noqa: B018
         self.kernel.set_location(location)
+        if turn is None or turn == self.kernel.turn():
+            run(dst)
+            return
+        self.kernel.set_turn(turn)
         run(dst)
+        self.kernel.set_turn(self.kernel.turn())
+
+
+def script_line(error: BaseException) -> str:
+    """The innermost line outside of this package that an error came through."""
+    line, at = "", error.__traceback__
+    while at is not None:
+        file = at.tb_frame.f_code.co_filename
+        if os.path.dirname(os.path.abspath(file)) != _HERE:
+            line = f"{file}:{at.tb_lineno}"
+        at = at.tb_next
+    return line
 
 
 _current: list[Recorder] = []
@@ -105,6 +121,12 @@ class Index:
             a.offset + b.offset,
         )
 
+    def __lt__(self, limit: int) -> Mask:
+        return Mask([(self, int(limit))])
+
+    def __le__(self, limit: int) -> Mask:
+        return Mask([(self, int(limit) + 1)])
+
     def _padded(self, rank: int) -> Index:
         more = rank - len(self.sizes)
         return Index([1] * more + self.sizes, [0] * more + self.steps, self.offset)
@@ -116,6 +138,10 @@ class Index:
         return self + (-int(other))
 
     __radd__, __rmul__ = __add__, __mul__
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.sizes)
 
     def __getitem__(self, index: Any) -> Index:
         """[:, None] and the like put axes of size 1 beside those there are."""
@@ -131,6 +157,36 @@ class Index:
             else:
                 raise InvalidArgument("an index is indexed by ':' and None only")
         return Index(sizes + self.sizes[at:], steps + self.steps[at:], self.offset)
+
+
+class Mask:
+    """Conditions `index < limit`, all of which hold where an access is made."""
+
+    def __init__(self, conditions: list[tuple[Index, int]]) -> None:
+        self.conditions = conditions
+
+    def __and__(self, other: Mask) -> Mask:
+        return Mask(self.conditions + other.conditions)
+
+    def limits(self, rank: int) -> dict[int, int]:
+        """How far each axis goes. An axis of 0 leaves nothing."""
+        out: dict[int, int] = {}
+        for index, limit in self.conditions:
+            padded = index._padded(rank)
+            if len(padded.sizes) != rank:
+                raise InvalidArgument(f"a mask over {len(padded.sizes)} axes for an access of {rank}")
+            last = padded.offset + sum((n - 1) * s for n, s in zip(padded.sizes, padded.steps))
+            if last < limit:
+                continue
+            active = [a for a in range(rank) if padded.sizes[a] > 1 and padded.steps[a] > 0]
+            if padded.offset >= limit:
+                out.update(dict.fromkeys(active or [0], 0))
+            elif len(active) == 1:
+                count = -(-(limit - padded.offset) // padded.steps[active[0]])
+                out[active[0]] = min(out.get(active[0], count), count)
+            else:
+                raise InvalidArgument("a mask over more than one axis at once is not simulated")
+        return out
 
 
 def _expanded(index: Any, rank: int) -> list[Any]:
@@ -222,7 +278,15 @@ class Tile:
             raise type(error)(f"{error}\n  in the kernel, {location}") from None
 
     def __getitem__(self, index: Any) -> Tile:
+        items = index if isinstance(index, tuple) else (index,)
+        if any(isinstance(item, Index) for item in items):
+            return Gridded(self, index)
         return self._here(lambda: indexed(self.view, index))
+
+    def broadcast_to(self, shape: Sequence[int]) -> Tile:
+        from tessera.nki import language
+
+        return language.broadcast_to(self, shape)
 
     def reshape(self, *shape: Any) -> Tile:
         sizes = list(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else list(shape)
@@ -231,9 +295,11 @@ class Tile:
     def __setitem__(self, index: Any, value: Any) -> None:
         target = self[index]
         recorder, location = self.recorder, self.recorder.locate()
-        if isinstance(value, Pending) and value.view_or_none is None:
+        if isinstance(value, Pending) and value.goes_to(target):
             value.into(target.view)
         elif isinstance(value, Tile):
+            if value.view.memory == "hbm" or target.view.memory == "hbm":
+                raise InvalidArgument("tensors in HBM are read by nl.load and written by nl.store (or nisa.dma_copy)")
             if not target.view.same(value.view):
                 source = value.view
                 recorder.write(target.view, location, lambda dst: recorder.kernel.tensor_copy(dst, source, "vector"))
@@ -241,8 +307,8 @@ class Tile:
             recorder.write(target.view, location, lambda dst: recorder.kernel.memset(dst, float(value), "vector"))
 
     def __iadd__(self, other: Any) -> Tile:
-        if isinstance(other, Product) and other.view_or_none is None:
-            other.into(self.view, add=True)
+        if isinstance(other, Product) and other.goes_to(self):
+            other.into(self.view, "add")
         else:
             from tessera.nki import isa, language
 
@@ -255,18 +321,93 @@ class Tile:
 
         return language.add(self, other)
 
+    def __radd__(self, other: Any) -> Any:
+        from tessera.nki import language
+
+        return language.add(other, self)
+
     def __sub__(self, other: Any) -> Any:
         from tessera.nki import language
 
         return language.subtract(self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        from tessera.nki import language
+
+        return language.subtract(other, self)
 
     def __mul__(self, other: Any) -> Any:
         from tessera.nki import language
 
         return language.multiply(self, other)
 
+    def __rmul__(self, other: Any) -> Any:
+        from tessera.nki import language
+
+        return language.multiply(other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        from tessera.nki import language
+
+        return language.divide(self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        from tessera.nki import language
+
+        return language.divide(other, self)
+
+    def __neg__(self) -> Any:
+        from tessera.nki import language
+
+        return language.multiply(self, -1.0)
+
     def __iter__(self) -> Any:
         return (self[i] for i in range(self.shape[0]))
+
+
+class Gridded(Tile):
+    """Part of a tile by index grids. It may go beyond the tile where a mask says that nothing is read there."""
+
+    def __init__(self, base: Tile, index: Any) -> None:
+        self.recorder, self.base = base.recorder, base
+        self.location = self.recorder.locate()
+        self.wrong: Error | None = None
+        try:
+            self.items = _expanded(index, len(base.view.shape))
+            self._view = _by_pattern(base.view, self.items)
+        except Error as error:
+            self.wrong = type(error)(f"{error}\n  in the kernel, {self.location}")
+
+    @property
+    def view(self) -> NkiView:
+        if self.wrong is not None:
+            raise self.wrong
+        return self._view
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        if self.wrong is None:
+            return tuple(self._view.shape)
+        grids = [item for item in self.items if isinstance(item, Index)]
+        rank = max(len(grid.sizes) for grid in grids)
+        return tuple(max(sizes) for sizes in zip(*(grid._padded(rank).sizes for grid in grids)))
+
+    @property
+    def dtype(self) -> Any:
+        return self.base.dtype
+
+    def within(self, limits: dict[int, int]) -> NkiView:
+        """Up to those limits of its axes."""
+        rank = len(self.shape)
+
+        def cut(item: Any) -> Any:
+            if not isinstance(item, Index):
+                return item
+            grid = item._padded(rank)
+            sizes = [min(n, limits.get(axis, n)) if n > 1 else n for axis, n in enumerate(grid.sizes)]
+            return Index(sizes, grid.steps, grid.offset)
+
+        return self._here(lambda: _by_pattern(self.base.view, [cut(item) for item in self.items])).view
 
 
 class Pending(Tile):
@@ -285,16 +426,20 @@ class Pending(Tile):
         self.recorder, self._run, self._sources = recorder, run, list(sources)
         self._shape, self._dtype, self._memory, self._name = [int(n) for n in shape], dtype, memory, name
         self.view_or_none: NkiView | None = None
-        self.location = recorder.locate()
+        self.location, self.turn = recorder.locate(), recorder.kernel.turn()
         self.reads = {source.view.tile for source in sources}
         recorder.count += 1
         self.order = recorder.count
         recorder.pending.add(self)
 
+    def goes_to(self, tile: Tile) -> bool:
+        """Whether it has still to be computed, and its engine can write there: the PE array writes PSUM alone."""
+        return self.view_or_none is None and (self._memory != "psum" or tile.view.memory == "psum")
+
     def into(self, dst: NkiView) -> None:
         self.recorder.pending.discard(self)
         self.view_or_none = dst
-        self.recorder.write(dst, self.location, self._run)
+        self.recorder.write(dst, self.location, self._run, self.turn)
         self._sources = []
 
     @property
@@ -318,8 +463,8 @@ class Pending(Tile):
 class Product(Pending):
     """Of nc_matmul: it can be added to what PSUM holds."""
 
-    def into(self, dst: NkiView, add: bool = False) -> None:
+    def into(self, dst: NkiView, how: str = "overwrite") -> None:
         stationary, moving = self._sources
         kernel = self.recorder.kernel
-        self._run = lambda to: kernel.nc_matmul(to, stationary.view, moving.view, add)
+        self._run = lambda to: kernel.nc_matmul(to, stationary.view, moving.view, how)
         super().into(dst)

@@ -33,18 +33,33 @@ def _given(dst: Tile | None, result: Pending) -> Any:
     return dst
 
 
-def dma_copy(*, dst: Tile, src: Tile, **_: Any) -> None:
+def dma_copy(dst: Tile, src: Tile, **_: Any) -> None:
     recorder = current()
     source, location = src.view, recorder.locate()
     recorder.write(dst.view, location, lambda to: recorder.kernel.dma_copy(to, source))
 
 
-def nc_matmul(stationary: Tile, moving: Tile, *, dst: Tile | None = None, accumulate: bool = False, **_: Any) -> Any:
-    shape = [language.volume(stationary.shape[1:]), *moving.shape[1:]]
-    product = Product(current(), lambda _dst: None, shape, "float32", "psum", [stationary, moving], "product")
+def nc_matmul(
+    *tiles: Tile,
+    stationary: Tile | None = None,
+    moving: Tile | None = None,
+    dst: Tile | None = None,
+    accumulate: bool | None = None,
+    **_: Any,
+) -> Any:
+    """(stationary, moving) gives a product; (dst, stationary, moving) puts it there. Without `accumulate` the first
+    product that goes to a place of PSUM overwrites it and later ones are added."""
+    given = [*tiles, *(each for each in (stationary, moving) if each is not None)]
+    if len(given) == 3 and dst is None:
+        dst, *given = given
+    if len(given) != 2:
+        raise InvalidArgument(f"nc_matmul takes a stationary and a moving operand, not {len(given)} tiles")
+    left, right = given
+    shape = [language.volume(left.shape[1:]), *right.shape[1:]]
+    product = Product(current(), lambda _dst: None, shape, "float32", "psum", [left, right], "product")
     if dst is None:
         return product
-    product.into(dst.view, add=accumulate)
+    product.into(dst.view, "automatic" if accumulate is None else "add" if accumulate else "overwrite")
     return dst
 
 
@@ -157,6 +172,10 @@ def activation(
             "activation",
         ),
     )
+
+
+def reciprocal(data: Tile, *, dtype: Any = None, dst: Tile | None = None, **_: Any) -> Any:
+    return activation(language.reciprocal, data, dtype=dtype, dst=dst)
 
 
 def memset(shape: Sequence[int], value: float, dtype: Any, *, engine: Engine = unknown_engine, **_: Any) -> Pending:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from tessera._tessera import InvalidArgument
 from tessera.nki import _tile
-from tessera.nki._tile import Index, Pending, Tile, current, type_name
+from tessera.nki._tile import Gridded, Index, Mask, Pending, Tile, current, type_name
 
 float32, float16, bfloat16 = np.float32, np.float16, _tile.bfloat16
 
@@ -74,11 +74,36 @@ def ones(shape: Sequence[int], dtype: Any, *, buffer: Buffer = sbuf, name: str =
     return full(shape, 1, dtype, buffer=buffer, name=name)
 
 
-def affine_range(*args: int, **_: Any) -> range:
+class affine_range:  # noqa: N801
+    """A loop whose turns have no order: what one writes, no other may read or write, but for sums in PSUM."""
+
+    def __init__(self, *args: int, **_: Any) -> None:
+        self.numbers = range(*(int(a) for a in args))
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __iter__(self) -> Iterator[int]:
+        recorder = current()
+        recorder.kernel.set_location(recorder.locate())
+        recorder.kernel.begin_affine_range()
+        try:
+            for number in self.numbers:
+                recorder.kernel.next_turn()
+                yield number
+        finally:
+            recorder.kernel.end_affine_range()
+
+
+def sequential_range(*args: int, **_: Any) -> range:
     return range(*(int(a) for a in args))
 
 
-sequential_range = static_range = affine_range
+static_range = sequential_range
+
+
+def ds(start: int, size: int) -> slice:
+    return slice(int(start), int(start) + int(size))
 
 
 def arange(*args: int) -> Index:
@@ -95,24 +120,78 @@ class _Grid:
             sizes, steps = [1] * len(given), [0] * len(given)
             sizes[axis], steps[axis] = len(numbers), numbers.step
             out.append(Index(sizes, steps, numbers.start))
-        return tuple(out) if isinstance(slices, tuple) else out[0]
+        return Grid(out) if isinstance(slices, tuple) else out[0]
+
+
+class Grid(tuple[Index, ...]):
+    """The indices of nl.mgrid; those of two to five axes are also called p, x, y, z, w."""
+
+    def __getattr__(self, name: str) -> Index:
+        at = "pxyzw".find(name)
+        if len(name) != 1 or not 0 <= at < len(self):
+            raise AttributeError(f"an index grid of {len(self)} axes has no '{name}'")
+        return self[at]
 
 
 mgrid = _Grid()
 
 
-def load(src: Tile, *, dtype: Any = None, **_: Any) -> Pending:
+def zeros_like(a: Tile, *, dtype: Any = None, buffer: Buffer = sbuf, **_: Any) -> Tile:
+    return zeros(a.shape, dtype or a.dtype, buffer=buffer)
+
+
+def _masked(tile: Tile, mask: Mask) -> tuple[Any, dict[int, int]]:
+    """The part of an access that a mask leaves, and how far its axes go."""
+    limits = mask.limits(len(tile.shape))
+    if 0 in limits.values():
+        return None, limits
+    if isinstance(tile, Gridded):
+        return tile.within(limits), limits
+    return _cut(tile.view, limits), limits
+
+
+def _cut(view: Any, limits: dict[int, int]) -> Any:
+    for axis, count in limits.items():
+        view = view.slice(axis, 0, count, 1)
+    return view
+
+
+def load(src: Tile, *, mask: Mask | None = None, dtype: Any = None, **_: Any) -> Pending:
     kernel = current().kernel
-    return Pending(
-        current(), lambda dst: kernel.dma_copy(dst, src.view), src.shape, type_name(dtype or src.dtype), "sbuf", [src], "loaded"
-    )
+    if mask is None:
+        return Pending(
+            current(), lambda dst: kernel.dma_copy(dst, src.view), src.shape, type_name(dtype or src.dtype), "sbuf", [src], "loaded"
+        )
+    part, limits = _masked(src, mask)
+    base = src.base if isinstance(src, Gridded) else src
+
+    def run(dst: Any) -> None:
+        if part is not None:
+            kernel.dma_copy(_cut(dst, limits), part)
+
+    return Pending(current(), run, src.shape, type_name(dtype or src.dtype), "sbuf", [base], "loaded")
 
 
-def store(dst: Tile, value: Tile, **_: Any) -> None:
+def load_transpose2d(src: Tile, *, dtype: Any = None, **_: Any) -> Pending:
+    kernel = current().kernel
+    if src.ndim != 2:
+        raise InvalidArgument(f"load_transpose2d turns tensors of two dimensions, not of {src.ndim}")
+    shape, name = src.shape[::-1], type_name(dtype or src.dtype)
+    return Pending(current(), lambda dst: kernel.dma_copy(dst, src.view.permuted([1, 0])), shape, name, "sbuf", [src], "turned")
+
+
+def store(dst: Tile, value: Any, *, mask: Mask | None = None, **_: Any) -> None:
     recorder = current()
+    if not isinstance(value, Tile):
+        value = full(dst.shape, float(value), dst.dtype)
     source = value if value.view.memory != "psum" else copy(value)
     location = recorder.locate()
-    recorder.write(dst.view, location, lambda to: recorder.kernel.dma_copy(to, source.view))
+    if mask is None:
+        recorder.write(dst.view, location, lambda to: recorder.kernel.dma_copy(to, source.view))
+        return
+    part, limits = _masked(dst, mask)
+    if part is not None:
+        recorder.write(part, location, lambda to: recorder.kernel.dma_copy(to, _cut(source.view, limits)))
 
 
 def copy(src: Tile, *, dtype: Any = None, **_: Any) -> Pending:
@@ -121,16 +200,55 @@ def copy(src: Tile, *, dtype: Any = None, **_: Any) -> Pending:
     return isa.tensor_copy(src, dtype=dtype)
 
 
+def _is_column(tile: Tile) -> bool:
+    """One number for each partition."""
+    return all(n == 1 for n in tile.shape[1:])
+
+
+def broadcast_to(src: Tile, shape: Sequence[int], **_: Any) -> Tile:
+    """Reads dimensions of size 1 over and over. A single partition is copied to the others by DMA."""
+    sizes = [int(n) for n in shape]
+    tile = src
+    if len(tile.shape) != len(sizes) or any(n not in (1, m) for n, m in zip(tile.shape, sizes)):
+        raise InvalidArgument(f"{list(tile.shape)} cannot be broadcast to {sizes}")
+    if tile.shape[0] != sizes[0]:
+        kernel, one = current().kernel, tile.view
+        tile = Pending(
+            current(),
+            lambda dst: kernel.dma_copy(dst, one.broadcast(0, sizes[0])),
+            [sizes[0], *tile.shape[1:]],
+            type_name(tile.dtype),
+            "sbuf",
+            [src],
+            "broadcast",
+        )
+    view = tile.view
+    for dim, size in enumerate(sizes):
+        if view.shape[dim] != size:
+            view = view.broadcast(dim, size)
+    return Tile(tile.recorder, view)
+
+
 def _binary(op: Any, x: Any, y: Any, dtype: Any) -> Pending:
     from tessera.nki import isa
 
-    if isinstance(x, Tile) and isinstance(y, Tile):
-        if y.shape[1:] == (1,) * (len(y.shape) - 1) and x.shape != y.shape:
-            return isa.tensor_scalar(x, op, y, dtype=dtype)
-        return isa.tensor_tensor(x, y, op, dtype=dtype)
-    if isinstance(x, Tile):
+    if not isinstance(x, Tile) and not isinstance(y, Tile):
+        raise InvalidArgument("one of the operands is a tile")
+    if not isinstance(y, Tile):
         return isa.tensor_scalar(x, op, y, dtype=dtype)
-    raise InvalidArgument("the first operand is a tile")
+    if isinstance(x, Tile) and x.shape == y.shape:
+        return isa.tensor_tensor(x, y, op, dtype=dtype)
+    if isinstance(x, Tile) and _is_column(y) and x.shape[0] == y.shape[0]:
+        return isa.tensor_scalar(x, op, y, dtype=dtype)
+    if not isinstance(x, Tile) or (_is_column(x) and x.shape[0] == y.shape[0]):
+        # The other way round: the tile comes first in an instruction.
+        if op is subtract:
+            return isa.tensor_scalar(y, multiply, -1.0, op1=add, operand1=x, dtype=dtype)
+        if op is divide:
+            return isa.tensor_scalar(reciprocal(y), multiply, x, dtype=dtype)
+        return isa.tensor_scalar(y, op, x, dtype=dtype)
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    return isa.tensor_tensor(broadcast_to(x, shape), broadcast_to(y, shape), op, dtype=dtype)
 
 
 def add(x: Any, y: Any, *, dtype: Any = None, **_: Any) -> Pending:
@@ -143,6 +261,10 @@ def subtract(x: Any, y: Any, *, dtype: Any = None, **_: Any) -> Pending:
 
 def multiply(x: Any, y: Any, *, dtype: Any = None, **_: Any) -> Pending:
     return _binary(multiply, x, y, dtype)
+
+
+def divide(x: Any, y: Any, *, dtype: Any = None, **_: Any) -> Pending:
+    return _binary(divide, x, y, dtype)
 
 
 def maximum(x: Any, y: Any, *, dtype: Any = None, **_: Any) -> Pending:
@@ -171,6 +293,28 @@ def sum(x: Tile, axis: Any, *, dtype: Any = None, keepdims: bool = False, **_: A
     return isa.tensor_reduce(sum, x, axis, dtype=dtype, keepdims=keepdims)
 
 
+def mean(x: Tile, axis: Any, *, dtype: Any = None, keepdims: bool = False, **_: Any) -> Pending:
+    from tessera.nki import isa
+
+    axes = [axis] if isinstance(axis, int) else list(axis)
+    count = math.prod(x.shape[a] for a in axes)
+    return isa.tensor_scalar(sum(x, axis, dtype=float32, keepdims=keepdims), multiply, 1 / count, dtype=dtype or x.dtype)
+
+
+def matmul(x: Tile, y: Tile, *, transpose_x: bool = False, **_: Any) -> Pending:
+    """x [m, k] (or [k, m], transposed) times y [k, n]."""
+    from tessera.nki import isa
+
+    stationary = x if transpose_x else copy(isa.nc_transpose(x))
+    return isa.nc_matmul(stationary, y)
+
+
+def transpose(x: Tile, *, dtype: Any = None, **_: Any) -> Pending:
+    from tessera.nki import isa
+
+    return isa.nc_transpose(x, dtype=dtype)
+
+
 def _function(op: Any, x: Tile, dtype: Any) -> Pending:
     from tessera.nki import isa
 
@@ -197,6 +341,34 @@ def square(x: Tile, *, dtype: Any = None, **_: Any) -> Pending:
     return _function(square, x, dtype)
 
 
+def sqrt(x: Tile, *, dtype: Any = None, **_: Any) -> Pending:
+    return _function(sqrt, x, dtype)
+
+
+def rsqrt(x: Tile, *, dtype: Any = None, **_: Any) -> Pending:
+    return _function(rsqrt, x, dtype)
+
+
+def reciprocal(x: Tile, *, dtype: Any = None, **_: Any) -> Pending:
+    return _function(reciprocal, x, dtype)
+
+
+def log(x: Tile, *, dtype: Any = None, **_: Any) -> Pending:
+    return _function(log, x, dtype)
+
+
+def abs(x: Tile, *, dtype: Any = None, **_: Any) -> Pending:  # noqa: A001
+    return _function(abs, x, dtype)
+
+
+def silu(x: Tile, *, dtype: Any = None, **_: Any) -> Pending:
+    return _function(silu, x, dtype)
+
+
+def negative(x: Tile, *, dtype: Any = None, **_: Any) -> Pending:
+    return _binary(multiply, x, -1.0, dtype)
+
+
 def device_print(prefix: str, x: Tile, **_: Any) -> None:
     print(prefix, x.recorder.kernel.read(x.view))
 
@@ -210,6 +382,8 @@ _OPS = {
     np.subtract: "subtract",
     multiply: "multiply",
     np.multiply: "multiply",
+    divide: "divide",
+    np.divide: "divide",
     maximum: "max",
     np.maximum: "max",
     max: "max",
@@ -230,6 +404,16 @@ _FUNCTIONS = {
     sigmoid: "sigmoid",
     square: "square",
     np.square: "square",
+    sqrt: "sqrt",
+    np.sqrt: "sqrt",
+    rsqrt: "rsqrt",
+    reciprocal: "reciprocal",
+    np.reciprocal: "reciprocal",
+    log: "log",
+    np.log: "log",
+    abs: "abs",
+    np.abs: "abs",
+    silu: "silu",
 }
 
 

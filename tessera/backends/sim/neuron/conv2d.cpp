@@ -46,9 +46,9 @@ void check_problem(const NeuronSpec& spec, const ConvProblem& p) {
   check(p.pool == 1 || p.pool == 2, Code::unsupported, "a pool of {}: 1 and 2 are what there is", p.pool);
   check(p.oh() % p.pool == 0 && p.ow() % p.pool == 0, Code::unsupported,
         "a pool of {} does not divide the {}x{} of the convolution", p.pool, p.oh(), p.ow());
-  check(p.ow() * p.pool <= spec.moving_max_columns || (p.ow() <= spec.moving_max_columns && p.pool == 1),
-        Code::unsupported, "{} rows of {} columns do not fit the {} of one accumulation", p.pool, p.ow(),
-        spec.moving_max_columns);
+  check(p.ow() <= spec.moving_max_columns, Code::unsupported,
+        Hint{"cut the image into parts that overlap by the filter's columns less one"},
+        "a row of {} columns does not fit the {} of one accumulation", p.ow(), spec.moving_max_columns);
   check(p.type == ElementType::float32 || p.type == ElementType::float16 || p.type == ElementType::bfloat16,
         Code::unsupported, "operands are float32, float16 or bfloat16, not {}", name(p.type));
 }
@@ -57,8 +57,20 @@ ConvBound conv_bound(const NeuronSpec& spec, const ConvProblem& p) {
   const double passes = p.type == ElementType::float32 ? spec.fp32_cycle_factor : 1;
   const double macs_per_cycle = static_cast<double>(spec.pe_rows) * spec.pe_columns / passes;
   return {p.flops() / 2 / macs_per_cycle / spec.pe_clock_hz * 1e9,
-          static_cast<double>(p.bytes()) / (spec.dma_engine_bytes_per_s * spec.dma_engines) * 1e9};
+          static_cast<double>(p.bytes()) / (spec.dma_engine_bytes_per_s * spec.dma_engines) * 1e9,
+          spec.kernel_overhead_ns, spec.dma_issue_ns + spec.dma_latency_ns};
 }
+
+namespace {
+
+// What all steps keep to, though a schedule need not: rows that are pooled together are summed together.
+void check_step(const NeuronSpec& spec, const ConvProblem& p) {
+  check_problem(spec, p);
+  check(p.ow() * p.pool <= spec.moving_max_columns, Code::unsupported, Hint{"tune a schedule: those take it"},
+        "{} rows of {} columns do not fit the {} of one accumulation", p.pool, p.ow(), spec.moving_max_columns);
+}
+
+}  // namespace
 
 std::span<const ConvStep> conv_steps() { return kSteps; }
 
@@ -72,7 +84,7 @@ const ConvStep& conv_step(std::string_view wanted) {
 }
 
 ConvRun run_conv(const NeuronSpec& spec, const ConvProblem& p, ConvKernel run) {
-  check_problem(spec, p);
+  check_step(spec, p);
   Kernel kernel(spec, {.values = false});
   const ConvTensors tensors{kernel.input("x", p.type, p.x_shape()), kernel.input("w", p.type, p.w_shape()),
                             kernel.input("bias", p.type, {p.oc}), kernel.output("y", p.type, p.y_shape())};
@@ -95,7 +107,7 @@ ConvProblem conv_problem(const Array& x, const Array& w, const Array& bias, std:
 ConvRun run_conv(const NeuronSpec& spec, const Array& x, const Array& w, const Array& bias, std::int64_t pool,
                  ConvKernel run, KernelOptions options) {
   const ConvProblem p = conv_problem(x, w, bias, pool);
-  check_problem(spec, p);
+  check_step(spec, p);
   Kernel kernel(spec, options);
   const ConvTensors tensors{kernel.input("x", x), kernel.input("w", w), kernel.input("bias", bias),
                             kernel.output("y", p.type, p.y_shape())};

@@ -46,7 +46,14 @@ TSR_API void check_problem(const NeuronSpec& spec, const ConvProblem& problem);
 struct ConvBound {
   double tensor_ns = 0;
   double dma_ns = 0;
+  double start_ns = 0;  // of the kernel, before anything
+  double copy_ns = 0;   // from the issue of a copy until what it moved can be used, besides the moving
   double ns() const { return tensor_ns > dma_ns ? tensor_ns : dma_ns; }
+  // With what nothing overlaps: the start, a copy before the first product, and a copy behind the last.
+  double floor_ns() const {
+    const double products = tensor_ns + 2 * copy_ns, bytes = dma_ns + copy_ns;
+    return start_ns + (products > bytes ? products : bytes);
+  }
 };
 TSR_API ConvBound conv_bound(const NeuronSpec& spec, const ConvProblem& problem);
 

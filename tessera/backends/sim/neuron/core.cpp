@@ -95,6 +95,23 @@ void Core::depend(TaskId task, Engine engine, const View& view, bool write) {
   if (tile.available != TaskId::none) timeline.after(task, tile.available);
 }
 
+// Writes of the same elements before this one, and reads that may be of them.
+void Core::wait_in_hbm(TaskId task, const View& dst) {
+  const Access mine = reach(dst);
+  const Tile& tile = dst.tile();
+  for (const Access& each : tile.reads)
+    if (mine.overlaps(each)) timeline.after(task, each.done);
+  const Pattern pattern(dst);
+  if (tile.elements.count(pattern) == 0) return;
+  for (std::size_t i = tile.touches.size(); i-- > 0;) {
+    const Touch& each = tile.touches[i];
+    if (each.use == Use::read || each.box.done == TaskId::none || !mine.overlaps(each.box)) continue;
+    const std::int64_t common = common_elements(pattern, each.pattern);
+    if (common > 0) timeline.after(task, each.box.done);
+    if (common == dst.count()) return;
+  }
+}
+
 void Core::note(const View& view, Access access, bool write) {
   const Access where = reach(view);
   access.partition_begin = where.partition_begin;
@@ -103,12 +120,12 @@ void Core::note(const View& view, Access access, bool write) {
   access.free_end = where.free_end;
   Tile& tile = const_cast<View&>(view).tile();
   if (!write) {
-    if (tile.memory != Memory::hbm) tile.reads.push_back(access);
+    tile.reads.push_back(access);
     return;
   }
   tile.written = true;
   // Rows of different channels lie between each other in HBM, so a box around them says nothing: who reads a tensor
-  // that was written waits for all of it, and writers wait for nobody.
+  // that was written waits for all of it.
   if (tile.memory == Memory::hbm) access.free_begin = 0, access.free_end = tile.free_elements;
   const auto covered = [&](const Access& each) { return access.covers(each); };
   if (tile.memory != Memory::hbm) {
@@ -126,9 +143,11 @@ void Core::count_bytes(const View& view, bool write) {
 }
 
 void Core::record(Engine engine, std::string_view label, const Cost& cost, View& dst, std::span<const View> inputs,
-                  bool reads_dst) {
+                  Use use, bool any_order) {
+  for (const View& each : inputs) touch(label, each, Use::read);
+  touch(label, dst, any_order ? Use::add : use);
   for (const View& each : inputs) count_bytes(each, false);
-  if (reads_dst) count_bytes(dst, false);
+  if (use == Use::add) count_bytes(dst, false);
   count_bytes(dst, true);
   EngineUse* uses[] = {&totals.tensor, &totals.vector, &totals.scalar, &totals.gpsimd};
   ++uses[static_cast<std::size_t>(engine)]->instructions;
@@ -164,11 +183,15 @@ void Core::record(Engine engine, std::string_view label, const Cost& cost, View&
 }
 
 void Core::record_dma(const DmaCost& cost, View& dst, const View& src) {
+  touch("dma_copy", src, Use::read);
   count_bytes(src, false);
   count_bytes(dst, true);
   ++totals.dma_transfer_count;
   totals.dma_transfer_total_bytes += dst.bytes();
+  const bool to_hbm = dst.memory() == Memory::hbm;
   if (!options.time) {
+    touch("dma_copy", dst, Use::write);
+    if (to_hbm) dst.tile().elements.set(Pattern(dst));
     dst.tile().written = true;
     return;
   }
@@ -176,7 +199,12 @@ void Core::record_dma(const DmaCost& cost, View& dst, const View& src) {
   access.engine = Engine::dma;
   const TaskId issue = timeline.add_task(queue_, spec.dma_issue_ns, "issue");
   depend(issue, Engine::dma, src, false);
-  if (dst.memory() != Memory::hbm) depend(issue, Engine::dma, dst, true);
+  if (to_hbm) {
+    wait_in_hbm(issue, dst);
+  } else {
+    depend(issue, Engine::dma, dst, true);
+  }
+  touch("dma_copy", dst, Use::write);
   access.done = timeline.add_task(sim::ResourceId::none, spec.dma_latency_ns, "dma latency");
   const std::string_view label = src.memory() == Memory::hbm ? "load" : dst.memory() == Memory::hbm ? "store" : "move";
   for (std::size_t i = 0; i < cost.engine_ns.size(); ++i) {
@@ -188,6 +216,9 @@ void Core::record_dma(const DmaCost& cost, View& dst, const View& src) {
   access.busy = access.done;
   note(src, access, false);
   note(dst, access, true);
+  if (!to_hbm) return;
+  dst.tile().touches.back().box.done = access.done;
+  dst.tile().elements.set(Pattern(dst));
 }
 
 Profile Core::profile() const {

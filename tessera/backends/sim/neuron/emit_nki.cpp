@@ -52,8 +52,18 @@ constexpr std::string_view kBand = R"(        return cache
             tiles.append(tile)
         return tiles
 
-    def block_of(cache, tiles, n, oc, first, row):
+    def cut(tile, top, rows, tap):
+        window = tile[:, top + tap // K : top + tap // K + rows, tap % K : tap % K + OW]
+        return nisa.tensor_copy(window, engine=CUTTERS[tap % 3])
+
+    def all_windows(tiles, first, row):
         rows = min(ROWS, OH - row)
+        parts = nl.static_range(0, rows, SUMMED)
+        taps = [(tile, tap) for tile in tiles for tap in nl.static_range(K * K)]
+        return [cut(tile, row - first + part, min(SUMMED, rows - part), tap) for part in parts for tile, tap in taps]
+
+    def accumulate(cache, tiles, oc, first, row, part, tile):
+        rows = tile.shape[1]
 )";
 
 std::string slicing_lines(Slicing slicing) {
@@ -76,28 +86,45 @@ std::string product_lines(Window window) {
         for ic in nl.static_range(IC_TILES):
             flat = tiles[ic].reshape((128, tiles[ic].shape[1] * WIDTH))
             for tap in nl.static_range(K * K):
-                start = (row - first + tap // K) * WIDTH + tap % K
+                start = (row - first + part + tap // K) * WIDTH + tap % K
                 sums[:, 0:run] += nisa.nc_matmul(cache[:, ic, tap, :], flat[:, start : start + run])
         valid = bank[:, :, 0:OW]
 )";
-  const char* copy = window == Window::copied ? "                window = nisa.tensor_copy(window)\n" : "";
+  std::string_view moving = "tiles[ic][:, top : top + rows, left : left + OW]";
+  if (window == Window::copied) moving = "cut(tiles[ic], row - first + part, rows, tap)";
+  if (window == Window::shared) moving = "tiles[(part // SUMMED * IC_TILES + ic) * K * K + tap]";
+  const char* corner =
+      window == Window::strided ? "                top, left = row - first + part + tap // K, tap % K\n" : "";
   return fmt::format(R"(        valid = nl.zeros((nl.par_dim(128), rows, OW), dtype=nl.float32, buffer=nl.psum)
         for ic in nl.static_range(IC_TILES):
             for tap in nl.static_range(K * K):
-                top, left = row - first + tap // K, tap % K
-                window = tiles[ic][:, top : top + rows, left : left + OW]
-{}                valid[:, :, :] += nisa.nc_matmul(cache[:, ic, tap, :], window)
+{}                valid[:, :, :] += nisa.nc_matmul(cache[:, ic, tap, :], {})
 )",
-                     copy);
+                     corner, moving);
 }
 
 std::string way_out_lines(const ConvSchedule& s) {
-  std::string text = "        tile = nl.ndarray((nl.par_dim(128), rows, OW), dtype=X.dtype, buffer=nl.sbuf)\n";
-  text += s.eviction == Engine::scalar
-              ? "        tile[:, :, :] = nisa.activation(op=nl.copy, data=valid, bias=bias_tile[:, oc : oc + 1], "
-                "scale=1.0)\n"
-              : "        tile[:, :, :] = nisa.tensor_scalar(valid, op0=nl.add, operand0=bias_tile[:, oc : oc + 1])\n";
-  text += "        if pool_size == 2:\n";
+  const std::string scalar =
+      "tile[:, :, :] = nisa.activation(op=nl.copy, data=valid, bias=bias_tile[:, oc : oc + 1], scale=1.0)\n";
+  const std::string vector =
+      "tile[:, :, :] = nisa.tensor_scalar(valid, op0=nl.add, operand0=bias_tile[:, oc : oc + 1])\n";
+  const std::string pad(8, ' '), more(12, ' ');
+  std::string text;
+  switch (s.eviction) {
+    case Eviction::scalar: text += pad + scalar; break;
+    case Eviction::vector: text += pad + vector; break;
+    case Eviction::both:
+      text += pad + "if ((row + part) // SUMMED + oc) % 2 == 0:\n" + more + scalar + pad + "else:\n" + more + vector;
+      break;
+  }
+  text += R"(
+    def block_of(cache, tiles, n, oc, first, row):
+        rows = min(ROWS, OH - row)
+        tile = nl.ndarray((nl.par_dim(128), rows, OW), dtype=X.dtype, buffer=nl.sbuf)
+        for part in nl.static_range(0, rows, SUMMED):
+            accumulate(cache, tiles, oc, first, row, part, tile[:, part : min(part + SUMMED, rows), :])
+        if pool_size == 2:
+)";
   text += s.pooling == Engine::gpsimd
               ? R"(            engine = nisa.gpsimd_engine
             tall = nisa.tensor_tensor(tile[:, 0:rows:2, :], tile[:, 1:rows:2, :], op=nl.maximum, engine=engine)
@@ -120,8 +147,9 @@ constexpr std::string_view kShared = R"(    ahead = band(0, 0)
             tiles = ahead if n + first == 0 else band(n, first)
             ahead = None
             for row in nl.static_range(first, min(first + ROWS * BLOCKS, OH), ROWS):
+                windows = all_windows(tiles, first, row) if SHARED else tiles
                 for oc in nl.static_range(OC_TILES):
-                    block_of(caches[oc], tiles, n, oc, first, row)
+                    block_of(caches[oc], windows, n, oc, first, row)
     return out
 )";
 
@@ -141,8 +169,11 @@ std::string nki_script(const ConvProblem& p, const ConvSchedule& s) {
   std::string text = fmt::format("# Fused conv2d + bias + maxpool: {}.\n# {}.\n\n", p.text(), s.text());
   text += kHead;
   text += fmt::format(
-      "ROWS = {}  # of output, in one accumulation\nBLOCKS = {}  # accumulations from one tile of the image\n\n",
-      s.rows, s.blocks);
+      "SUMMED = {}  # rows of output in one accumulation\nROWS = {}  # that are stored together\n"
+      "BLOCKS = {}  # of such rows from one tile of the image\nSHARED = {}  # windows, by all output channels\n"
+      "CUTTERS = [nisa.vector_engine, nisa.vector_engine, nisa.{}_engine]\n\n",
+      s.rows, stored_rows(p, s), s.blocks, s.window == Window::shared ? "True" : "False",
+      s.cutting == Cutting::both ? "gpsimd" : "vector");
   text += kKernel;
   text += slicing_lines(s.slicing);
   text += kBand;

@@ -19,6 +19,7 @@ std::string_view name(MathOp op) {
     case MathOp::add: return "add";
     case MathOp::subtract: return "subtract";
     case MathOp::multiply: return "multiply";
+    case MathOp::divide: return "divide";
     case MathOp::max: return "max";
     case MathOp::min: return "min";
   }
@@ -33,6 +34,12 @@ std::string_view name(Function function) {
     case Function::tanh: return "tanh";
     case Function::sigmoid: return "sigmoid";
     case Function::square: return "square";
+    case Function::sqrt: return "sqrt";
+    case Function::rsqrt: return "rsqrt";
+    case Function::reciprocal: return "reciprocal";
+    case Function::log: return "log";
+    case Function::abs: return "abs";
+    case Function::silu: return "silu";
   }
   return "?";
 }

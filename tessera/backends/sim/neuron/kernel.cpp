@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace tessera::neuron {
@@ -48,14 +49,14 @@ View Kernel::input(std::string name, const Array& array) {
   View view = core_->make(std::move(name), Memory::hbm, array.type(),
                           {array.shape().dims().begin(), array.shape().dims().end()});
   if (core_->options.values) load_values(view, array);
-  view.tile().written = true;
+  view.tile().written = view.tile().complete = true;
   return view;
 }
 
 View Kernel::input(std::string name, ElementType type, std::vector<std::int64_t> shape) {
   check(!core_->options.values, Code::invalid_argument, "input '{}' needs values in a run with values", name);
   View view = core_->make(std::move(name), Memory::hbm, type, std::move(shape));
-  view.tile().written = true;
+  view.tile().written = view.tile().complete = true;
   return view;
 }
 
@@ -85,6 +86,7 @@ void Kernel::zero(View dst, Where where) {
     check_operand(spec(), "zeros", "the tile", dst);
     check(dst.memory() == Memory::psum, Code::invalid_argument, Hint{"use memset"},
           "only tiles in PSUM are zero at no cost, {} is in {}", dst.text(), name(dst.memory()));
+    core_->touch("zeros", dst, Use::write);
     if (options().values) fill(dst, 0);
     dst.tile().written = true;
   });
@@ -121,11 +123,17 @@ void Kernel::nc_matmul(View dst, const View& stationary, const View& moving, Acc
     check_matmul(spec(), dst, stationary, moving);
     check_written("nc_matmul", "the stationary operand", stationary);
     check_written("nc_matmul", "the moving operand", moving);
-    const bool add = accumulate == Accumulate::add;
+    std::vector<Access>& sums = dst.tile().sums;
+    const Access part = reach(dst);
+    const bool summed = std::any_of(sums.begin(), sums.end(), [&](const Access& each) { return each.covers(part); });
+    if (!summed) sums.push_back(part);
+    const bool automatic = accumulate == Accumulate::automatic;
+    const bool add = accumulate == Accumulate::add || (automatic && summed);
     if (add) check_written("nc_matmul", "the sum", dst);
     if (options().values) matmul_values(dst, stationary, moving, add);
     const View inputs[] = {stationary, moving};
-    core_->record(Engine::tensor, "matmul", matmul_cost(spec(), stationary, moving), dst, inputs, add);
+    core_->record(Engine::tensor, "matmul", matmul_cost(spec(), stationary, moving), dst, inputs,
+                  add ? Use::add : Use::write, automatic);
     Profile& totals = core_->totals;
     ++totals.matmul_count;
     totals.matmul_flops += 2.0 * static_cast<double>(stationary.count()) * static_cast<double>(moving.free_count());
@@ -217,6 +225,14 @@ void Kernel::activation(View dst, Function function, const View& src, const View
                   inputs);
   });
 }
+
+void Kernel::begin_affine_range(Where where) {
+  core_->at(where, [&] { core_->begin_loop(core_->line()); });
+}
+void Kernel::next_turn() { core_->next_turn(); }
+void Kernel::end_affine_range() { core_->end_loop(); }
+std::int64_t Kernel::turn() const { return core_->turn(); }
+void Kernel::set_turn(std::int64_t turn) { core_->set_turn(turn); }
 
 void Kernel::set_location(std::string location) { core_->location = std::move(location); }
 

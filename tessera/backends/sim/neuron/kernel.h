@@ -39,8 +39,8 @@ struct KernelOptions {
   bool time = true;
 };
 
-// What nc_matmul does with what PSUM holds.
-enum class Accumulate : std::uint8_t { overwrite, add };
+// What nc_matmul does with what PSUM holds. `automatic`: adds where products were put before, else overwrites.
+enum class Accumulate : std::uint8_t { overwrite, add, automatic };
 
 // The second operand of tensor_scalar: a number, or one per partition ([p, 1]).
 using Operand = std::variant<float, View>;
@@ -91,6 +91,26 @@ class TSR_API Kernel {
   void activation(View dst, Function function, const View& src, const View& bias = {}, float scale = 1,
                   Where where = Where::current());
 
+  // A loop whose turns have no order among themselves, NKI's affine_range: what one turn writes, no other may read or
+  // write, but for products that are added up in PSUM. What breaks that is an Error that names both lines.
+  template <class Body>
+  void affine_range(std::int64_t turns, Body&& body, Where where = Where::current()) {
+    begin_affine_range(where);
+    const LoopEnd end{this};
+    for (std::int64_t i = 0; i < turns; ++i) {
+      next_turn();
+      body(i);
+    }
+  }
+  // The same, for loops that somebody else runs.
+  void begin_affine_range(Where where = Where::current());
+  void next_turn();
+  void end_affine_range();
+  // Where the kernel is in such loops now; and instructions from here on belong there, until the next turn. For scripts
+  // whose results are computed later than they are written down.
+  std::int64_t turn() const;
+  void set_turn(std::int64_t turn);
+
   // Instructions from here on belong to this line of somebody's script; "" returns to the lines of C++.
   void set_location(std::string location);
 
@@ -100,6 +120,10 @@ class TSR_API Kernel {
   sim::Schedule schedule() const;
 
  private:
+  struct LoopEnd {
+    Kernel* kernel;
+    ~LoopEnd() { kernel->end_affine_range(); }
+  };
   std::shared_ptr<Core> core_;
 };
 

@@ -47,6 +47,15 @@ void check_operand(const NeuronSpec& spec, std::string_view op, std::string_view
 void check_written(std::string_view op, std::string_view role, const View& view) {
   check(view.tile().written, Code::invalid_argument, Hint{"fresh memory holds NaN: write it first, or use zeros"},
         "{}: {} {} is read, but nothing has written '{}' yet", op, role, view.text(), view.tile_name());
+  const Tile& tile = view.tile();
+  if (tile.memory != Memory::hbm || tile.complete) return;
+  const Pattern pattern(view);
+  std::int64_t all = 0;
+  pattern.for_runs([&](std::int64_t, std::int64_t length) { all += length; });
+  const std::int64_t written = tile.elements.count(pattern), bytes = element_bytes(tile.type);
+  check(written >= all, Code::invalid_argument, Hint{"fresh memory holds NaN: write all of it before it is read"},
+        "{}: {} {} is read, but {} of its {} bytes of '{}' in hbm have not been written", op, role, view.text(),
+        (all - written) * bytes, all * bytes, tile.name);
 }
 
 void check_overlap(std::string_view op, const View& dst, std::span<const View> inputs) {

@@ -5,6 +5,7 @@
 namespace tessera::neuron {
 
 #define TSR_LANES 8
+#define TSR_ROWS 4
 #define TSR_FMA(w, x, s) _mm256_fmadd_ps(_mm256_set1_ps(w), x, s)
 #include "tessera/backends/sim/neuron/internal/product.inc"
 

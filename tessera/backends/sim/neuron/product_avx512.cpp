@@ -5,6 +5,7 @@
 namespace tessera::neuron {
 
 #define TSR_LANES 16
+#define TSR_ROWS 8
 #define TSR_FMA(w, x, s) _mm512_fmadd_ps(_mm512_set1_ps(w), x, s)
 #include "tessera/backends/sim/neuron/internal/product.inc"
 

@@ -58,13 +58,14 @@ std::vector<std::int64_t> row_choices(const NeuronSpec& spec, const ConvProblem&
   const std::int64_t width = window == Window::flat ? p.w : p.ow(), columns = spec.moving_max_columns;
   std::vector<std::int64_t> out;
   for (std::int64_t rows : {columns / width, columns / width / 2, p.pool}) {
-    rows = std::min(rows, p.oh()) / p.pool * p.pool;
+    rows = std::min({rows, columns / width, p.oh()}) / p.pool * p.pool;
     // Blocks of one size, as far as that goes: a short last one costs a whole one's overhead.
     if (rows >= p.pool && std::find(out.begin(), out.end(), rows) == out.end()) out.push_back(rows);
     const std::int64_t blocks = rows > 0 ? (p.oh() + rows - 1) / rows : 0;
     const std::int64_t even = blocks > 0 ? ((p.oh() + blocks - 1) / blocks + p.pool - 1) / p.pool * p.pool : 0;
     if (even >= p.pool && even < rows && std::find(out.begin(), out.end(), even) == out.end()) out.push_back(even);
   }
+  if (out.empty() && width <= columns) out.push_back(1);  // two rows to be pooled do not fit one accumulation
   return out;
 }
 
@@ -120,16 +121,23 @@ ConvTuning tune_conv(const NeuronSpec& spec, const ConvProblem& p) {
     vary(
         [&](ConvSchedule& s, Window w) {
           s.window = w;
+          if (w == Window::shared) s.share_image = true;
           const std::vector<std::int64_t> rows = row_choices(spec, p, w);
           if (!rows.empty()) s.rows = rows.front();
         },
-        std::vector{Window::flat, Window::strided, Window::copied});
+        std::vector{Window::flat, Window::strided, Window::copied, Window::shared});
     vary([](ConvSchedule& s, std::int64_t rows) { s.rows = rows; }, row_choices(spec, p, search.best().window));
+    std::vector<std::int64_t> joined{1};
+    while (joined.back() < 32 && joined.back() * search.best().rows < p.oh()) joined.push_back(2 * joined.back());
+    vary([](ConvSchedule& s, std::int64_t stored) { s.joined = stored; }, joined);
     vary([](ConvSchedule& s, std::int64_t blocks) { s.blocks = blocks; }, std::vector<std::int64_t>{1, 2, 4, 8, 16});
+    if (search.best().window == Window::copied || search.best().window == Window::shared)
+      vary([](ConvSchedule& s, Cutting cutting) { s.cutting = cutting; }, std::vector{Cutting::vector, Cutting::both});
     vary([](ConvSchedule& s, bool share) { s.share_image = share; }, std::vector<bool>{true, false});
     vary([](ConvSchedule& s, Slicing slicing) { s.slicing = slicing; },
          std::vector{Slicing::vector, Slicing::gpsimd, Slicing::direct});
-    vary([](ConvSchedule& s, Engine engine) { s.eviction = engine; }, std::vector{Engine::scalar, Engine::vector});
+    vary([](ConvSchedule& s, Eviction way) { s.eviction = way; },
+         std::vector{Eviction::scalar, Eviction::vector, Eviction::both});
     if (p.pool > 1)
       vary([](ConvSchedule& s, Engine engine) { s.pooling = engine; }, std::vector{Engine::gpsimd, Engine::vector});
   }

@@ -27,6 +27,7 @@ float apply(MathOp op, float a, float b) {
     case MathOp::add: return a + b;
     case MathOp::subtract: return a - b;
     case MathOp::multiply: return a * b;
+    case MathOp::divide: return a / b;
     case MathOp::max: return std::isnan(a) || std::isnan(b) ? a + b : std::max(a, b);
     case MathOp::min: return std::isnan(a) || std::isnan(b) ? a + b : std::min(a, b);
   }
@@ -41,6 +42,12 @@ float apply(Function function, float x) {
     case Function::tanh: return std::tanh(x);
     case Function::sigmoid: return 1 / (1 + std::exp(-x));
     case Function::square: return x * x;
+    case Function::sqrt: return std::sqrt(x);
+    case Function::rsqrt: return 1 / std::sqrt(x);
+    case Function::reciprocal: return 1 / x;
+    case Function::log: return std::log(x);
+    case Function::abs: return std::abs(x);
+    case Function::silu: return x / (1 + std::exp(-x));
   }
   return x;
 }
@@ -201,22 +208,47 @@ void reduce_values(const View& dst, const View& src, MathOp op, int axes) {
   });
 }
 
+namespace {
+
+// Partitions one after the other, without gaps: what a product reads needs no copy then.
+bool is_dense(const View& view) {
+  std::int64_t run = 1;
+  for (int d = view.rank() - 1; d >= 0; --d) {
+    if (view.size(d) > 1 && view.stride(d) != run) return false;
+    run *= view.size(d);
+  }
+  return true;
+}
+
+// Row `partition` of a result, from sums that lie dense.
+void put_sums(const View& dst, std::int64_t partition, const float* sums, std::int64_t n, bool accumulate) {
+  const std::int64_t run = dst.rank() > 1 ? row_length(dst) : 1, step = dst.rank() > 1 ? row_stride(dst) : 1;
+  const ElementType type = dst.type();
+  for (std::int64_t j = 0; j < n; j += run) {
+    float* to = data(dst) + free_offset(dst, partition, j);
+    const float* from = sums + j;
+    if (type == ElementType::float32 && step == 1) {
+      if (accumulate) {
+        for (std::int64_t i = 0; i < run; ++i) to[i] += from[i];
+      } else {
+        std::memcpy(to, from, static_cast<std::size_t>(run) * sizeof(float));
+      }
+      continue;
+    }
+    for (std::int64_t i = 0; i < run; ++i) to[i * step] = rounded(accumulate ? to[i * step] + from[i] : from[i], type);
+  }
+}
+
+}  // namespace
+
 void matmul_values(const View& dst, const View& stationary, const View& moving, bool accumulate) {
   const int k = static_cast<int>(moving.partitions()), m = static_cast<int>(stationary.free_count()),
             n = static_cast<int>(moving.free_count());
-  static thread_local std::vector<float> a, b, c;
-  a.resize(static_cast<std::size_t>(k) * static_cast<std::size_t>(m));
-  b.resize(static_cast<std::size_t>(k) * static_cast<std::size_t>(n));
-  c.resize(static_cast<std::size_t>(m) * static_cast<std::size_t>(n));
   // Each thread takes a quarter of the rows, so the stationary operand is cut that way.
-  gather(stationary, a.data());
-  gather(moving, b.data());
-  const Isa isa = active_isa();
-  const ProductFunction product = isa >= Isa::avx512 ? product_avx512
-                                  : isa >= Isa::avx2 ? product_avx2
-                                                     : product_portable;
-  static thread_local std::vector<float> parts;
   constexpr int kRows = 32;
+  static thread_local std::vector<float> a, b, c, parts;
+  a.resize(static_cast<std::size_t>(k) * static_cast<std::size_t>(m));
+  gather(stationary, a.data());
   parts.resize(a.size());
   const int blocks = (m + kRows - 1) / kRows;
   for (int block = 0; block < blocks; ++block) {
@@ -226,23 +258,24 @@ void matmul_values(const View& dst, const View& stationary, const View& moving, 
                   a.data() + static_cast<std::ptrdiff_t>(i) * m + first,
                   static_cast<std::size_t>(rows) * sizeof(float));
   }
-  const float *pa = parts.data(), *pb = b.data();
+  const float *pa = parts.data(), *pb = data(moving) + moving.offset();
+  if (!is_dense(moving)) {
+    b.resize(static_cast<std::size_t>(k) * static_cast<std::size_t>(n));
+    gather(moving, b.data());
+    pb = b.data();
+  }
+  c.resize(static_cast<std::size_t>(m) * static_cast<std::size_t>(n));
   float* pc = c.data();
+  const Isa isa = active_isa();
+  const ProductFunction product = isa >= Isa::avx512 ? product_avx512
+                                  : isa >= Isa::avx2 ? product_avx2
+                                                     : product_portable;
   parallel_for(blocks, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t block = begin; block < end; ++block) {
       const int first = static_cast<int>(block) * kRows, rows = std::min(kRows, m - first);
       float* sums = pc + static_cast<std::ptrdiff_t>(first) * n;
       product(pa + static_cast<std::ptrdiff_t>(first) * k, pb, sums, k, rows, n);
-      for (int r = 0; r < rows; ++r)
-        for (std::int64_t j = 0; j < n;) {
-          const std::int64_t length = row_length(dst);
-          float* to = data(dst) + free_offset(dst, first + r, j);
-          const std::int64_t ds = dst.rank() > 1 ? row_stride(dst) : 1, run = dst.rank() > 1 ? length : 1;
-          const float* from = sums + static_cast<std::ptrdiff_t>(r) * n + j;
-          for (std::int64_t i = 0; i < run; ++i)
-            to[i * ds] = rounded(accumulate ? to[i * ds] + from[i] : from[i], dst.type());
-          j += run;
-        }
+      for (int r = 0; r < rows; ++r) put_sums(dst, first + r, sums + static_cast<std::ptrdiff_t>(r) * n, n, accumulate);
     }
   });
 }

@@ -48,21 +48,35 @@ class Core : public std::enable_shared_from_this<Core> {
   Core(const NeuronSpec& machine, KernelOptions chosen);
 
   View make(std::string name, Memory memory, ElementType type, std::vector<std::int64_t> shape);
+  // `any_order`: whichever of several writes comes first, the result is the same.
   void record(Engine engine, std::string_view label, const Cost& cost, View& dst, std::span<const View> inputs,
-              bool reads_dst = false);
+              Use use = Use::write, bool any_order = false);
   void record_dma(const DmaCost& cost, View& dst, const View& src);
+  // Keeps what an instruction does to a tile; an Error if another turn of a loop without order does the same elsewhere.
+  void touch(std::string_view op, const View& view, Use use);
   Profile profile() const;
+
+  void begin_loop(std::string line);
+  void next_turn();
+  void end_loop();
+  // Where the kernel is in its loops, to come back to.
+  std::int64_t turn() const { return static_cast<std::int64_t>(past_turns_.size()) - 1; }
+  void set_turn(std::int64_t turn);
 
   // Runs body; an Error of it tells the line of the kernel.
   template <class Body>
   void at(const Kernel::Where& where, Body&& body) {
+    here_ = &where;
     try {
       body();
     } catch (Error& error) {
-      error.add_context(location.empty() ? fmt::format("in the kernel, {}:{}", where.file_name(), where.line())
-                                         : fmt::format("in the kernel, {}", location));
+      error.add_context(fmt::format("in the kernel, {}", line()));
       throw;
     }
+  }
+  // Where the kernel is, while `at` runs.
+  std::string line() const {
+    return location.empty() ? fmt::format("{}:{}", here_->file_name(), here_->line()) : location;
   }
 
   const NeuronSpec spec;
@@ -77,6 +91,14 @@ class Core : public std::enable_shared_from_this<Core> {
   void note(const View& view, Access access, bool write);
   void count_bytes(const View& view, bool write);
 
+  void enter_turn();
+  void wait_in_hbm(sim::TaskId task, const View& dst);
+
+  const Kernel::Where* here_ = nullptr;
+  std::vector<LoopTurn> loops_;
+  std::vector<std::string> loop_lines_;  // by LoopTurn::loop
+  LoopTurns turns_;
+  std::vector<LoopTurns> past_turns_{nullptr};  // the last one is where the kernel is
   Space sbuf_, psum_;
   sim::ResourceId engines_[4]{}, queue_{};
   std::vector<sim::ResourceId> dma_;

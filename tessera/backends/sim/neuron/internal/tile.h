@@ -2,6 +2,7 @@
 
 // What is behind a view. Only the core changes it.
 
+#include "tessera/backends/sim/neuron/internal/pattern.h"
 #include "tessera/backends/sim/neuron/view.h"
 #include "tessera/backends/sim/timeline/schedule.h"
 
@@ -32,6 +33,24 @@ struct Access {
   }
 };
 
+// One turn of a loop whose turns have no order.
+struct LoopTurn {
+  std::uint32_t loop = 0;  // every time that a loop is begun it is another one
+  std::int64_t turn = 0;
+};
+using LoopTurns = std::shared_ptr<const std::vector<LoopTurn>>;  // outermost first; nothing outside of such loops
+
+enum class Use : std::uint8_t { read, write, add };
+
+// What an instruction did to a tile, kept where that may meet what another one does without order.
+struct Touch {
+  Pattern pattern;
+  Access box;
+  Use use = Use::read;
+  LoopTurns turns;
+  std::string line;  // of the kernel
+};
+
 struct Tile {
   std::string name;
   Memory memory = Memory::hbm;
@@ -43,6 +62,11 @@ struct Tile {
   bool written = false;
   std::vector<float> values;  // rounded to `type`; empty in a run without values
   std::vector<Access> reads, writes;
+  std::vector<Access> sums;                   // parts of a PSUM tile that products were put into
+  std::vector<Touch> touches;                 // in loops without order; in HBM also writes outside of them
+  bool touched_by_read = false;               // one of those is a read
+  bool complete = false;                      // every element was there from the start
+  ElementBits elements;                       // of a tensor in HBM: those that were written
   sim::TaskId available = sim::TaskId::none;  // when those who had the memory before are through
 };
 
