@@ -45,8 +45,7 @@ struct TrainOptions {
 };
 
 // What a task is trained with unless something else is asked for: of xor, the settings of the paper but for the rate
-// and its schedule: with its 0.05 nothing is learnt, and with its 0.005 for mixed memory not from every seed, in
-// PyTorch as well as here.
+// and its schedule, which docs/how-to/train-a-liquid-network.md gives reasons for.
 void set_defaults(TrainOptions& o, const CLI::App& command) {
   const auto unless_given = [&](const char* flag, auto& value, auto otherwise) {
     if (command.count(flag) == 0) value = otherwise;
