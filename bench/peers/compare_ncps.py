@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Liquid layers beside ncps with PyTorch: passes over whole sequences, two threads each, in turns.
 
-    python3 compare_ncps.py --worker build/bench/peers/tessera_ncp_worker [--models cfc_fc64,...] [--compile] [--backward]
+    python3 compare_ncps.py --worker build/bench/peers/tessera_ncp_worker [--models cfc_fc64,...] [--compile-steps 128] [--backward]
+
+ncps runs as it is (eager) and through torch.compile, as one graph of all steps; where it does not compile, the row says
+why. Such graphs take a minute and more to compile, so by default only the shorter sequences are (--compile-steps, 0: none).
 
 Each peer runs in a process of its own; blocks of about 20 ms alternate, and the fastest call of each counts. Outputs are
 compared before anything is timed. With --backward a pass goes forward and back, to gradients of all parameters and of
@@ -13,6 +16,7 @@ import json
 import math
 import os
 import pathlib
+import signal
 import subprocess
 import tempfile
 import time
@@ -51,6 +55,34 @@ def block(call, seconds=0.02):
     return best
 
 
+class OutOfTime(BaseException):
+    """No Exception: compilers catch those on their way."""
+
+
+def compiled(model, x, expected, seconds):
+    """The model through torch.compile, or why there is none."""
+
+    def give_up(*_):
+        raise OutOfTime(f"not done after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(seconds)
+    try:
+        torch.compiler.reset()
+        call = torch.compile(model, fullgraph=True)
+        with torch.set_grad_enabled(x.requires_grad):
+            found = call(x)[0]
+        signal.alarm(0)
+    except (Exception, OutOfTime) as error:  # whatever a compiler throws is why there is no time
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        return None, f"does not compile: {lines[0][:100]}"
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    off = float((found - expected).abs().max())
+    return (call, "") if off < 1e-4 else (None, f"compiled, but its outputs differ by {off:.1e}")
+
+
 def measure(name, batch, steps, options, folder):
     layer, make = MODELS[name]
     torch.manual_seed(1)
@@ -67,22 +99,24 @@ def measure(name, batch, steps, options, folder):
             worker.stdin.flush()
             return float(worker.stdout.readline())
 
-        call = torch.compile(model) if options.compile else model
         with torch.no_grad():
             expected = model(x)[0]
             found = np.fromfile(folder / "y.bin", np.float32).reshape(expected.shape)
             difference = float(np.abs(found - expected.numpy()).max())
             assert difference < 1e-5, f"{name}: outputs differ by {difference}"
+        x.requires_grad_(options.backward)
+        fast, why = None, ""
+        if steps <= options.compile_steps:
+            fast, why = compiled(model, x, expected, options.compile_seconds)
         if options.backward:
-            x.requires_grad_(True)
 
-            def theirs_once():
+            def once(call):
                 model.zero_grad()
                 x.grad = None
                 call(x)[0].sum().backward()
 
             what = "backward"
-            theirs_once()
+            once(model)
             ask(what)
             gradients = load_file(folder / "y.bin.gradients")
             for key, parameter in model.named_parameters():
@@ -94,20 +128,24 @@ def measure(name, batch, steps, options, folder):
                 difference = max(difference, off / max(largest, 1))
         else:
 
-            def theirs_once():
+            def once(call):
                 with torch.no_grad():
                     call(x)
 
             what = "go"
-            theirs_once()
-        ours = theirs = math.inf
+            once(model)
+        if fast is not None:
+            once(fast)  # the way back is compiled with its first call
+        ours = theirs = theirs_compiled = math.inf
         for _ in range(options.rounds):
-            theirs = min(theirs, block(theirs_once))
+            theirs = min(theirs, block(lambda: once(model)))
+            if fast is not None:
+                theirs_compiled = min(theirs_compiled, block(lambda: once(fast)))
             time.sleep(0.1)  # PyTorch's threads look for more work for a while
             ours = min(ours, ask(what))
         one_step = ask("steps")
         worker.stdin.close()
-    return kernel, theirs, ours, difference, one_step
+    return kernel, theirs, theirs_compiled, ours, difference, one_step, why
 
 
 def main():
@@ -118,27 +156,40 @@ def main():
     parser.add_argument("--lengths", default="32,128")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--compile", action="store_true", help="against torch.compile instead of eager")
+    parser.add_argument("--compile-steps", type=int, default=32, help="longest sequence for torch.compile; 0: none")
+    parser.add_argument("--compile-seconds", type=int, default=300, help="most time for one compilation")
     parser.add_argument("--backward", action="store_true", help="forward and backward")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    ratios = []
-    print(f"{'model':10} {'batch':>5} {'steps':>5} {'ncps [ms]':>10} {'ours [ms]':>10} {'ratio':>7} {'us/step':>8} {'alone':>7} {'error':>8}  kernel")
+    ratios, against_compiled = [], []
+    print(
+        f"{'model':10} {'batch':>5} {'steps':>5} {'ncps [ms]':>10} {'compiled':>10} {'ours [ms]':>10} {'ratio':>7} "
+        f"{'ratio c.':>8} {'us/step':>8} {'alone':>7} {'error':>8}  kernel"
+    )
     with tempfile.TemporaryDirectory() as folder:
         for name in options.models.split(","):
             for batch in map(int, options.batches.split(",")):
                 for steps in map(int, options.lengths.split(",")):
-                    kernel, theirs, ours, error, one_step = measure(name, batch, steps, options, pathlib.Path(folder))
-                    ratios.append((batch, theirs / ours))
+                    kernel, eager, fast, ours, error, one_step, why = measure(
+                        name, batch, steps, options, pathlib.Path(folder)
+                    )
+                    ratios.append((batch, eager / ours))
+                    if fast < math.inf:
+                        against_compiled.append(fast / ours)
+                    columns = (f"{fast * 1e3:10.3f}", f"{fast / ours:8.1f}") if fast < math.inf else (f"{'-':>10}", f"{'-':>8}")
                     print(
-                        f"{name:10} {batch:5} {steps:5} {theirs * 1e3:10.3f} {ours * 1e3:10.4f} {theirs / ours:7.1f} "
-                        f"{ours / steps * 1e6:8.2f} {one_step * 1e6:7.2f} {error:8.1e}  {kernel}",
+                        f"{name:10} {batch:5} {steps:5} {eager * 1e3:10.3f} {columns[0]} {ours * 1e3:10.4f} "
+                        f"{eager / ours:7.1f} {columns[1]} {ours / steps * 1e6:8.2f} {one_step * 1e6:7.2f} {error:8.1e}  "
+                        f"{kernel}{'; ' + why if why else ''}",
                         flush=True,
                     )
-    for title, wanted in [("all", None), ("batch 1", 1)]:
-        some = [r for b, r in ratios if wanted in (None, b)]
+    for title, some in [
+        ("eager, all", [r for _, r in ratios]),
+        ("eager, batch 1", [r for b, r in ratios if b == 1]),
+        ("torch.compile", against_compiled),
+    ]:
         if some:
-            print(f"geometric mean, {title}: {math.exp(sum(map(math.log, some)) / len(some)):.1f}")
+            print(f"geometric mean against {title}: {math.exp(sum(map(math.log, some)) / len(some)):.1f} of {len(some)}")
 
 
 if __name__ == "__main__":

@@ -170,6 +170,14 @@ void CfcGradient::set_parameters(const ParameterSet<float>& parameters) {
     if (precision_ == Precision::float32) return;
     for (GatheredWeights* weights : {&product.first, &product.second, &product.first_back, &product.second_back})
       back_->round(precision_, weights->values.data(), static_cast<std::int64_t>(weights->values.size()));
+    if (!dense_->pairs) return;
+    std::int64_t all = 0;
+    for (GatheredWeights* weights : {&product.first, &product.second}) {
+      weights->pair(kQuad * dense_->lanes);
+      all += pairs_of(weights->inputs);
+    }
+    for (GatheredWeights* weights : {&product.first_back, &product.second_back}) weights->pair(kQuad * dense_->lanes);
+    most_pairs_ = std::max({most_pairs_, all, pairs_of(product.width)});
   };
   for (TrainedCfcCell& cell : cells_) {
     for (TrainedProduct& product : cell.backbone) take(product);

@@ -17,10 +17,15 @@ void zero(std::vector<float>& v, std::int64_t count) {
 }  // namespace
 
 DenseStep CfcGradient::back_product(const GatheredWeights& weights, std::int64_t rows, const float* d,
-                                    std::int64_t stride) const {
+                                    std::int64_t stride, std::uint32_t* scratch) const {
   DenseStep step{.rows = rows, .blocks = weights.blocks, .start = nothing_.data()};
-  step.segments[0] = {.rows = d, .stride = stride, .inputs = weights.inputs, .weights = weights.values.data()};
+  step.segments[0] = {.rows = d,
+                      .stride = stride,
+                      .inputs = weights.inputs,
+                      .weights = weights.values.data(),
+                      .pairs = weights.pairs.data()};
   step.segment_count = 1;
+  step.scratch = scratch;
   return step;
 }
 
@@ -60,7 +65,7 @@ void CfcGradient::read_output_gradients(std::span<const float> d_output, const B
             {.rows = tape.after.data() + cells_.back().offset, .stride = state_width_}, {}, tape.gradient);
   const std::int64_t out_width = projection_->first_back.blocks * kQuad * dense_->lanes;
   tape.d_readout.resize(std::max(tape.d_readout.size(), static_cast<std::size_t>(total * out_width)));
-  DenseStep step = back_product(projection_->first_back, total, tape.output.data(), width);
+  DenseStep step = back_product(projection_->first_back, total, tape.output.data(), width, tape.pairs.data());
   step.out = tape.d_readout.data();
   step.out_stride = out_width;
   dense_->run(step);
@@ -87,7 +92,7 @@ void CfcGradient::backward_step(const BatchChunk& chunk, Tape& tape, std::int64_
     std::int64_t width = cell.heads.width;
     const GatheredWeights* weights = &cell.heads.first_back;
     for (std::size_t l = cell.backbone.size(); l-- > 0;) {
-      DenseStep layer = back_product(*weights, rows, d, width);
+      DenseStep layer = back_product(*weights, rows, d, width, tape.pairs.data());
       width = cell.backbone[l].width;
       d = own.slope[l].data() + at * width;
       layer.finish = Finish::scale;
@@ -98,7 +103,7 @@ void CfcGradient::backward_step(const BatchChunk& chunk, Tape& tape, std::int64_
       weights = &cell.backbone[l].first_back;
     }
     if (c == 0) break;
-    DenseStep input = back_product(cell.entry().first_back, rows, d, width);
+    DenseStep input = back_product(cell.entry().first_back, rows, d, width, tape.pairs.data());
     input.out = tape.above.data();
     input.out_stride = above_width_;
     dense_->run(input);
@@ -109,7 +114,8 @@ void CfcGradient::backward_step(const BatchChunk& chunk, Tape& tape, std::int64_
     const TrainedCfcCell& cell = cells_[c];
     const TrainedProduct& entry = cell.entry();
     const std::vector<float>& from = cell.backbone.empty() ? tape.cells[c].trace : tape.cells[c].slope[0];
-    DenseStep state = back_product(entry.second_back, rows, from.data() + at * entry.width, entry.width);
+    DenseStep state =
+        back_product(entry.second_back, rows, from.data() + at * entry.width, entry.width, tape.pairs.data());
     state.out = tape.d_state.data() + cell.offset;
     state.out_stride = gradient_width_;
     dense_->run(state);
@@ -126,7 +132,7 @@ void CfcGradient::backward_step(const BatchChunk& chunk, Tape& tape, std::int64_
   memory.more_trace_stride = 2 * state_width_;
   memory.rounding = precision_;
   back_->back_memory(memory);
-  DenseStep state = back_product(memory_->second_back, rows, memory.trace, memory_->width);
+  DenseStep state = back_product(memory_->second_back, rows, memory.trace, memory_->width, tape.pairs.data());
   state.out = tape.d_state.data();
   state.out_stride = gradient_width_;
   dense_->run(state);
@@ -166,12 +172,13 @@ void CfcGradient::backward_inputs(const BatchChunk& chunk, Tape& tape, SequenceG
   const std::int64_t total = chunk.total(), width = entry.first_back.blocks * kQuad * dense_->lanes;
   tape.d_input.resize(std::max(tape.d_input.size(), static_cast<std::size_t>(total * width)));
   const std::vector<float>& from = first.backbone.empty() ? tape.cells[0].trace : tape.cells[0].slope[0];
-  DenseStep step = back_product(entry.first_back, total, from.data(), entry.width);
+  DenseStep step = back_product(entry.first_back, total, from.data(), entry.width, tape.pairs.data());
   step.out = tape.d_input.data();
   step.out_stride = width;
   dense_->run(step);
   if (memory_) {
-    DenseStep more = back_product(memory_->first_back, total, tape.memory_trace.data(), memory_->width);
+    DenseStep more =
+        back_product(memory_->first_back, total, tape.memory_trace.data(), memory_->width, tape.pairs.data());
     more.start = tape.d_input.data();
     more.start_stride = width;
     more.out = tape.d_input.data();

@@ -8,13 +8,17 @@ namespace {
 
 // The input's part of sums that start from a bias, for all rows at once, into where the trace will be.
 void project(const DenseKernel& kernel, const TrainedProduct& product, std::int64_t rows, const float* x,
-             std::int64_t stride, std::vector<float>& out) {
+             std::int64_t stride, std::vector<float>& out, std::uint32_t* scratch) {
   DenseStep step{.rows = rows, .blocks = product.blocks, .start = product.bias.values.data()};
-  step.segments[0] = {
-      .rows = x, .stride = stride, .inputs = product.first_inputs, .weights = product.first.values.data()};
+  step.segments[0] = {.rows = x,
+                      .stride = stride,
+                      .inputs = product.first_inputs,
+                      .weights = product.first.values.data(),
+                      .pairs = product.first.pairs.data()};
   step.segment_count = 1;
   step.out = out.data();
   step.out_stride = product.width;
+  step.scratch = scratch;
   kernel.run(step);
 }
 
@@ -27,6 +31,7 @@ void CfcGradient::size_tape(const BatchChunk& chunk, Tape& tape) const {
     if (v.size() < size) v.resize(size);
   };
   const std::int64_t total = chunk.total();
+  tape.pairs.resize(static_cast<std::size_t>(dense_->pairs ? kPairedRows * most_pairs_ : 0));
   fit(tape.x, total, sizes_.inputs);
   fit(tape.elapsed, total, 1);
   fit(tape.before, total, state_width_);
@@ -106,10 +111,12 @@ void CfcGradient::forward_cell(std::size_t index, const BatchChunk& chunk, Tape&
     from = {.rows = tape.after.data() + at * state_width_ + cells_[index - 1].offset, .stride = state_width_};
   const auto product_step = [&](const TrainedProduct& product, Segment first, Segment second, float* trace) {
     DenseStep out{.rows = rows, .blocks = product.blocks, .start = product.bias.values.data()};
+    out.scratch = tape.pairs.data();
     const auto add = [&](Segment segment, const GatheredWeights& weights) {
       if (segment.rows == nullptr || weights.inputs == 0) return;
       segment.inputs = weights.inputs;
       segment.weights = weights.values.data();
+      segment.pairs = weights.pairs.data();
       out.segments[out.segment_count++] = segment;
     };
     add(first, product.first);
@@ -157,8 +164,9 @@ void CfcGradient::forward_chunk(const Sequence<float>& sequence, const BatchChun
   read_inputs(sequence, chunk, tape);
   const TrainedCfcCell& first = cells_.front();
   project(*dense_, first.entry(), chunk.total(), tape.x.data(), sizes_.inputs,
-          first.backbone.empty() ? tape.cells[0].trace : tape.cells[0].slope[0]);
-  if (memory_) project(*dense_, *memory_, chunk.total(), tape.x.data(), sizes_.inputs, tape.memory_trace);
+          first.backbone.empty() ? tape.cells[0].trace : tape.cells[0].slope[0], tape.pairs.data());
+  if (memory_)
+    project(*dense_, *memory_, chunk.total(), tape.x.data(), sizes_.inputs, tape.memory_trace, tape.pairs.data());
   for (std::int64_t t = 0; t < chunk.steps(); ++t) {
     const std::int64_t at = chunk.at(t);
     if (memory_) {
@@ -169,7 +177,9 @@ void CfcGradient::forward_chunk(const Sequence<float>& sequence, const BatchChun
       step.segments[0] = {.rows = tape.before.data() + at * state_width_,
                           .stride = state_width_,
                           .inputs = state_width_,
-                          .weights = memory_->second.values.data()};
+                          .weights = memory_->second.values.data(),
+                          .pairs = memory_->second.pairs.data()};
+      step.scratch = tape.pairs.data();
       step.segment_count = 1;
       step.finish = Finish::memory;
       step.out = tape.mixed.data() + at * state_width_;
@@ -185,7 +195,8 @@ void CfcGradient::forward_chunk(const Sequence<float>& sequence, const BatchChun
                 tape.before.begin() + chunk.at(std::min(t + 1, chunk.steps())) * state_width_);
   }
   if (projection_)
-    project(*dense_, *projection_, chunk.total(), tape.after.data() + cells_.back().offset, state_width_, tape.output);
+    project(*dense_, *projection_, chunk.total(), tape.after.data() + cells_.back().offset, state_width_, tape.output,
+            tape.pairs.data());
   write_results(chunk, tape, result);
 }
 

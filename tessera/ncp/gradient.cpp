@@ -101,7 +101,7 @@ class ReferenceParts {
 Gradient::Gradient(Layer layer, Precision precision) : state_(std::make_unique<State>()) {
   state_->layer = std::move(layer);
   if (const auto* cfc = std::get_if<CfcLayer>(&state_->layer)) {
-    const DenseKernel& kernel = dense_kernel();
+    const DenseKernel& kernel = dense_kernel(precision);
     state_->cfc.emplace(*cfc, precision, kernel, backward_kernel());
     state_->kernel = fmt::format("cfc_{}_{}", name(precision), kernel.name);
   } else if (const auto& ltc = std::get<LtcLayer>(state_->layer); LtcGradient::takes(ltc)) {

@@ -1,6 +1,7 @@
 #include "tessera/ncp/profiler.h"
 
 #include "tessera/core/error.h"
+#include "tessera/ncp/gradient.h"
 #include "tessera/ncp/internal/counted_memory.h"
 #include "tessera/ncp/runner.h"
 
@@ -252,25 +253,39 @@ Stats Profiler::profile_stream(const ProfileSettings& settings) {
         state_->layer, used.batch_size, used.seq_length,
         {.fusion = device.measured ? Fusion::full : settings.fusion, .skips_absent_synapses = device.measured});
   };
-  if (device.measured)
-    while (used.batch_size > 1 && work_of().total().flops > kStreamFlops) used.batch_size = (used.batch_size + 1) / 2;
+  std::optional<Gradient> gradient;
+  if (device.measured) {
+    gradient.emplace(state_->layer);
+    gradient->set_parameters(converted<float>(initial_parameters(state_->layer, 0)));
+  }
+  const bool slow = gradient && gradient->kernel() == "reference";
+  while (slow && used.batch_size > 1 && work_of().total().flops > kStreamFlops)
+    used.batch_size = (used.batch_size + 1) / 2;
+  if (slow) used.num_runs = 1;
   const ModelledRun model = model_run(work_of(), device);
   double seconds = model.total.time_ns * 1e-9;
-  if (device.measured) {
+  if (gradient) {
     const LayerSizes size = sizes(state_->layer);
     const std::vector<float> input =
         random_values(static_cast<std::size_t>(used.batch_size * used.seq_length * size.inputs));
     const Sequence<float> sequence{.batch = used.batch_size, .steps = used.seq_length, .input = input};
-    const ParameterSet<float> parameters = converted<float>(initial_parameters(state_->layer, 0));
-    SequenceResult<float> result = state_->ready().run(sequence);
-    const std::vector<float> d_output(result.output.size(), 1.0f);
+    SequenceResult<float> result;
+    SequenceGradients<float> gradients;
+    const std::int64_t rows = used.batch_size * (size.return_sequences ? used.seq_length : 1);
+    const std::vector<float> d_output(static_cast<std::size_t>(rows * size.outputs), 1.0f);
+    const auto pass = [&] {
+      gradient->forward(sequence, result);
+      gradient->backward(d_output, gradients);
+    };
+    if (!slow) pass();
     seconds = seconds_of([&] {
-      state_->ready().run(sequence, result);
-      differentiate_reference<float>(state_->layer, parameters, sequence, d_output);
-    });
+                for (int i = 0; i < used.num_runs; ++i) pass();
+              }) /
+              used.num_runs;
   }
   Stats out = state_->start("stream");
-  if (device.measured) out.note = "backward pass by the reference";
+  if (gradient)
+    out.note = slow ? "no kernel differentiates this layer: the reference did" : std::string(gradient->kernel());
   out.add("kernel_time", seconds, "s", device.kind());
   // How long the bytes alone would take.
   out.add("memory_time", model.total.memory_ns * 1e-9, "s", "modelled");

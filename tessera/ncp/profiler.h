@@ -64,8 +64,9 @@ class TSR_API Profiler {
   // ne_utilization and compute_utilization (% of the peak rate of the device's unit), memory_utilization, tflops,
   // bandwidth, intensity (FLOP/B) and the least that the roofline allows.
   Stats profile_hardware(const ProfileSettings& settings = {});
-  // Forward and backward: kernel_time, memory_time (s), num_kernels, num_transfers. On the host the backward pass is
-  // the reference's, for as many samples as take about a second.
+  // Forward and backward, as in training: kernel_time (the mean of num_runs), memory_time (s), num_kernels,
+  // num_transfers. A layer that only the reference differentiates runs once on the host, with as many samples as take
+  // about a second.
   Stats profile_stream(const ProfileSettings& settings = {});
   std::vector<Stats> profile_all(const ProfileSettings& settings = {});
 

@@ -3,6 +3,8 @@
 #include "tessera/core/parallel_for.h"
 #include "tessera/ncp/internal/dense_kernels.h"
 
+#include <bit>
+
 namespace tessera::ncp {
 namespace {
 
@@ -23,6 +25,18 @@ Column column_of(int lanes, bool quads, std::int64_t wide) {
 
 void GatheredWeights::take(const float* row) {
   for (std::size_t i = 0; i < from.size(); ++i) values[i] = row[from[i]];
+}
+
+void GatheredWeights::pair(std::int64_t width) {
+  const std::int64_t each = pairs_of(inputs);
+  pairs.assign(static_cast<std::size_t>(blocks * each * width), 0);
+  for (std::int64_t block = 0; block < blocks; ++block)
+    for (std::int64_t k = 0; k < inputs; ++k)
+      for (std::int64_t j = 0; j < width; ++j) {
+        const auto bits =
+            std::bit_cast<std::uint32_t>(values[static_cast<std::size_t>((block * inputs + k) * width + j)]);
+        pairs[static_cast<std::size_t>((block * each + k / 2) * width + j)] |= k % 2 == 0 ? bits >> 16 : bits;
+      }
 }
 
 void TrainedProduct::take(const float* row) {

@@ -1,8 +1,8 @@
 #include "tessera/ncp/gradient.h"
+#include "given.h"
 #include "golden.h"
 
 #include "tessera/core/error.h"
-#include "tessera/core/isa.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/ncp/random_generator.h"
 
@@ -20,43 +20,20 @@ using testing::HasSubstr;
 
 constexpr double kFloat = std::numeric_limits<float>::epsilon();
 
-std::vector<float> uniform(std::int64_t count, std::uint64_t seed, double low = -1, double high = 1) {
-  RandomGenerator random(seed);
-  std::vector<float> out(static_cast<std::size_t>(count));
-  for (float& value : out)
-    value = static_cast<float>(low + (high - low) * static_cast<double>(random.next_u64() >> 11) * 0x1p-53);
-  return out;
-}
-
-template <class Body>
-void for_each_isa(Body&& body) {
-  for (const Isa isa : {Isa::portable, Isa::avx2, Isa::avx512}) {
-    if (isa > host_isa()) continue;
-    SCOPED_TRACE(name(isa));
-    set_active_isa(isa);
-    body();
-  }
-  set_active_isa(std::nullopt);
-}
-
-struct Given {
-  std::vector<float> input, timespans, state, memory, d_output, d_state, d_memory;
+// Gradients of what comes out, besides; with `varied`, samples that end at steps of their own.
+struct Trained : Given {
+  std::vector<float> d_output, d_state, d_memory;
   std::vector<std::int32_t> lengths;
-  Sequence<float> sequence;
-  Given(const Layer& layer, std::int64_t batch, std::int64_t steps, bool varied,
-        std::optional<std::uint64_t> dropout = {}) {
+  Trained(const Layer& layer, std::int64_t batch, std::int64_t steps, bool varied,
+          std::optional<std::uint64_t> dropout = {})
+      : Given(layer, batch, steps, dropout) {
     const LayerSizes size = sizes(layer);
-    input = uniform(batch * steps * size.inputs, 1, -2, 2);
-    timespans = uniform(batch * steps, 2, 0.1, 2);
-    state = uniform(batch * size.state, 3);
-    if (size.mixed_memory) memory = uniform(batch * size.state, 4);
     d_output = uniform(batch * (size.return_sequences ? steps : 1) * size.outputs, 5);
     d_state = uniform(batch * size.state, 6);
     d_memory = uniform(static_cast<std::int64_t>(memory.size()), 7);
     RandomGenerator random(8);
     for (std::int64_t b = 0; varied && b < batch; ++b)
       lengths.push_back(static_cast<std::int32_t>(1 + random.choice(steps)));
-    sequence = {batch, steps, input, timespans, state, memory, dropout};
   }
 };
 
@@ -66,10 +43,9 @@ struct Wanted {
   SequenceGradients<double> gradients;
 };
 
-Wanted reference(const Layer& layer, const ParameterSet<double>& parameters, const Given& given) {
+Wanted reference(const Layer& layer, const ParameterSet<double>& parameters, const Trained& given) {
   const LayerSizes size = sizes(layer);
   const Sequence<float>& all = given.sequence;
-  const auto wide = [](const auto& v) { return std::vector<double>(v.begin(), v.end()); };
   Wanted out;
   if (given.lengths.empty()) {
     const auto input = wide(given.input), timespans = wide(given.timespans), state = wide(given.state),
@@ -119,7 +95,7 @@ Wanted reference(const Layer& layer, const ParameterSet<double>& parameters, con
 
 // Each step rounds sums of products and functions of them to a few units; a gradient is a sum over rows of products of
 // such numbers, whose roundings are as good as random. Values are compared at the size of the largest of their kind.
-double allowed(const Layer& layer, const Given& given, double epsilon) {
+double allowed(const Layer& layer, const Trained& given, double epsilon) {
   const LayerSizes size = sizes(layer);
   const auto* ltc = std::get_if<LtcLayer>(&layer);
   const double chain = static_cast<double>(given.sequence.steps * (ltc != nullptr ? ltc->ode_unfolds : 1));
@@ -136,7 +112,7 @@ void expect_near(const std::vector<float>& found, const std::vector<double>& wan
     ASSERT_NEAR(found[i], wanted[i], tolerance * largest) << what << " at " << i;
 }
 
-void compare(Gradient& gradient, const Given& given, const Wanted& wanted, double tolerance) {
+void compare(Gradient& gradient, const Trained& given, const Wanted& wanted, double tolerance) {
   SequenceResult<float> result;
   SequenceGradients<float> found;
   gradient.forward(given.sequence, result, given.lengths);
@@ -157,7 +133,7 @@ void compare(Gradient& gradient, const Given& given, const Wanted& wanted, doubl
 void compare_with_reference(const Layer& layer, std::int64_t batch, std::int64_t steps, bool varied = false,
                             std::optional<std::uint64_t> dropout = {}) {
   const ParameterSet<float> parameters = converted<float>(initial_parameters(layer, 9));
-  const Given given(layer, batch, steps, varied, dropout);
+  const Trained given(layer, batch, steps, varied, dropout);
   const Wanted wanted = reference(layer, converted<double>(parameters), given);
   for_each_isa([&] {
     Gradient gradient(layer);
@@ -172,7 +148,7 @@ TEST(Gradient, GoldenCasesComeOutAsByPyTorch) {
       SCOPED_TRACE(name);
       const GoldenCase golden = load_golden(name);
       const Sequence<double> from = golden.sequence();
-      Given given(golden.layer, golden.batch, golden.steps, false);
+      Trained given(golden.layer, golden.batch, golden.steps, false);
       const auto narrow = [](std::span<const double> v) { return std::vector<float>(v.begin(), v.end()); };
       given.input = narrow(from.input);
       given.timespans = narrow(from.timespans);
@@ -282,7 +258,7 @@ TEST(Gradient, IsTheSameToTheLastBitForAnyNumberOfThreads) {
         R"({"type":"LTC","input_size":6,"wiring":{"type":"AutoNCP","units":29,"output_size":5}})",
         R"({"type":"LTC","input_size":2,"units":4,"mixed_memory":true})"}) {
     const Layer layer = layer_from_json(text);
-    const Given given(layer, 70, 9, true);
+    const Trained given(layer, 70, 9, true);
     std::optional<SequenceGradients<float>> first;
     for (const int threads : {1, 2, 3, 5}) {
       const ThreadLimit limit(threads);
@@ -304,7 +280,7 @@ TEST(Gradient, ShorterTypesAreOffByTheirRoundings) {
   const Layer layer = layer_from_json(
       R"({"type":"CfC","input_size":6,"units":40,"backbone_units":[50],"mixed_memory":true,"proj_size":3})");
   const ParameterSet<float> parameters = converted<float>(initial_parameters(layer, 9));
-  const Given given(layer, 20, 5, false);
+  const Trained given(layer, 20, 5, false);
   const Wanted wanted = reference(layer, converted<double>(parameters), given);
   for (const auto& [precision, epsilon] :
        {std::pair(Precision::bfloat16, 0x1p-8), std::pair(Precision::float16, 0x1p-11)})
@@ -325,7 +301,7 @@ TEST(Gradient, ShorterTypesAreOffByTheirRoundings) {
 
 TEST(Gradient, NotANumberStaysInItsSample) {
   const Layer layer = layer_from_json(R"({"type":"CfC","input_size":2,"units":3,"backbone_units":[4]})");
-  Given given(layer, 3, 2, false);
+  Trained given(layer, 3, 2, false);
   given.input[4] = NAN;  // of sample 1
   for_each_isa([&] {
     Gradient gradient(layer);
@@ -349,7 +325,7 @@ TEST(Gradient, WrongUseIsRefused) {
     return "no error";
   };
   const Layer layer = layer_from_json(R"({"type":"CfC","input_size":2,"units":3})");
-  const Given given(layer, 2, 3, false);
+  const Trained given(layer, 2, 3, false);
   SequenceResult<float> result;
   SequenceGradients<float> found;
   Gradient gradient(layer);

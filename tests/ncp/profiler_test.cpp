@@ -1,6 +1,7 @@
 #include "tessera/ncp/profiler.h"
 
 #include "tessera/core/error.h"
+#include "tessera/ncp/gradient.h"
 #include "tessera/ncp/guide.h"
 
 #include <gmock/gmock.h>
@@ -125,6 +126,24 @@ TEST(Profiler, OnTheHostMeasuresTimesAndCountsMemory) {
   EXPECT_NEAR(memory.at("total_allocated") - memory.at("total_freed"), memory.at("current_usage"), 1e-9);
   const Stats more = profiler.profile_memory({.batch_size = 32, .seq_length = 8, .num_runs = 3});
   EXPECT_GT(more.at("peak_usage"), memory.at("peak_usage"));
+}
+
+TEST(Profiler, OnTheHostStreamsThroughTheGradientsOfTraining) {
+  const ProfileSettings settings{.batch_size = 64, .seq_length = 16, .num_runs = 3};
+  for (const Layer& layer :
+       {Layer(CfcLayer{.inputs = 16, .units = 96}), layer_from_json(R"({"type":"LTC","input_size":16,"units":32})")}) {
+    Profiler profiler(layer, host());
+    const Stats stream = profiler.profile_stream(settings);
+    EXPECT_EQ(stream.note, Gradient(layer).kernel());
+    EXPECT_EQ(stream.at("batch_size"), 64);
+    EXPECT_EQ(stream.at("num_runs"), 3);
+    EXPECT_EQ(stream.find("kernel_time")->kind, "measured");
+    EXPECT_GT(stream.at("kernel_time"), 0);
+  }
+  Profiler slow(layer_from_json(R"({"type":"LTC","input_size":2,"units":3,"solver":"rk4"})"), host());
+  const Stats stream = slow.profile_stream(settings);
+  EXPECT_THAT(stream.note, HasSubstr("the reference did"));
+  EXPECT_EQ(stream.at("num_runs"), 1);
 }
 
 TEST(Profiler, RefusesSettingsOfNothing) {

@@ -1,9 +1,8 @@
+#include "given.h"
 #include "golden.h"
 
 #include "tessera/core/error.h"
-#include "tessera/core/isa.h"
 #include "tessera/core/parallel_for.h"
-#include "tessera/ncp/random_generator.h"
 #include "tessera/ncp/runner.h"
 
 #include <fmt/format.h>
@@ -17,41 +16,6 @@ namespace tessera::ncp {
 namespace TSR_FILE {
 
 constexpr double kFloat = std::numeric_limits<float>::epsilon();
-
-std::vector<float> uniform(std::int64_t count, std::uint64_t seed, double low = -1, double high = 1) {
-  RandomGenerator random(seed);
-  std::vector<float> out(static_cast<std::size_t>(count));
-  for (float& value : out)
-    value = static_cast<float>(low + (high - low) * static_cast<double>(random.next_u64() >> 11) * 0x1p-53);
-  return out;
-}
-
-class ForEachIsa {
- public:
-  template <class Body>
-  explicit ForEachIsa(Body&& body) {
-    for (const Isa isa : {Isa::portable, Isa::avx2, Isa::avx512}) {
-      if (isa > host_isa()) continue;
-      SCOPED_TRACE(name(isa));
-      set_active_isa(isa);
-      body();
-    }
-    set_active_isa(std::nullopt);
-  }
-};
-
-struct Given {
-  std::vector<float> input, timespans, state, memory;
-  Sequence<float> sequence;
-  Given(const Layer& layer, std::int64_t batch, std::int64_t steps) {
-    const LayerSizes size = sizes(layer);
-    input = uniform(batch * steps * size.inputs, 1, -2, 2);
-    timespans = uniform(batch * steps, 2, 0.1, 2);
-    state = uniform(batch * size.state, 3);
-    if (size.mixed_memory) memory = uniform(batch * size.state, 4);
-    sequence = {batch, steps, input, timespans, state, memory, {}};
-  }
-};
 
 // A step rounds each sum of its products, and functions of them to a few units; states are of size 1, so errors hardly
 // grow from step to step.
@@ -75,12 +39,11 @@ void expect_near(const std::vector<float>& found, const std::vector<double>& wan
 void compare_with_reference(const Layer& layer, std::int64_t batch, std::int64_t steps) {
   const ParameterSet<double> parameters = converted<double>(converted<float>(initial_parameters(layer, 9)));
   const Given given(layer, batch, steps);
-  const auto wide = [](const std::vector<float>& v) { return std::vector<double>(v.begin(), v.end()); };
   const auto input = wide(given.input), timespans = wide(given.timespans), state = wide(given.state),
              memory = wide(given.memory);
   const auto wanted =
       run_reference<double>(layer, parameters, {batch, steps, input, timespans, state, memory, {}}, KeepStates::yes);
-  ForEachIsa([&] {
+  for_each_isa([&] {
     const Runner runner(layer, converted<float>(parameters));
     const auto found = runner.run(given.sequence, KeepStates::yes);
     const double tolerance = allowed(layer, steps);
@@ -92,7 +55,7 @@ void compare_with_reference(const Layer& layer, std::int64_t batch, std::int64_t
 }
 
 TEST(Runner, GoldenCasesComeOutAsByNcps) {
-  ForEachIsa([] {
+  for_each_isa([] {
     for (const std::string& name : golden_names()) {
       const GoldenCase golden = load_golden(name);
       const Sequence<double> from = golden.sequence();
@@ -229,7 +192,7 @@ TEST(Runner, HugeInputsSaturateAndNanStaysInItsSample) {
   const Layer layer = layer_from_json(R"({"type":"CfC","input_size":2,"units":3,"backbone_units":[4]})");
   const ParameterSet<float> parameters = converted<float>(initial_parameters(layer, 1));
   const std::vector<float> input{1e30f, -1e30f, NAN, 0, 1e-42f, -0.0f, INFINITY, 1};
-  ForEachIsa([&] {
+  for_each_isa([&] {
     const Runner runner(layer, parameters);
     const auto result = runner.run({4, 1, input});
     const auto wanted = run_reference<float>(layer, parameters, {4, 1, input});

@@ -104,9 +104,11 @@ class MLXProfiler:
         batch = self.device.get_optimal_batch_size() if batch_size is None else batch_size
         return self._profiler.profile_hardware(batch, seq_length, num_runs, fusion)
 
-    def profile_stream(self, batch_size: int = 32, seq_length: int = 10, fusion: str = "full") -> Stats:
-        """Forward and backward: kernel_time, memory_time (s), num_kernels, num_transfers."""
-        return self._profiler.profile_stream(batch_size, seq_length, 1, fusion)
+    def profile_stream(
+        self, batch_size: int = 32, seq_length: int = 10, fusion: str = "full", num_runs: int = 10
+    ) -> Stats:
+        """Forward and backward, as in training: kernel_time (a mean), memory_time (s), num_kernels, num_transfers."""
+        return self._profiler.profile_stream(batch_size, seq_length, num_runs, fusion)
 
     def profile_all(self, batch_size: int = 32, seq_length: int = 10, num_runs: int = 100) -> dict[str, Stats]:
         return {

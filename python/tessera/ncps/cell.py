@@ -12,7 +12,34 @@ from tessera.ncps.model import Array, Gradients, Loss, LossGradient, Model, floa
 Self = TypeVar("Self", bound="Cell")
 
 
-class Cell(Model):
+class Wired(Model):
+    """What upstream's cells, and its LTC, say of their wiring."""
+
+    def _built(self) -> wirings.Wiring:
+        wiring = self.wiring
+        if wiring is None:
+            raise InvalidArgument("there is no wiring")
+        return wiring
+
+    @property
+    def sensory_size(self) -> int:
+        return self.input_size
+
+    @property
+    def motor_size(self) -> int:
+        return self.output_size
+
+    @property
+    def synapse_count(self) -> int:
+        return self._built().synapse_count
+
+    @property
+    def sensory_synapse_count(self) -> int:
+        """Of the sensory synapses. (Upstream gives the count of the others.)"""
+        return self._built().sensory_synapse_count
+
+
+class Cell(Wired):
     _prefix = "rnn_cell."
 
     @classmethod
@@ -44,29 +71,6 @@ class Cell(Model):
         x = _sequence(input)
         times = None if timespans is None else _times(timespans, len(x), self.state_size)
         return super().loss_gradient(x, target, loss=loss, hx=hx, timespans=times)
-
-    def _built(self) -> wirings.Wiring:
-        wiring = self.wiring
-        if wiring is None:
-            raise InvalidArgument("this cell has no wiring")
-        return wiring
-
-    @property
-    def sensory_size(self) -> int:
-        return self.input_size
-
-    @property
-    def motor_size(self) -> int:
-        return self.output_size
-
-    @property
-    def synapse_count(self) -> int:
-        return self._built().synapse_count
-
-    @property
-    def sensory_synapse_count(self) -> int:
-        """Of the sensory synapses. (Upstream's cells give the count of the others.)"""
-        return self._built().sensory_synapse_count
 
 
 def _sequence(input: Any) -> Array:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tessera._tessera import InvalidArgument
 from tessera.ncps import wirings
-from tessera.ncps.cell import Cell
+from tessera.ncps.cell import Cell, Wired
 from tessera.ncps.model import Array, built_spec
 from tessera.ncps.training import Layer
 
@@ -18,7 +18,31 @@ def _mapping(name: str | None) -> str:
     return name if name in _MAPPINGS else "none"
 
 
-class LTC(Layer):
+def _description(
+    wiring: wirings.Wiring,
+    input_size: int | None,
+    input_mapping: str | None,
+    output_mapping: str | None,
+    ode_unfolds: int,
+    epsilon: float,
+    implicit_param_constraints: bool,
+    solver: str,
+) -> dict[str, Any]:
+    spec = built_spec(wiring, input_size)
+    return {
+        "type": "LTC",
+        "input_size": wiring.input_dim,
+        "wiring": spec,
+        "solver": solver,
+        "ode_unfolds": ode_unfolds,
+        "epsilon": epsilon,
+        "implicit_param_constraints": implicit_param_constraints,
+        "input_mapping": _mapping(input_mapping),
+        "output_mapping": _mapping(output_mapping),
+    }
+
+
+class LTC(Layer, Wired):
     """A liquid time-constant layer over sequences, with the arguments of ncps.torch.LTC.
 
     units: how many, fully connected, or a wiring. Beyond upstream:
@@ -43,17 +67,10 @@ class LTC(Layer):
         seed: int | None = None,
     ) -> None:
         wiring = units if isinstance(units, wirings.Wiring) else wirings.FullyConnected(units)
-        spec = built_spec(wiring, input_size)
-        description = {
-            "type": "LTC",
-            "input_size": wiring.input_dim,
-            "wiring": spec,
-            "solver": solver,
-            "ode_unfolds": ode_unfolds,
-            "epsilon": epsilon,
-            "implicit_param_constraints": implicit_param_constraints,
-            "input_mapping": _mapping(input_mapping),
-            "output_mapping": _mapping(output_mapping),
+        description = _description(
+            wiring, input_size, input_mapping, output_mapping, ode_unfolds, epsilon, implicit_param_constraints, solver
+        )
+        description |= {
             "mixed_memory": mixed_memory,
             "return_sequences": return_sequences,
             "batch_first": batch_first,
@@ -71,29 +88,6 @@ class LTC(Layer):
     @property
     def return_sequences(self) -> bool:
         return bool(self._config["return_sequences"])
-
-    @property
-    def _wiring(self) -> wirings.Wiring:
-        wiring = self.wiring
-        assert wiring is not None
-        return wiring
-
-    @property
-    def sensory_size(self) -> int:
-        return self.input_size
-
-    @property
-    def motor_size(self) -> int:
-        return self.output_size
-
-    @property
-    def synapse_count(self) -> int:
-        return self._wiring.synapse_count
-
-    @property
-    def sensory_synapse_count(self) -> int:
-        """Of the sensory synapses. (Upstream gives the count of the others.)"""
-        return self._wiring.sensory_synapse_count
 
     def apply_weight_constraints(self) -> None:
         """With explicit constraints, after each step of an optimiser: negative w, sensory_w, cm and gleak become 0."""
@@ -135,20 +129,10 @@ class LTCCell(Cell):
     ) -> None:
         if not isinstance(wiring, wirings.Wiring):
             raise InvalidArgument(f"LTCCell takes a wiring first, not {wiring!r}: wirings.FullyConnected({wiring!r})?")
-        spec = built_spec(wiring, in_features)
-        description = {
-            "type": "LTC",
-            "input_size": wiring.input_dim,
-            "wiring": spec,
-            "solver": solver,
-            "ode_unfolds": ode_unfolds,
-            "epsilon": epsilon,
-            "implicit_param_constraints": implicit_param_constraints,
-            "input_mapping": _mapping(input_mapping),
-            "output_mapping": _mapping(output_mapping),
-            "return_sequences": False,
-        }
-        super().__init__(description, seed)
+        description = _description(
+            wiring, in_features, input_mapping, output_mapping, ode_unfolds, epsilon, implicit_param_constraints, solver
+        )
+        super().__init__(description | {"return_sequences": False}, seed)
 
     @classmethod
     def _kind(cls) -> str:

@@ -54,7 +54,8 @@ class CfcGradient {
     // Of one step, a row for each sample.
     std::vector<float> memory{}, d_state{}, d_memory{}, above{};
     std::vector<float> d_readout{}, d_input{};
-    std::vector<float> gradient{};  // packed
+    std::vector<float> gradient{};       // packed
+    std::vector<std::uint32_t> pairs{};  // inputs of a product, for a kernel that takes pairs
   };
 
   void add_cell(const CfcLayer& layer, const ParameterSet<float>& list, const std::string& prefix, std::int64_t hidden,
@@ -80,7 +81,8 @@ class CfcGradient {
   void backward_inputs(const BatchChunk& chunk, Tape& tape, SequenceGradients<float>& gradients) const;
 
   // out = rows times weights, with gradients of sums as rows.
-  DenseStep back_product(const GatheredWeights& weights, std::int64_t rows, const float* d, std::int64_t stride) const;
+  DenseStep back_product(const GatheredWeights& weights, std::int64_t rows, const float* d, std::int64_t stride,
+                         std::uint32_t* scratch) const;
   void add_outer(const TrainedProduct& product, std::int64_t rows, const float* d, Segment first, Segment second,
                  std::vector<float>& gradient) const;
   std::int64_t row_of(std::int64_t sample, std::int64_t step) const {
@@ -105,6 +107,7 @@ class CfcGradient {
   std::int64_t gradient_width_ = 0;  // of a row of the state's gradient: products write whole blocks
   std::int64_t above_width_ = 0;
   std::vector<float> nothing_{};  // zeros that sums start from
+  std::int64_t most_pairs_ = 0;   // of the inputs of any product
 
   std::vector<float> row_{};       // all parameters, masked
   std::vector<float> gradient_{};  // likewise

@@ -5,6 +5,9 @@
 // each vector of weights is used for all rows. A single row has several blocks at a time, since four additions in
 // flight do not fill the pipeline. The order of additions is the same in every case, so a row's result does not depend
 // on how many others are computed with it.
+//
+// With TSR_NCP_PAIRS, products of bfloat16 are summed two at a time; inputs become pairs once for all blocks. Such
+// instructions take numbers below 2^-126 for 0.
 
 #include "tessera/ncp/internal/dense_kernels.h"
 #include "tessera/ncp/internal/vector_math_inl.h"
@@ -187,6 +190,60 @@ inline void finish_row(const DenseStep& step, std::int64_t block, std::int64_t r
   }
 }
 
+#if defined(TSR_NCP_PAIRS)
+// Of rows from `first` on, every segment's inputs behind each other; the last of an odd number has a zero beside it.
+inline void pair_rows(const DenseStep& step, std::int64_t first, std::int64_t rows) {
+  std::uint32_t* to = step.scratch;
+  for (std::int64_t r = first; r < first + rows; ++r)
+    for (int s = 0; s < step.segment_count; ++s) {
+      const Segment& segment = step.segments[s];
+      const float* x = segment.rows + r * segment.stride;
+      std::int64_t k = 0;
+      // Numbers of bfloat16 have nothing in their lower halves; NaN may.
+      for (; k + 2 * kLanes <= segment.inputs; k += 2 * kLanes, to += kLanes) {
+        const __m512i low = _mm512_loadu_si512(x + k), high = _mm512_loadu_si512(x + k + kLanes);
+        const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+        const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
+        const __m512i halves = _mm512_srli_epi32(_mm512_permutex2var_epi32(low, even, high), 16);
+        _mm512_storeu_si512(to, _mm512_mask_blend_epi16(0xaaaaaaaa, halves, _mm512_permutex2var_epi32(low, odd, high)));
+      }
+      for (; k < segment.inputs; k += 2) {
+        std::uint32_t bits[2]{};
+        std::memcpy(bits, x + k, (segment.inputs - k > 1 ? 2 : 1) * sizeof(float));
+        *to++ = bits[0] >> 16 | (bits[1] & 0xffff0000u);
+      }
+    }
+}
+
+template <int Rows, int Blocks>
+void add_pairs(const Segment& segment, const std::uint32_t* x, std::int64_t stride, std::int64_t block,
+               Vec (&sum)[Rows][Blocks][kQuad]) {
+  constexpr int kWide = kQuad * kLanes;
+  const std::int64_t pairs = pairs_of(segment.inputs), panel = pairs * kWide;
+  const std::uint32_t* w = segment.pairs + block * panel;
+  for (std::int64_t k = 0; k < pairs; ++k, w += kWide)
+    for (int b = 0; b < Blocks; ++b) {
+      __m512bh weight[kQuad];
+      for (int q = 0; q < kQuad; ++q) weight[q] = (__m512bh)_mm512_loadu_si512(w + b * panel + q * kLanes);
+      for (int r = 0; r < Rows; ++r) {
+        const auto value = (__m512bh)_mm512_set1_epi32(static_cast<int>(x[r * stride + k]));
+        for (int q = 0; q < kQuad; ++q) sum[r][b][q] = (Vec)_mm512_dpbf16_ps((__m512)sum[r][b][q], value, weight[q]);
+      }
+    }
+}
+
+// `row` counts within `scratch`.
+template <int Rows, int Blocks>
+void add_all_pairs(const DenseStep& step, std::int64_t block, std::int64_t row, Vec (&sum)[Rows][Blocks][kQuad]) {
+  std::int64_t stride = 0, at = 0;
+  for (int s = 0; s < step.segment_count; ++s) stride += pairs_of(step.segments[s].inputs);
+  for (int s = 0; s < step.segment_count; ++s) {
+    add_pairs<Rows, Blocks>(step.segments[s], step.scratch + row * stride + at, stride, block, sum);
+    at += pairs_of(step.segments[s].inputs);
+  }
+}
+#endif
+
 template <int Rows, int Blocks>
 void run_rows(const DenseStep& step, std::int64_t block, std::int64_t first) {
   constexpr int kWide = kQuad * kLanes;
@@ -195,6 +252,9 @@ void run_rows(const DenseStep& step, std::int64_t block, std::int64_t first) {
   for (int r = 0; r < Rows; ++r)
     for (int b = 0; b < Blocks; ++b)
       for (int q = 0; q < kQuad; ++q) sum[r][b][q] = load(start + r * step.start_stride + b * kWide + q * kLanes);
+#if defined(TSR_NCP_PAIRS)
+  add_all_pairs<Rows, Blocks>(step, block, first % kPairedRows, sum);
+#else
   for (int s = 0; s < step.segment_count; ++s) {
     const Segment& segment = step.segments[s];
     const std::int64_t panel = segment.inputs * kWide;
@@ -211,6 +271,7 @@ void run_rows(const DenseStep& step, std::int64_t block, std::int64_t first) {
       }
     }
   }
+#endif
   for (int b = 0; b < Blocks; ++b)
     for (int r = 0; r < Rows; ++r) finish_row(step, block + b, first + r, sum[r][b]);
 }
@@ -226,6 +287,20 @@ void run_rest(const DenseStep& step, std::int64_t block, std::int64_t first, std
 }  // namespace
 
 void TSR_NCP_NAME(run_dense)(const DenseStep& step) noexcept {
+#if defined(TSR_NCP_PAIRS)
+  static_assert(kPairedRows % kRows == 0);
+  for (std::int64_t first = 0; step.rows > 1 && first < step.rows; first += kPairedRows) {
+    const std::int64_t end = first + kPairedRows < step.rows ? first + kPairedRows : step.rows;
+    pair_rows(step, first, end - first);
+    for (std::int64_t block = 0; block < step.blocks; ++block) {
+      std::int64_t row = first;
+      for (; row + kRows <= end; row += kRows) run_rows<kRows, 1>(step, block, row);
+      run_rest<kRows - 1>(step, block, row, end - row);
+    }
+  }
+  if (step.rows > 1) return;
+  if (step.rows == 1) pair_rows(step, 0, 1);
+#endif
   if (step.rows == 1) {
     std::int64_t block = 0;
     for (; block + kSingleBlocks <= step.blocks; block += kSingleBlocks) run_rows<1, kSingleBlocks>(step, block, 0);
@@ -239,6 +314,7 @@ void TSR_NCP_NAME(run_dense)(const DenseStep& step) noexcept {
   }
 }
 
+#if !defined(TSR_NCP_PAIRS)
 void TSR_NCP_NAME(approximate)(Approximation what, const float* x, float* y, std::int64_t count) noexcept {
   for (std::int64_t i = 0; i < count; i += kLanes) {
     float part[kLanes]{};
@@ -249,5 +325,6 @@ void TSR_NCP_NAME(approximate)(Approximation what, const float* x, float* y, std
     std::memcpy(y + i, part, n * sizeof(float));
   }
 }
+#endif
 
 }  // namespace tessera::ncp

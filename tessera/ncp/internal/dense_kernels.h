@@ -28,7 +28,14 @@ struct Segment {
   std::int64_t stride = 0;  // from row to row
   std::int64_t inputs = 0;
   const float* weights = nullptr;
+  // Of a kernel that takes pairs: weights of two inputs that follow each other, as bfloat16 in the halves of a word,
+  // [block][pair][kQuad][lanes]. The rows are then numbers that bfloat16 has.
+  const std::uint32_t* pairs = nullptr;
 };
+
+// Rows whose inputs a kernel of pairs turns into pairs at a time, and how many words it needs for them.
+constexpr std::int64_t kPairedRows = 48;
+constexpr std::int64_t pairs_of(std::int64_t inputs) { return (inputs + 1) / 2; }
 
 struct DenseStep {
   std::int64_t rows = 0;
@@ -60,6 +67,7 @@ struct DenseStep {
   float* more_trace = nullptr;
   std::int64_t more_trace_stride = 0;
   Precision rounding = Precision::float32;  // of `out`
+  std::uint32_t* scratch = nullptr;         // where segments have pairs: kPairedRows times the pairs of all segments
 };
 
 struct DenseKernel {
@@ -67,14 +75,16 @@ struct DenseKernel {
   int lanes;
   int rows;  // that are computed at a time; fewer are slower for each
   void (*run)(const DenseStep&) noexcept;
+  bool pairs = false;  // products of bfloat16, two at a time
 };
 
 void run_dense_portable(const DenseStep& step) noexcept;
 void run_dense_avx2(const DenseStep& step) noexcept;
 void run_dense_avx512(const DenseStep& step) noexcept;
+void run_dense_avx512_bf16(const DenseStep& step) noexcept;
 
-// For active_isa().
-const DenseKernel& dense_kernel();
+// For active_isa(), and operands of this precision.
+const DenseKernel& dense_kernel(Precision precision = Precision::float32);
 
 // Functions of one number as the kernels compute them, for tests of their error.
 enum class Approximation { exp, tanh, sigmoid };

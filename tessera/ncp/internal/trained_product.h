@@ -16,7 +16,10 @@ struct GatheredWeights {
   std::int64_t blocks = 0;
   std::vector<std::int32_t> from{};
   std::vector<float> values{};
+  std::vector<std::uint32_t> pairs{};  // of a kernel that takes pairs
   void take(const float* row);
+  // From values that bfloat16 has; `width` is that of a block.
+  void pair(std::int64_t width);
 };
 
 struct TrainedProduct {
