@@ -105,6 +105,11 @@ struct CardPlan {
   // (tensix/fold_input.h). Steps are those of planned_network().
   std::vector<std::string> folded_inputs;
   std::vector<PlannedStep> steps;
+  // How it is run again and again: as the request has it, or what is fastest of what it allows if end-to-end time
+  // counts.
+  bool metal_trace = true;
+  int command_queues = 2;
+  bool separate_transfers = false;  // outputs are read through the second queue too
 
   // Predicted.
   double kernels_ns = 0;     // steps and moves

@@ -188,12 +188,26 @@ void Planning::fill(CardPlan& plan, const tensix::Simulation& done) {
                             .output_bytes = bytes_of(network_.graph.outputs)};
   work.input_move_ns = tensix::dram_move_ns(card, work.input_bytes);
   work.output_move_ns = tensix::dram_move_ns(card, work.output_bytes);
-  plan.end_to_end_ns =
-      tensix::run_pipeline(
-          tensix::host_model(card), work,
-          tensix::executor_of({.use_trace = request_.metal_trace, .num_command_queues = request_.command_queues}),
-          kBatches, static_cast<int>(request_.mesh))
-          .time.end_to_end_ns;
+  const auto time_of = [&](bool trace, int queues, bool separate) {
+    const tensix::Executor executor = tensix::executor_of(
+        {.use_trace = trace, .num_command_queues = queues, .all_transfers_on_separate_command_queue = separate});
+    return tensix::run_pipeline(tensix::host_model(card), work, executor, kBatches, static_cast<int>(request_.mesh))
+        .time.end_to_end_ns;
+  };
+  plan.metal_trace = request_.metal_trace;
+  plan.command_queues = request_.command_queues;
+  plan.end_to_end_ns = time_of(plan.metal_trace, plan.command_queues, false);
+  if (request_.objective != Objective::end_to_end) return;
+  for (const bool trace : {true, false})
+    for (const auto& [queues, separate] : {std::pair{2, true}, std::pair{2, false}, std::pair{1, false}}) {
+      if ((trace && !request_.metal_trace) || queues > request_.command_queues || (separate && !trace)) continue;
+      const double ns = time_of(trace, queues, separate);
+      if (ns >= plan.end_to_end_ns) continue;
+      plan.end_to_end_ns = ns;
+      plan.metal_trace = trace;
+      plan.command_queues = queues;
+      plan.separate_transfers = separate;
+    }
 }
 
 void Planning::explain(CardPlan& plan, std::vector<std::vector<Alternative>> others) {

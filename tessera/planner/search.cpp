@@ -12,6 +12,8 @@ namespace tessera::planner {
 namespace {
 
 constexpr std::size_t kShownAlternatives = 16;
+// What a reshard has to win besides its time: ways that are about as fast differ in how much can go wrong.
+constexpr double kReshardNs = 2e3;
 
 }  // namespace
 
@@ -223,7 +225,9 @@ void Search::consider(std::size_t node, const State& state, const Inputs& inputs
     heard.others->push_back(std::move(other));
   }
   State next;
-  next.ns = state.ns + ns;
+  const auto is_reshard = [](const SearchMove& move) { return move.kind == PlannedMove::Kind::reshard; };
+  const auto reshards = std::count_if(moves.begin(), moves.end(), is_reshard) + (trial.reshards ? 1 : 0);
+  next.ns = state.ns + ns + kReshardNs * static_cast<double>(reshards);
   next.step = {config, std::move(moves), ns, estimate};
   next.result = trial.result;
   std::erase_if(live, [&](const auto& each) { return is_last(each.first, node); });

@@ -91,6 +91,7 @@ Trial Trials::taken(const tensix::NodeTrial& trial) {
   out.operand_bytes = trial.operand_bytes;
   out.list_bytes = trial.step.l1_small_bytes;
   out.config = trial.step.config;
+  out.reshards = trial.plan && trial.plan->moves_input && trial.plan->problem.input_memory.is_sharded();
   if (trial.plan && trial.plan->moves_input && !trial.plan->interleaved && !trial.plan->folded)
     out.input_shards = trial.plan->input_memory();
   if (trial.refusal) {

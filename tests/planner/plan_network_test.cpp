@@ -113,6 +113,22 @@ TEST(PlanNetwork, SaysWhichLayerDoesNotFitAndByHowMuch) {
   EXPECT_THROW(plan_network(tensix::lower(net.done(net.conv(net.x, 32, 3))), n150(), request), Error);
 }
 
+TEST(PlanNetwork, TakesTheQueuesThatAreFastestEndToEnd) {
+  SmallNetwork net(Shape{1, 16, 12, 12});
+  const tensix::LoweredGraph network = tensix::lower(net.done(net.conv(net.x, 32, 3)));
+  PlanRequest request;
+  const CardPlan device = plan_network(network, n150(), request);
+  request.objective = Objective::end_to_end;
+  const CardPlan both = plan_network(network, n150(), request);
+  EXPECT_LE(both.end_to_end_ns, device.end_to_end_ns);
+  request.metal_trace = false;
+  request.command_queues = 1;
+  const CardPlan plain = plan_network(network, n150(), request);
+  EXPECT_FALSE(plain.metal_trace);
+  EXPECT_EQ(plain.command_queues, 1);
+  EXPECT_GT(plain.end_to_end_ns, both.end_to_end_ns);
+}
+
 TEST(PlanNetwork, MeetsPins) {
   const tensix::LoweredGraph network = lowered("resnet18");
   PlanRequest request;

@@ -31,6 +31,7 @@ struct Trial {
   std::int64_t peak_bytes = 0;     // with operands in L1
   std::int64_t operand_bytes = 0;  // those
   std::int64_t list_bytes = 0;     // of L1_SMALL
+  bool reshards = false;           // from shards to others on its way
   std::string config;              // in words
   std::string refusal;
   std::optional<MemoryConfig> input_shards;  // where a convolution brings its input to, if it is not there
