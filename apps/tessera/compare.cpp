@@ -1,7 +1,8 @@
 // tessera compare: the outputs of a network here and elsewhere, and the first node that differs; or, with --device,
-// what the arithmetic of a card costs.
+// what the arithmetic of a card costs; or, with --plans, what two plans for a card do differently.
 
 #include "bisect.h"
+#include "card_plan_commands.h"
 #include "command.h"
 #include "compare_device.h"
 #include "difference.h"
@@ -33,6 +34,7 @@ struct CompareOptions {
   SessionArgument session;
   DeviceArgument device;
   std::string against = "onnxruntime", python;
+  std::vector<std::string> plans;
   double tolerance = 1e-4;
   bool bisect = false;
 };
@@ -231,11 +233,24 @@ void add_compare(CLI::App& app, const Context& context) {
                     "Compare every value inside, unfused, and show the first over the tolerance");
   command->add_option("--python", options->python, "The interpreter; otherwise the variable TESSERA_PYTHON, or python3")
       ->type_name("PATH");
-  command->callback([options, &context] {
-    if (options->device.device.empty())
+  command
+      ->add_option("--plans", options->plans,
+                   "Two plans for cards instead (from `tessera plan --device`), layer by layer")
+      ->expected(2)
+      ->type_name("FILE");
+  CLI::Option* model = command->get_option("model");
+  model->required(false);
+  command->callback([options, model, &context] {
+    if (options->plans.empty() && options->model.model.empty()) throw CLI::RequiredError(model->get_name());
+    if (!options->plans.empty()) {
+      check(options->model.model.empty(), Code::invalid_argument,
+            "--plans compares two plans, and takes no network: {}", options->model.model);
+      compare_planned(options->plans, context);
+    } else if (options->device.device.empty()) {
       compare_model(*options, context);
-    else
+    } else {
       compare_device(options->model, options->device, options->session.threads, context);
+    }
   });
 }
 

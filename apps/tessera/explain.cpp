@@ -1,5 +1,7 @@
 // tessera explain: why this kernel and not another.
 
+#include "card_plan_argument.h"
+#include "card_plan_commands.h"
 #include "command.h"
 #include "model_argument.h"
 
@@ -99,12 +101,18 @@ void explain(const ExplainOptions& options, const Context& context) {
 }  // namespace
 
 void add_explain(CLI::App& app, const Context& context) {
-  CLI::App* command = app.add_subcommand("explain", "Say why a node runs by its kernel, and why the others do not");
+  CLI::App* command = app.add_subcommand(
+      "explain", "Say why a node runs as it does, by its kernel or by a plan for a card, and why not otherwise");
   auto options = std::make_shared<ExplainOptions>();
   add_model_argument(*command, options->model);
   command->add_option("node", options->node, "Its name, or the name of what it makes")->required()->type_name("NODE");
   add_session_argument(*command, options->session);
-  command->callback([options, &context] { explain(*options, context); });
+  command->callback([options, &context] {
+    if (is_plan_file(options->model.model))
+      explain_planned_step(options->model.model, options->node, context);
+    else
+      explain(*options, context);
+  });
 }
 
 }  // namespace tessera::cli

@@ -1,11 +1,13 @@
 // tessera plan: what would run, and why.
 
+#include "card_plan_commands.h"
 #include "command.h"
 #include "model_argument.h"
 #include "plan_card.h"
 
 #include "tessera/core/error.h"
 #include "tessera/io/plan_file.h"
+#include "tessera/machine/machine_file.h"
 #include "tessera/report/units.h"
 #include "tessera/session/session.h"
 
@@ -20,9 +22,16 @@ namespace {
 struct PlanArguments {
   ModelArgument model;
   SessionArgument session;
-  CardArguments card;
-  std::string file;
+  std::string file, device = "cpu";
+  CardRequestArgument card;
+  std::vector<CLI::Option*> card_options, cpu_options;
+  bool check = false;
 };
+
+void refuse(const std::vector<CLI::Option*>& options, std::string_view why) {
+  for (const CLI::Option* option : options)
+    check(option->count() == 0, Code::invalid_argument, "{} {}", option->get_name(), why);
+}
 
 void show(const PlanArguments& options, const Context& context) {
   const Model model = load_model(options.model);
@@ -70,15 +79,39 @@ void show(const PlanArguments& options, const Context& context) {
 }  // namespace
 
 void add_plan(CLI::App& app, const Context& context) {
-  CLI::App* command = app.add_subcommand("plan", "Show which kernel runs each node, and where each value lies");
+  CLI::App* command = app.add_subcommand(
+      "plan", "Choose kernels for this machine, or the whole configuration of a network for a card; say why");
   auto options = std::make_shared<PlanArguments>();
   add_model_argument(*command, options->model);
+  const std::size_t shared = command->get_options().size();
   add_session_argument(*command, options->session);
-  add_card_options(*command, options->card);
-  command->add_option("-o,--output", options->file, "Write a plan file, for --plan of other commands")
+  const std::vector<CLI::Option*> all = command->get_options();
+  options->cpu_options.assign(all.begin() + static_cast<std::ptrdiff_t>(shared), all.end());
+  command
+      ->add_option(
+          "--device", options->device,
+          "cpu: this machine; or a Wormhole or Blackhole card that `tessera machines` lists, or a machine file")
+      ->type_name("NAME")
+      ->default_str("cpu");
+  options->card_options = add_card_request(*command, options->card);
+  command
+      ->add_option("-o,--output", options->file,
+                   "Write a plan file: for --plan of other commands, or for MODEL of them")
       ->type_name("FILE");
+  command->add_flag("--check", options->check,
+                    "MODEL is a plan for a card: go through the checklists of the guides, with evidence");
   command->callback([options, &context] {
-    options->card.device.empty() ? show(*options, context) : plan_for_card(options->model, options->card, context);
+    if (options->check) {
+      check_planned(options->model.model, context);
+    } else if (options->device == "cpu") {
+      refuse(options->card_options, "is for cards: --device wormhole_n150");
+      show(*options, context);
+    } else {
+      const Machine machine = load_machine(options->device);
+      tensix_of(machine);  // an Error that says what it is instead
+      refuse(options->cpu_options, "is for this machine's own processor; what a card does is set with --pin");
+      plan_for_card(options->model, options->card, machine, options->file, context);
+    }
   });
 }
 

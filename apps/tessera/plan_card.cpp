@@ -1,107 +1,162 @@
 #include "plan_card.h"
 
 #include "calibration.h"
+#include "card_plan_table.h"
 #include "progress.h"
 
 #include "tessera/backends/sim/tensix/lower.h"
 #include "tessera/core/error.h"
-#include "tessera/machine/machine_file.h"
+#include "tessera/io/card_plan_file.h"
 #include "tessera/planner/plan_network.h"
-#include "tessera/report/units.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
-#include <optional>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
 
 namespace tessera::cli {
 namespace {
 
-planner::PlanRequest request_of(const CardArguments& arguments) {
-  planner::PlanRequest request = arguments.request;
-  request.objective = arguments.objective == "end_to_end" ? planner::Objective::end_to_end : planner::Objective::device;
-  request.metal_trace = !arguments.no_trace;
-  for (const std::string& pin : arguments.pins) request.pins.push_back(parse_pin(pin));
+using planner::CardPlan;
+
+// While it lives, the first SIGINT or SIGTERM is only remembered.
+class InterruptWatch {
+ public:
+  InterruptWatch() {
+    signal_ = 0;
+    struct sigaction action{};
+    action.sa_handler = [](int number) { signal_ = number; };
+    action.sa_flags = SA_RESETHAND;  // the second one ends the process
+    sigemptyset(&action.sa_mask);
+    ::sigaction(SIGINT, &action, &before_int_);
+    ::sigaction(SIGTERM, &action, &before_term_);
+  }
+  ~InterruptWatch() {
+    ::sigaction(SIGINT, &before_int_, nullptr);
+    ::sigaction(SIGTERM, &before_term_, nullptr);
+  }
+  InterruptWatch(const InterruptWatch&) = delete;
+  InterruptWatch& operator=(const InterruptWatch&) = delete;
+
+  static int signal() { return signal_; }  // 0: none came
+
+ private:
+  static volatile std::sig_atomic_t signal_;
+  struct sigaction before_int_{}, before_term_{};
+};
+volatile std::sig_atomic_t InterruptWatch::signal_ = 0;
+
+// "layer3.*:shard=BLOCK". Names of nodes may have colons.
+planner::Pin parse_pin(const std::string& text) {
+  const std::size_t equals = text.rfind('='), colon = text.rfind(':', equals);
+  check(equals != std::string::npos && colon != std::string::npos && colon > 0 && colon + 1 < equals &&
+            equals + 1 < text.size(),
+        Code::invalid_argument, Hint{"--pin 'layer3.*:shard=BLOCK', --pin conv1:act_block_h_override=64"},
+        "--pin '{}' is not PATTERN:FIELD=VALUE", text);
+  return {text.substr(0, colon), text.substr(colon + 1, equals - colon - 1), text.substr(equals + 1)};
+}
+
+planner::PlanRequest request_of(const CardRequestArgument& argument) {
+  planner::PlanRequest request{
+      .objective = argument.objective == "device" ? planner::Objective::device : planner::Objective::end_to_end,
+      .min_pcc = argument.min_pcc,
+      .pins = {},
+      .l1_small_bytes = argument.l1_small_bytes,
+      .metal_trace = !argument.no_trace,
+      .command_queues = argument.command_queues,
+      .mesh = argument.mesh,
+      .budget_s = argument.budget_s,
+      .partial = argument.partial};
+  for (const std::string& text : argument.pins) request.pins.push_back(parse_pin(text));
   return request;
 }
 
-Table card_plan_table(const planner::CardPlan& plan) {
-  Table table({{.name = "step", .align = Align::right},
-               {.name = "node"},
-               {.name = "op"},
-               {.name = "config"},
-               {.name = "dtype"},
-               {.name = "fidelity"},
-               {.name = "cores", .align = Align::right},
-               {.name = "L1 peak", .key = "l1_peak_bytes", .unit = "B", .align = Align::right},
-               {.name = "time", .key = "kernel_ns", .align = Align::right},
-               {.name = "bound by", .key = "bound_by"},
-               {.name = "before it", .key = "moves"},
-               {.name = "why"}});
-  std::int64_t number = 0;
-  for (const planner::PlannedStep& step : plan.steps) {
-    std::string moves;
-    for (const planner::PlannedMove& move : step.moves)
-      moves += fmt::format("{}{} {}", moves.empty() ? "" : ", ", name(move.kind), move.value);
-    const tensix::SimulatedStep& p = step.predicted;
-    table.add_row({++number, step.node, step.op, p.config, name(step.result.dtype),
-                   step.config.fidelity ? Cell(name(*step.config.fidelity)) : Cell(), p.cores,
-                   Cell(p.l1_peak_bytes, format_count(p.l1_peak_bytes)), Cell(p.time.ns, format_time(p.time.ns)),
-                   p.time.bound_by, moves, step.why});
+void show_card_plan(const CardPlan& plan, const std::string& file, double seconds, const Context& context) {
+  const Table table = card_plan_table(plan);
+  if (context.format == Format::json) {
+    nlohmann::json out = card_plan_summary_json(plan);
+    out["schema"] = 1;
+    out["steps"] = nlohmann::json::parse(render_json(table))["rows"];
+    if (!file.empty()) out["file"] = file;
+    return context.print(out.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   }
-  return table;
+  context.print(table);
+  if (context.format == Format::csv || context.quiet) return;
+  context.print("\n" + card_plan_summary(plan) + fmt::format("planned in {:.1f} s on this machine\n", seconds));
+  if (!file.empty()) context.print(fmt::format("written to {}\n", file));
 }
 
 }  // namespace
 
-void add_card_options(CLI::App& command, CardArguments& o) {
-  command
-      .add_option("--device", o.device, "A Wormhole or Blackhole machine that `tessera machines` lists: plan for it")
-      ->type_name("NAME");
-  command.add_option("--objective", o.objective, "What is to be short")
-      ->check(CLI::IsMember({"device", "end_to_end"}))
-      ->default_str("device");
-  command.add_option("--min-pcc", o.request.min_pcc, "Of the outputs against float32, by the card's arithmetic")
-      ->check(CLI::Range(0.0, 1.0));
-  command.add_option("--pin", o.pins, "A field of layers that stays as it is: layer3.*:shard=BLOCK")
-      ->type_name("NODES:FIELD=VALUE");
-  command.add_option("--l1-small", o.request.l1_small_bytes, "Bytes of each core's L1 that L1_SMALL gets")
-      ->check(CLI::NonNegativeNumber)
-      ->default_str("32768");
-  command.add_option("--cq", o.request.command_queues, "Command queues")->check(CLI::Range(1, 2))->default_str("2");
-  command.add_flag("--no-trace", o.no_trace, "Operators are called one by one, not replayed");
-  command.add_option("--mesh", o.request.mesh, "Cards, each with a share of the batch")->check(CLI::Range(1, 1024));
-  command.add_option("--budget", o.request.budget_s, "Seconds of searching, at most")->check(CLI::PositiveNumber);
-  command.add_flag("--partial", o.request.partial, "What the card has no operator for runs on the host");
+std::vector<CLI::Option*> add_card_request(CLI::App& command, CardRequestArgument& o) {
+  std::vector<CLI::Option*> options;
+  options.push_back(
+      command.add_option("--objective", o.objective, "For a card: time on the device, or with the host around it")
+          ->check(CLI::IsMember({"device", "end_to_end"}))
+          ->default_str("device"));
+  options.push_back(command
+                        .add_option("--min-pcc", o.min_pcc,
+                                    "For a card: least correlation of the outputs with float32, by its arithmetic")
+                        ->check(CLI::Range(0.0, 1.0))
+                        ->type_name("X"));
+  options.push_back(
+      command.add_option("--pin", o.pins, "For a card: a field of all layers whose name fits, 'layer3.*:shard=BLOCK'")
+          ->expected(1)
+          ->take_all()
+          ->type_name("PATTERN:FIELD=VALUE"));
+  options.push_back(command.add_option("--budget", o.budget_s, "For a card: seconds of searching, at most")
+                        ->check(CLI::PositiveNumber)
+                        ->type_name("S")
+                        ->default_str("20"));
+  options.push_back(
+      command.add_flag("--partial", o.partial, "For a card: what it has no operator for runs on the host"));
+  options.push_back(command.add_option("--mesh", o.mesh, "For a card: cards, each with an equal share of the batch")
+                        ->check(CLI::Range(1, 1024))
+                        ->type_name("N")
+                        ->default_str("1"));
+  options.push_back(command.add_option("--cq", o.command_queues, "For a card: command queues")
+                        ->check(CLI::Range(1, 2))
+                        ->default_str("2"));
+  options.push_back(command.add_flag("--no-trace", o.no_trace, "For a card: operators are called one by one"));
+  options.push_back(
+      command.add_option("--l1-small", o.l1_small_bytes, "For a card: bytes of each core's L1 that L1_SMALL gets")
+          ->check(CLI::NonNegativeNumber)
+          ->type_name("BYTES")
+          ->default_str("32768"));
+  return options;
 }
 
-planner::Pin parse_pin(const std::string& text) {
-  const std::size_t equals = text.rfind('='), colon = text.rfind(':', equals);
-  check(equals != std::string::npos && colon != std::string::npos && colon > 0, Code::invalid_argument,
-        Hint{"layer3.*:shard=BLOCK"}, "the pin '{}' is not NODES:FIELD=VALUE", text);
-  return {text.substr(0, colon), text.substr(colon + 1, equals - colon - 1), text.substr(equals + 1)};
-}
-
-void plan_for_card(const ModelArgument& argument, const CardArguments& arguments, const Context& context) {
-  const planner::PlanRequest request = request_of(arguments);
-  const Machine machine = load_machine(arguments.device);
+void plan_for_card(const ModelArgument& argument, const CardRequestArgument& request, const Machine& machine,
+                   const std::string& file, const Context& context) {
+  const planner::PlanRequest wanted = request_of(request);
   const Model model = load_model(argument);
   const tensix::LoweredGraph network = tensix::lower(model.graph, {.host_fallback = true});
-  planner::CardPlan plan;
+  const auto begin = std::chrono::steady_clock::now();
+  CardPlan plan;
+  int signal = 0;
   {
-    Progress progress("planning " + model.name, network.nodes.size(), context.quiet);
+    const InterruptWatch watch;
+    Progress progress("planning " + model.name, 0, context.quiet);
     planner::PlanHooks hooks;
-    hooks.on_progress = [&](std::size_t done, std::size_t, const std::string& what) { progress.at(done, what); };
+    hooks.on_progress = [&](std::size_t done, std::size_t all, const std::string& what) {
+      progress.at(done, all, what);
+    };
     hooks.calibration = [&] { return calibration_of(argument); };
-    plan = planner::plan_network(network, machine, request, hooks);
+    hooks.stop = [] { return InterruptWatch::signal() != 0; };
+    plan = planner::plan_network(network, machine, wanted, hooks);
+    plan.model = argument.model;
+    signal = InterruptWatch::signal();
+    if (!file.empty()) save_card_plan(file, plan);
   }
-  plan.model = model.name;
-  context.print(card_plan_table(plan));
-  if (context.quiet || context.format != Format::table) return;
-  context.print(fmt::format(
-      "\n{} on {}, batch {}: {} of kernels in {} programs, {} with the gaps between them, {} a batch end to end; "
-      "most L1 {} of {} B on a core; predicted\n",
-      model.name, machine.title, plan.batch, format_time(plan.kernels_ns), plan.programs, format_time(plan.device_ns),
-      format_time(plan.end_to_end_ns), format_count(plan.l1_peak_bytes), format_count(plan.l1_limit_bytes)));
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  show_card_plan(plan, file, seconds, context);
+  if (signal == 0) return;
+  // As whoever sent it expects; the plan is complete, the search was not.
+  fmt::print(stderr, "interrupted: this is the best plan so far\n");
+  std::fflush(nullptr);
+  std::raise(signal);
 }
 
 }  // namespace tessera::cli

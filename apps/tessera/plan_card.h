@@ -1,30 +1,35 @@
 #pragma once
 
-// tessera plan for a Tensix card: a whole network placed on it.
+// tessera plan MODEL --device CARD: options of its own, and what it does.
 
 #include "command.h"
 #include "model_argument.h"
 
-#include "tessera/planner/card_plan.h"
+#include "tessera/machine/machine.h"
+
+#include <CLI/CLI.hpp>
 
 #include <string>
 #include <vector>
 
 namespace tessera::cli {
 
-struct CardArguments {
-  std::string device, objective = "device";
+struct CardRequestArgument {
+  std::string objective = "device";
+  double min_pcc = 0, budget_s = 20;
   std::vector<std::string> pins;
-  planner::PlanRequest request;
-  bool no_trace = false;
+  std::int64_t l1_small_bytes = 32768, mesh = 1;
+  int command_queues = 2;
+  bool no_trace = false, partial = false;
 };
 
-// --device, --objective, --min-pcc, --pin, --l1-small, --cq, --no-trace, --mesh, --budget, --partial.
-void add_card_options(CLI::App& command, CardArguments& arguments);
+// --objective, --min-pcc, --pin, --budget, --partial, --mesh, --cq, --no-trace, --l1-small: returned, so that they can
+// be refused where there is no card.
+std::vector<CLI::Option*> add_card_request(CLI::App& command, CardRequestArgument& argument);
 
-// "layer3.*:shard=BLOCK"
-planner::Pin parse_pin(const std::string& text);
-
-void plan_for_card(const ModelArgument& model, const CardArguments& arguments, const Context& context);
+// Searches, shows, and writes `file` unless that is empty. The first interrupt ends the search with the best plan so
+// far, which is written and shown as ever before the process ends by the signal; the second ends it at once.
+void plan_for_card(const ModelArgument& model, const CardRequestArgument& request, const Machine& machine,
+                   const std::string& file, const Context& context);
 
 }  // namespace tessera::cli

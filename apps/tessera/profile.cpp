@@ -22,7 +22,7 @@ namespace {
 
 constexpr double kLowShareOfRoof = 0.3, kNotableShareOfTime = 0.05;
 
-struct ProfileOptions {
+struct NetworkProfileOptions {
   ModelArgument model;
   SessionArgument session;
   int runs = 20;
@@ -113,7 +113,7 @@ void write_trace(const std::string& path, const std::string& network, const Prof
   write_file_atomically(path, trace_event_json(network, "measured", events));
 }
 
-void profile(const ProfileOptions& options, const Context& context) {
+void profile_network(const NetworkProfileOptions& options, const Context& context) {
   const Model model = load_model(options.model);
   const Session session(model.graph, session_options(options.session));
   const cpu::Peak peak = cpu::measure_peak(session.isa(), session.threads());
@@ -143,7 +143,7 @@ void profile(const ProfileOptions& options, const Context& context) {
 void add_profile(CLI::App& app, const Context& context) {
   CLI::App* command =
       app.add_subcommand("profile", "Measure every step of a network, held against this machine's roofs");
-  auto options = std::make_shared<ProfileOptions>();
+  auto options = std::make_shared<NetworkProfileOptions>();
   add_model_argument(*command, options->model);
   add_session_argument(*command, options->session);
   command->add_option("--runs", options->runs, "How many runs the medians are of")
@@ -152,7 +152,7 @@ void add_profile(CLI::App& app, const Context& context) {
       ->type_name("N");
   command->add_flag("--sort", options->sorted, "Slowest first, instead of in the order of the run");
   command->add_option("--trace", options->trace, "Write the last run as trace events")->type_name("FILE");
-  command->callback([options, &context] { profile(*options, context); });
+  command->callback([options, &context] { profile_network(*options, context); });
 }
 
 }  // namespace tessera::cli

@@ -29,4 +29,9 @@ void Progress::at(std::size_t done, std::string_view item) {
   std::fflush(stderr);
 }
 
+void Progress::at(std::size_t done, std::size_t total, std::string_view item) {
+  total_ = total;
+  at(done, item);
+}
+
 }  // namespace tessera::cli

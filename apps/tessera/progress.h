@@ -18,6 +18,8 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void at(std::size_t done, std::string_view item = {});
+  // Where how much there is shows only on the way.
+  void at(std::size_t done, std::size_t total, std::string_view item);
 
  private:
   std::string what_;

@@ -1,13 +1,16 @@
 // tessera run: a network on this machine.
 
+#include "card_plan_argument.h"
 #include "command.h"
 #include "model_argument.h"
+#include "progress.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/graph/evaluate.h"
 #include "tessera/io/npy.h"
+#include "tessera/planner/run_plan.h"
 #include "tessera/report/units.h"
 #include "tessera/session/session.h"
 
@@ -36,7 +39,8 @@ constexpr std::int64_t kMostRankings = 4;
 struct RunOptions {
   ModelArgument model;
   SessionArgument session;
-  std::string device = "cpu", output, labels;
+  std::string device = "cpu", output, labels, network;
+  std::vector<CLI::Option*> cpu_options;
 };
 
 std::string file_name(const std::string& name) {
@@ -147,16 +151,52 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-void run_model(const RunOptions& options, const Context& context) {
-  const std::vector<std::string> labels =
-      options.labels.empty() ? std::vector<std::string>() : read_labels(options.labels);
+struct Ran {
+  std::vector<Array> outputs;
+  std::vector<Port> ports;
+  std::string closing;
+};
+
+std::vector<Port> ports_of(const Graph& graph) {
+  std::vector<Port> ports;
+  for (const ValueId id : graph.outputs) ports.push_back({graph.value(id).name, graph.value(id).type});
+  return ports;
+}
+
+// By the arithmetic of the card that the plan is for, as the plan says.
+Ran run_planned(const RunOptions& options, const Context& context) {
+  for (const CLI::Option* option : options.cpu_options)
+    check(option->count() == 0, Code::invalid_argument, "{} is for this machine's own processor, not for {}",
+          option->get_name(), options.model.model);
+  const auto start = std::chrono::steady_clock::now();
+  const CardPlanArgument argument = load_card_plan_argument(options.model.model);
+  const double read_seconds = seconds_since(start);
+  ModelArgument given = options.model;
+  given.model = options.network;
+  const PlannedModel planned = load_planned_model(argument, given);
+  const std::shared_ptr<Device> device =
+      Device::open(argument.machine, {.l1_small_bytes = argument.plan.request.l1_small_bytes});
+  Progress progress("running " + planned.model.name, argument.plan.steps.size(), context.quiet);
+  std::size_t done = 0;
+  planner::RunPlanHooks hooks;
+  hooks.on_step = [&](const tensix::SimulatedStep& step) { progress.at(++done, step.node); };
+  const auto begin = std::chrono::steady_clock::now();
+  tensix::Simulation run = planner::run_plan(device, planned.network, argument.plan, planned.model.inputs, hooks);
+  return {
+      std::move(run.outputs), ports_of(planned.model.graph),
+      fmt::format("{}: simulated in {:.1f} s, by the arithmetic of the card\nplan read in {}; it predicts {} on the "
+                  "device, {} end to end\n",
+                  argument.machine.title, seconds_since(begin), format_time(read_seconds * 1e9),
+                  format_time(argument.plan.device_ns), format_time(argument.plan.end_to_end_ns))};
+}
+
+Ran run_here(const RunOptions& options) {
   const Model model = load_model(options.model);
   std::vector<Array> outputs;
   std::vector<Port> ports;
   std::string closing;
   if (options.device == "reference") {
-    for (const ValueId id : model.graph.outputs)
-      ports.push_back({model.graph.value(id).name, model.graph.value(id).type});
+    ports = ports_of(model.graph);
     const auto start = std::chrono::steady_clock::now();
     outputs = evaluate(model.graph, model.inputs);
     closing = fmt::format("reference (plain loops): {} measured\n", format_time(seconds_since(start) * 1e9));
@@ -178,6 +218,14 @@ void run_model(const RunOptions& options, const Context& context) {
         format_bytes(static_cast<double>(plan.arena_lower_bound_bytes)),
         format_bytes(static_cast<double>(plan.weight_bytes)));
   }
+  return {std::move(outputs), std::move(ports), std::move(closing)};
+}
+
+void run_model(const RunOptions& options, const Context& context) {
+  const std::vector<std::string> labels =
+      options.labels.empty() ? std::vector<std::string>() : read_labels(options.labels);
+  const auto [outputs, ports, closing] =
+      is_plan_file(options.model.model) ? run_planned(options, context) : run_here(options);
   context.print(summary(ports, outputs, options));
   if (context.format != Format::table) return;
   for (std::size_t i = 0; i < outputs.size(); ++i)
@@ -191,10 +239,15 @@ void run_model(const RunOptions& options, const Context& context) {
 }  // namespace
 
 void add_run(CLI::App& app, const Context& context) {
-  CLI::App* run = app.add_subcommand("run", "Run a network on this machine");
+  CLI::App* run = app.add_subcommand("run", "Run a network on this machine, or as a plan for a card says");
   auto options = std::make_shared<RunOptions>();
   add_model_argument(*run, options->model);
+  const std::size_t shared = run->get_options().size();
   add_session_argument(*run, options->session);
+  const std::vector<CLI::Option*> all = run->get_options();
+  options->cpu_options.assign(all.begin() + static_cast<std::ptrdiff_t>(shared), all.end());
+  run->add_option("--network", options->network, "Of a plan for a card: where its network is, if not where it was")
+      ->type_name("MODEL");
   run->add_option("--device", options->device, "cpu, or reference: plain loops, exact and slow")
       ->check(CLI::IsMember({"cpu", "reference"}))
       ->default_str("cpu");

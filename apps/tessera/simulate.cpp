@@ -1,5 +1,6 @@
 // tessera simulate: a whole network on a simulated card, operator by operator.
 
+#include "card_plan_argument.h"
 #include "command.h"
 #include "difference.h"
 #include "model_argument.h"
@@ -12,6 +13,7 @@
 #include "tessera/graph/passes/pass.h"
 #include "tessera/machine/machine_file.h"
 #include "tessera/machine/memory_report.h"
+#include "tessera/planner/run_plan.h"
 #include "tessera/report/l1_timeline_picture.h"
 #include "tessera/report/units.h"
 #include "tessera/session/session.h"
@@ -37,10 +39,22 @@ using tensix::SimulatedStep;
 struct SimulateArguments {
   ModelArgument model;
   std::string device, dtype = "bfloat16", weights_dtype = "bfloat8_b", fidelity = "HiFi4", config, html, svg, reports,
-                      fallback;
+                      fallback, network;
   std::int64_t l1_small_bytes = 32768;
   TimeArguments time;
   bool values = false, null = false, fp32_dest_acc = false, packer_l1_acc = false, pcc = false;
+  std::vector<CLI::Option*> planned;  // what a plan says already
+
+  // How a plan has it, where nothing else was said.
+  void take(const planner::PlanRequest& request, const CLI::App& command) {
+    for (const CLI::Option* option : planned)
+      check(option->count() == 0, Code::invalid_argument, Hint{"tessera plan makes another plan"},
+            "{} is what {} says already", option->get_name(), model.model);
+    l1_small_bytes = request.l1_small_bytes;
+    if (command.count("--metal-trace") == 0) time.metal_trace = request.metal_trace;
+    if (command.count("--cq") == 0) time.command_queues = request.command_queues;
+    if (command.count("--mesh") == 0) time.mesh = static_cast<int>(request.mesh);
+  }
 };
 
 struct Row {
@@ -216,14 +230,26 @@ std::string summary(const tensix::Simulation& done, const Device& device, const 
   return text + fmt::format("\n{:.1f} s on this machine; CBs, halo, output and L1 are bytes of a core\n", seconds);
 }
 
-void simulate_model(const SimulateArguments& arguments, const Context& context) {
+PlannedModel load_lowered(const SimulateArguments& arguments, const CardPlanArgument* plan) {
+  if (plan != nullptr) {
+    ModelArgument given = arguments.model;
+    given.model = arguments.network;
+    return load_planned_model(*plan, given);
+  }
+  PlannedModel out{load_model(arguments.model), {}};
+  out.network = tensix::lower(out.model.graph, {.host_fallback = arguments.fallback == "host"});
+  return out;
+}
+
+// As a plan says, or as the operators themselves choose.
+void simulate_model(const SimulateArguments& arguments, const CardPlanArgument* plan, const Context& context) {
   check(!arguments.values || !arguments.null, Code::invalid_argument, "--values and --null exclude each other");
   check(!arguments.pcc || !arguments.null, Code::invalid_argument, "--pcc needs values, --null computes none");
   tensix::SimulateOptions options = options_of(arguments);
-  const std::shared_ptr<Device> device = Device::open(
-      load_machine(arguments.device), {.l1_small_bytes = arguments.l1_small_bytes, .values = !arguments.null});
-  const Model model = load_model(arguments.model);
-  const tensix::LoweredGraph network = tensix::lower(model.graph, {.host_fallback = arguments.fallback == "host"});
+  const Machine machine = plan ? plan->machine : load_machine(arguments.device);
+  const std::shared_ptr<Device> device =
+      Device::open(machine, {.l1_small_bytes = arguments.l1_small_bytes, .values = !arguments.null});
+  const auto [model, network] = load_lowered(arguments, plan);
   check_names(options.layers, network);
   std::optional<Reference> reference;
   if (!arguments.null) reference.emplace(model, network, arguments.pcc);
@@ -237,18 +263,20 @@ void simulate_model(const SimulateArguments& arguments, const Context& context) 
     times.add(step);
     if (!arguments.reports.empty())
       dump_device_memory_state(*device, file_prefix(rows.size(), step), arguments.reports);
-    if (step.op != "spill") progress.at(++done_nodes, step.node);
+    if (step.op != "spill" && step.op != "restore" && step.op != "reshard") progress.at(++done_nodes, step.node);
   };
   if (arguments.pcc)
-    options.on_result = [&](const tensix::LoweredNode& node, const Array& found) {
-      const auto there = reference->values.find(network.graph.value(node.outputs[0]).name);
+    options.on_result = [&, &lowered = network](const tensix::LoweredNode& node, const Array& found) {
+      const auto there = reference->values.find(lowered.graph.value(node.outputs[0]).name);
       if (there != reference->values.end()) rows.back().pcc = difference(found, there->second).pcc;
     };
   const bool for_people = context.format == Format::table || context.format == Format::markdown;
   const auto begin = std::chrono::steady_clock::now();
   tensix::Simulation done;
   try {
-    done = tensix::simulate(device, network, model.inputs, options);
+    done = plan != nullptr ? planner::run_plan(device, network, plan->plan, model.inputs,
+                                               {.on_step = options.on_step, .on_result = options.on_result})
+                           : tensix::simulate(device, network, model.inputs, options);
   } catch (const Error&) {
     if (for_people && !rows.empty()) {  // how far it came
       context.print(step_table(rows, arguments.pcc));
@@ -273,9 +301,9 @@ void simulate_model(const SimulateArguments& arguments, const Context& context) 
     const nlohmann::json out = {{"schema", 1},
                                 {"model", model.name},
                                 {"device", device->machine().name},
-                                {"dtype", arguments.dtype},
-                                {"weights_dtype", arguments.weights_dtype},
-                                {"fidelity", arguments.fidelity},
+                                {"dtype", plan ? "as planned" : arguments.dtype},
+                                {"weights_dtype", plan ? "as planned" : arguments.weights_dtype},
+                                {"fidelity", plan ? "as planned" : arguments.fidelity},
                                 {"values", !arguments.null},
                                 {"l1_limit_bytes", done.timeline.limit_bytes()},
                                 {"programs", done.timeline.programs.size()},
@@ -306,10 +334,12 @@ void add_simulate(CLI::App& app, const Context& context) {
   auto o = std::make_shared<SimulateArguments>();
   add_model_argument(*command, o->model);
   command
-      ->add_option("--device", o->device,
-                   "A Wormhole or Blackhole machine that `tessera machines` lists, or a machine file")
-      ->required()
+      ->add_option(
+          "--device", o->device,
+          "A Wormhole or Blackhole machine that `tessera machines` lists, or a machine file; a plan has its own")
       ->type_name("NAME");
+  command->add_option("--network", o->network, "Of a plan for a card: where its network is, if not where it was")
+      ->type_name("MODEL");
   command->add_flag("--values", o->values, "Compute values and compare them with float32 (the default)");
   command->add_flag("--null", o->null, "Memory only: no values, much faster");
   command->add_flag("--pcc", o->pcc, "Compare the result of every step with float32");
@@ -341,7 +371,18 @@ void add_simulate(CLI::App& app, const Context& context) {
   add_time_options(*command, o->time);
   command->add_option("--svg", o->svg, "Draw L1 over time")->type_name("FILE");
   command->add_option("--html", o->html, "Write the drawing as a page, with the table")->type_name("FILE");
-  command->callback([o, &context] { simulate_model(*o, context); });
+  for (const char* name : {"--dtype", "--weights-dtype", "--fidelity", "--fp32-dest-acc", "--packer-l1-acc",
+                           "--l1-small", "--config", "--fallback"})
+    o->planned.push_back(command->get_option(name));
+  command->callback([o, command, &context] {
+    if (is_plan_file(o->model.model)) {
+      const CardPlanArgument plan = load_card_plan_argument(o->model.model, o->device);
+      o->take(plan.plan.request, *command);
+      return simulate_model(*o, &plan, context);
+    }
+    if (o->device.empty()) throw CLI::RequiredError("--device");
+    simulate_model(*o, nullptr, context);
+  });
 }
 
 }  // namespace tessera::cli

@@ -83,20 +83,43 @@ void read(const Json& value, CoreRangeSet& to) {
 }
 template <class T>
 void read(const Json& value, std::optional<T>& to) {
+  if (value.is_null()) return to.reset();
   T inner{};
   read(value, inner);
   to = inner;
 }
 
+using Ordered = nlohmann::ordered_json;
+
+Ordered written(bool value) { return value; }
+Ordered written(int value) { return value; }
+Ordered written(const std::string& value) { return value; }
+Ordered written(DType value) { return name(value); }
+Ordered written(Layout value) { return name(value); }
+Ordered written(TensorMemoryLayout value) { return name(value); }
+Ordered written(PaddingMode value) { return value == PaddingMode::zeros ? "zeros" : "replicate"; }
+Ordered written(const CoreRangeSet& value) {
+  Ordered ranges = Ordered::array();
+  for (const CoreRange& r : value.ranges()) ranges.push_back(Ordered::array({r.start.x, r.start.y, r.end.x, r.end.y}));
+  return ranges;
+}
+// Nothing, where the field is given as "chosen by the operator".
+template <class T>
+Ordered written(const std::optional<T>& value) {
+  return value ? written(*value) : Ordered();
+}
+
 struct Field {
   std::string_view name;
   void (*read)(const Json&, Conv2dConfig&);
+  Ordered (*write)(const Conv2dConfig&);
   void (*copy)(const Conv2dConfig&, Conv2dConfig&);
 };
 
 template <auto Member>
 constexpr Field field(std::string_view name) {
   return {name, [](const Json& value, Conv2dConfig& to) { read(value, to.*Member); },
+          [](const Conv2dConfig& from) { return written(from.*Member); },
           [](const Conv2dConfig& from, Conv2dConfig& to) { to.*Member = from.*Member; }};
 }
 
@@ -122,6 +145,14 @@ constexpr std::array kFields{
     field<&Conv2dConfig::override_output_sharding_config>("override_output_sharding_config"),
     field<&Conv2dConfig::padding_mode>("padding_mode"),
 };
+
+Json parse_document(std::string_view json) {
+  try {
+    return Json::parse(json);
+  } catch (const Json::exception& error) {
+    fail(Code::parse, "the configs are no JSON: {}", error.what());
+  }
+}
 
 void read_slice(const Json& value, LayerConfig& config) {
   check(value.is_object(), Code::parse, "slice {} is no object", value.dump());
@@ -193,12 +224,7 @@ void LayerConfig::apply_to(ComputeConfig& compute) const {
 }
 
 LayerConfigs parse_layer_configs(std::string_view json) {
-  Json document;
-  try {
-    document = Json::parse(json);
-  } catch (const Json::exception& error) {
-    fail(Code::parse, "the configs are no JSON: {}", error.what());
-  }
+  const Json document = parse_document(json);
   check(document.is_object(), Code::parse, "the configs are no object with a member for each node");
   LayerConfigs configs;
   for (const auto& [node, fields] : document.items()) {
@@ -209,6 +235,30 @@ LayerConfigs parse_layer_configs(std::string_view json) {
     configs[node];
   }
   return configs;
+}
+
+std::string layer_config_json(const LayerConfig& config) {
+  Ordered out = Ordered::object();
+  for (const Field& field : kFields)
+    if (config.gives(field.name)) out[std::string(field.name)] = field.write(config.conv);
+  if (config.dtype) out["dtype"] = written(*config.dtype);
+  if (config.weights_dtype) out["weights_dtype"] = written(*config.weights_dtype);
+  if (config.fidelity) out["math_fidelity"] = name(*config.fidelity);
+  if (config.fp32_dest_acc_en) out["fp32_dest_acc_en"] = *config.fp32_dest_acc_en;
+  if (config.packer_l1_acc) out["packer_l1_acc"] = *config.packer_l1_acc;
+  if (config.height_slices)
+    out["slice"] = {{"type", *config.height_slices ? "DRAM_HEIGHT" : "DRAM_WIDTH"}, {"num_slices", config.slices}};
+  if (config.memory) out["memory"] = *config.memory == BufferType::l1 ? "L1" : "DRAM";
+  return out.dump(-1, ' ', false, Ordered::error_handler_t::replace);
+}
+
+LayerConfig parse_layer_config(std::string_view json) {
+  const Json document = parse_document(json);
+  check(document.is_object(), Code::parse, "the config is no object: {}", document.dump());
+  LayerConfig config;
+  for (const auto& [key, value] : document.items())
+    with_context(fmt::format("while reading '{}'", key), [&, &k = key, &v = value] { read_field(k, v, config); });
+  return config;
 }
 
 LayerConfig config_of(const LayerConfigs& configs, const std::string& node) {

@@ -38,6 +38,10 @@ using LayerConfigs = std::map<std::string, LayerConfig>;  // by the name of the 
 // says for itself comes before it.
 TSR_API LayerConfigs parse_layer_configs(std::string_view json);
 
+// One node's object of these, in one line: the fields that are given, in a fixed order. Reads back as it was.
+TSR_API std::string layer_config_json(const LayerConfig& config);
+TSR_API LayerConfig parse_layer_config(std::string_view json);
+
 // The config of a node: its own fields over those of "*".
 TSR_API LayerConfig config_of(const LayerConfigs& configs, const std::string& node);
 

@@ -1,0 +1,104 @@
+#include "card_plan_table.h"
+
+#include "tessera/planner/plan_difference.h"
+#include "tessera/planner/step_memory.h"
+#include "tessera/report/units.h"
+
+#include <fmt/format.h>
+
+namespace tessera::cli {
+
+using planner::CardPlan;
+using planner::PlannedStep;
+
+Cell kernel_time_cell(double ns) { return ns > 0 ? Cell(ns, format_time(ns)) : Cell(); }
+Cell bytes_of_core(std::int64_t bytes) { return bytes == 0 ? Cell(bytes, "-") : Cell(bytes, format_count(bytes)); }
+Cell share_cell(double share) { return Cell(share, fmt::format("{:.1f}%", 100 * share)); }
+Cell accuracy_cell(const std::optional<double>& pcc) { return pcc ? Cell(*pcc, fmt::format("{:.6f}", *pcc)) : Cell(); }
+
+std::string moves_text(const PlannedStep& step) {
+  std::string text;
+  for (const planner::PlannedMove& move : step.moves)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name(move.kind), move.value);
+  return text;
+}
+
+std::string result_text(const PlannedStep& step) {
+  return fmt::format("{} {}", name(step.result.dtype), planner::place_text(step.result.memory));
+}
+
+Table card_plan_table(const CardPlan& plan) {
+  Table table({{.name = "step", .align = Align::right},
+               {.name = "node"},
+               {.name = "op"},
+               {.name = "config"},
+               {.name = "result"},
+               {.name = "moves before", .key = "moves"},
+               {.name = "cores", .align = Align::right},
+               {.name = "L1 peak", .key = "l1_peak_bytes", .unit = "B", .align = Align::right},
+               {.name = "time", .key = "kernel_ns", .align = Align::right},
+               {.name = "with moves", .key = "total_ns", .align = Align::right},
+               {.name = "share", .align = Align::right},
+               {.name = "bound by", .key = "bound_by"},
+               {.name = "of roof", .key = "roof_fraction", .align = Align::right},
+               {.name = "PCC", .key = "pcc", .align = Align::right},
+               {.name = "others", .key = "alternatives", .align = Align::right},
+               {.name = "why"}});
+  const planner::PlanTotals totals = planner::totals_of(plan);
+  const double all = totals.steps_ns + totals.moves_ns;
+  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+    const PlannedStep& step = plan.steps[s];
+    const bool timed = step.predicted.time.ns > 0;
+    const double total = planner::total_ns(step);
+    table.add_row({s + 1, step.node, step.op, step.predicted.config, result_text(step), moves_text(step),
+                   step.predicted.cores == 0 ? Cell() : Cell(step.predicted.cores),
+                   bytes_of_core(step.predicted.l1_peak_bytes), kernel_time_cell(step.predicted.time.ns),
+                   kernel_time_cell(total), all > 0 ? share_cell(total / all) : Cell(),
+                   timed ? Cell(step.predicted.time.bound_by) : Cell(),
+                   timed ? share_cell(step.predicted.time.roof_fraction()) : Cell(), accuracy_cell(step.pcc),
+                   step.alternatives.size(), step.why});
+  }
+  return table;
+}
+
+std::string card_plan_summary(const CardPlan& plan) {
+  const planner::PlanTotals totals = planner::totals_of(plan);
+  const double frames = static_cast<double>(plan.batch);
+  const auto rate = [&](double ns) { return ns > 0 ? fmt::format(" ({:.0f} frames/s)", frames / ns * 1e9) : ""; };
+  std::string text = fmt::format("{} on {}: batch {}, {} steps in {} programs, predicted\n", plan.model, plan.machine,
+                                 plan.batch, plan.steps.size(), plan.programs);
+  text += fmt::format("  kernels     {}, {} of it moves\n", format_time(plan.kernels_ns), format_time(totals.moves_ns));
+  text += fmt::format("  device      {}{}\n", format_time(plan.device_ns), rate(plan.device_ns));
+  text += fmt::format("  end to end  {}{}: {}, {} command queue{}, {} card{}\n", format_time(plan.end_to_end_ns),
+                      rate(plan.end_to_end_ns), plan.request.metal_trace ? "traced" : "not traced",
+                      plan.request.command_queues, plan.request.command_queues == 1 ? "" : "s", plan.request.mesh,
+                      plan.request.mesh == 1 ? "" : "s");
+  text += fmt::format("  L1          at most {} of {} B of a core\n", format_count(plan.l1_peak_bytes),
+                      format_count(plan.l1_limit_bytes));
+  text += fmt::format("  moves       {} reshards, {} spills, {} restores; {} reshards within convolutions\n",
+                      totals.reshards, totals.spills, totals.restores, totals.inner_reshards);
+  if (plan.pcc) text += fmt::format("  PCC         {:.6f}\n", *plan.pcc);
+  return text;
+}
+
+nlohmann::json card_plan_summary_json(const CardPlan& plan) {
+  const planner::PlanTotals totals = planner::totals_of(plan);
+  return {{"model", plan.model},
+          {"device", plan.machine},
+          {"objective", name(plan.request.objective)},
+          {"batch", plan.batch},
+          {"programs", plan.programs},
+          {"kernels_ns", plan.kernels_ns},
+          {"moves_ns", totals.moves_ns},
+          {"device_ns", plan.device_ns},
+          {"end_to_end_ns", plan.end_to_end_ns},
+          {"l1_peak_bytes", plan.l1_peak_bytes},
+          {"l1_limit_bytes", plan.l1_limit_bytes},
+          {"reshards", totals.reshards},
+          {"spills", totals.spills},
+          {"restores", totals.restores},
+          {"inner_reshards", totals.inner_reshards},
+          {"pcc", plan.pcc ? nlohmann::json(*plan.pcc) : nlohmann::json()}};
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,29 @@
+#pragma once
+
+// A plan for a card as commands show it.
+
+#include "tessera/planner/card_plan.h"
+#include "tessera/report/table.h"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace tessera::cli {
+
+Table card_plan_table(const planner::CardPlan& plan);
+// Times, L1, moves and accuracy in a few lines.
+std::string card_plan_summary(const planner::CardPlan& plan);
+nlohmann::json card_plan_summary_json(const planner::CardPlan& plan);
+
+// "reshard x, spill skip"; empty: none.
+std::string moves_text(const planner::PlannedStep& step);
+// "bfloat8_b L1 HEIGHT_SHARDED 3136x64 on 8x8 cores"
+std::string result_text(const planner::PlannedStep& step);
+
+Cell kernel_time_cell(double ns);  // empty for 0
+Cell bytes_of_core(std::int64_t bytes);
+Cell share_cell(double share);
+Cell accuracy_cell(const std::optional<double>& pcc);
+
+}  // namespace tessera::cli
