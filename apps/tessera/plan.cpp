@@ -2,6 +2,7 @@
 
 #include "command.h"
 #include "model_argument.h"
+#include "plan_card.h"
 
 #include "tessera/core/error.h"
 #include "tessera/io/plan_file.h"
@@ -19,6 +20,7 @@ namespace {
 struct PlanArguments {
   ModelArgument model;
   SessionArgument session;
+  CardArguments card;
   std::string file;
 };
 
@@ -72,9 +74,12 @@ void add_plan(CLI::App& app, const Context& context) {
   auto options = std::make_shared<PlanArguments>();
   add_model_argument(*command, options->model);
   add_session_argument(*command, options->session);
+  add_card_options(*command, options->card);
   command->add_option("-o,--output", options->file, "Write a plan file, for --plan of other commands")
       ->type_name("FILE");
-  command->callback([options, &context] { show(*options, context); });
+  command->callback([options, &context] {
+    options->card.device.empty() ? show(*options, context) : plan_for_card(options->model, options->card, context);
+  });
 }
 
 }  // namespace tessera::cli

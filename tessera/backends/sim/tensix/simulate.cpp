@@ -4,6 +4,7 @@
 #include "tessera/backends/sim/tensix/internal/simulation_run.h"
 #include "tessera/backends/sim/tensix/kernel_time.h"
 #include "tessera/backends/sim/tensix/matmul.h"
+#include "tessera/backends/sim/tensix/node_trial.h"
 #include "tessera/backends/sim/tensix/pool.h"
 #include "tessera/backends/sim/tensix/softmax.h"
 #include "tessera/backends/sim/tensix/upsample.h"
@@ -44,6 +45,49 @@ class Runner {
     const auto& figures = device->machine().figures;
     if (std::ranges::any_of(figures, [](const Figure& figure) { return figure.group == "cost"; }))
       run_.costs = tensix_costs(device->machine());
+    run_.strict = !options.planned.empty();
+    check(!run_.strict || options.planned.size() == network.nodes.size(), Code::invalid_argument,
+          "the plan has {} steps, the network {} operators", options.planned.size(), network.nodes.size());
+  }
+
+  // One node on a card with nothing but its operands.
+  NodeTrial try_node(std::size_t index, std::span<const TensorSpec> inputs, HostOperands& operands) {
+    const LoweredNode& node = network().nodes[index];
+    run_.strict = true;
+    run_.operands = &operands;
+    NodeTrial trial;
+    try {
+      for (std::size_t i = 0; i < node.inputs.size(); ++i)
+        if (!values_.on_card(node.inputs[i]))
+          values_.put(node.inputs[i], DeviceTensor::allocate(run_.device, inputs[i]));
+      trial.operand_bytes = run_.device->memory_view(BufferType::l1).allocated_bytes_per_bank;
+      values_.begin(index);
+      run_node(node);
+      trial.result = values_.at(node.outputs[0]).spec();
+      trial.plan = run_.programs.plan;
+    } catch (const Error& error) {
+      if (error.code() == Code::internal) throw;
+      trial.refusal = error;
+    }
+    trial.step = trial.refusal ? run_.step : out_.steps.back();
+    return trial;
+  }
+
+  NodeTrial try_move(const TensorSpec& from, const MemoryConfig& to) {
+    NodeTrial trial;
+    run_.begin("", "reshard");
+    try {
+      const DeviceTensor x = DeviceTensor::allocate(run_.device, from);
+      trial.operand_bytes = run_.device->memory_view(BufferType::l1).allocated_bytes_per_bank;
+      const DeviceTensor y = to_memory_config(x, to);
+      trial.result = y.spec();
+      run_.finish(&y);
+      trial.step = out_.steps.back();
+    } catch (const Error& error) {
+      if (error.code() == Code::internal) throw;
+      trial.refusal = error;
+    }
+    return trial;
   }
 
   Simulation run(const std::vector<Array>& inputs) {
@@ -53,8 +97,17 @@ class Runner {
       values_.begin(i);
       with_context(fmt::format("while running '{}' ({}), operator {} of {} on the card", nodes[i].name, nodes[i].op,
                                i + 1, nodes.size()),
-                   [&] { run_node(nodes[i]); });
-      values_.end();
+                   [&] {
+                     if (run_.strict) make_moves(options().planned[i]);
+                     run_node(nodes[i]);
+                     const ValueId made = nodes[i].outputs[0];
+                     out_.results.push_back(made != kNoValue && values_.on_card(made)
+                                                ? std::optional(values_.at(made).spec())
+                                                : std::nullopt);
+                     if (run_.strict)
+                       for (const ValueId id : options().planned[i].frees) values_.free(id);
+                   });
+      if (!run_.strict) values_.end();
     }
     if (values())
       for (const ValueId id : network().graph.outputs) out_.outputs.push_back(read(id));
@@ -66,6 +119,15 @@ class Runner {
   const LoweredGraph& network() const { return run_.network; }
   const SimulateOptions& options() const { return run_.options; }
   bool values() const { return run_.device->options().values; }
+
+  void make_moves(const PlannedCall& call) {
+    for (const PlannedCall::Move& move : call.moves) {
+      run_.begin(network().graph.value(move.value).name, move.op);
+      const DeviceTensor y = to_memory_config(values_.at(move.value), move.to);
+      values_.put(move.value, y);
+      run_.finish(&y);
+    }
+  }
 
   DType input_dtype() const { return is_block_float(options().dtype) ? DType::bfloat16 : options().dtype; }
 
@@ -112,14 +174,7 @@ class Runner {
   }
 
   void run_on_host(const LoweredNode& node, const Node& original) {
-    std::vector<Array> kept;
-    kept.reserve(original.inputs.size());
-    std::vector<const Array*> operands;
-    for (const ValueId id : original.inputs) {
-      if (id != kNoValue) kept.push_back(read(id));
-      operands.push_back(id == kNoValue ? nullptr : &kept.back());
-    }
-    std::vector<Array> results = evaluate(original, operands);
+    std::vector<Array> results = values() ? evaluated(original) : unknown_results(original);
     const DeviceTensor* last = nullptr;
     for (std::size_t i = 0; i < original.outputs.size(); ++i) {
       const ValueId id = original.outputs[i];
@@ -133,6 +188,28 @@ class Runner {
     }
     run_.note("computed on the host in float32: the card has no such operator");
     run_.finish(last);
+  }
+
+  std::vector<Array> evaluated(const Node& original) const {
+    std::vector<Array> kept;
+    kept.reserve(original.inputs.size());
+    std::vector<const Array*> operands;
+    for (const ValueId id : original.inputs) {
+      if (id != kNoValue) kept.push_back(read(id));
+      operands.push_back(id == kNoValue ? nullptr : &kept.back());
+    }
+    return evaluate(original, operands);
+  }
+
+  // Of the right types, where there are no values to compute with.
+  std::vector<Array> unknown_results(const Node& original) const {
+    std::vector<Array> results;
+    for (const ValueId id : original.outputs) {
+      const TensorType type =
+          id == kNoValue ? TensorType(ElementType::float32, Shape{}) : network().graph.value(id).type;
+      results.emplace_back(type.type, type.shape());
+    }
+    return results;
   }
 
   DType result_dtype(const LoweredNode& node) const {
@@ -153,6 +230,7 @@ class Runner {
   // As the tensors lie; if shards like these are not taken, from DRAM.
   template <class Near, class Far>
   DeviceTensor near_or_far(const LoweredNode& node, Near&& near, Far&& far) {
+    if (run_.strict) return near();
     try {
       return fit(node, near);
     } catch (const Error& error) {
@@ -176,6 +254,11 @@ class Runner {
     o.count_include_pad = p.count_include_pad;
     o.dtype = input_dtype();
     o.compute = compute(node);
+    const LayerConfig own = config_of(options().layers, node.name);
+    if (own.gives("shard_layout")) o.scheme = own.conv.shard_layout;
+    if (own.gives("reallocate_halo_output")) o.reallocate_halo = own.conv.reallocate_halo_output;
+    if (own.gives("output_layout")) o.layout = own.conv.output_layout;
+    if (o.layout == Layout::tile) o.dtype = result_dtype(node);
     const PoolKind kind = layer.maximum ? PoolKind::max : PoolKind::average;
     return near_or_far(
         node,
@@ -201,8 +284,13 @@ class Runner {
     o.dtype = result_dtype(node);
     o.compute = compute(node);
     return near_or_far(
-        node, [&] { return matmul(in_tiles(to_memory_config(input(node), kL1MemoryConfig)), weights, o); },
+        node, [&] { return matmul(in_tiles(in_l1(input(node))), weights, o); },
         [&] { return matmul(in_tiles(in_dram(input(node))), weights, o); });
+  }
+
+  // What a plan left in DRAM is read from there.
+  DeviceTensor in_l1(const DeviceTensor& x) const {
+    return run_.strict && x.spec().memory_config().is_dram() ? x : to_memory_config(x, kL1MemoryConfig);
   }
 
   DeviceTensor send_row(std::span<const float> values, DType dtype) {
@@ -357,10 +445,7 @@ class Runner {
 
   DeviceTensor run_layer(const LoweredNode& node, const SoftmaxLayer&) {
     return near_or_far(
-        node,
-        [&] {
-          return softmax(in_tiles(to_memory_config(input(node), kL1MemoryConfig)), -1, std::nullopt, compute(node));
-        },
+        node, [&] { return softmax(in_tiles(in_l1(input(node))), -1, std::nullopt, compute(node)); },
         [&] { return softmax(in_tiles(in_dram(input(node))), -1, std::nullopt, compute(node)); });
   }
 
@@ -449,6 +534,43 @@ bool SimulationRun::make_room(std::span<const ValueId> keep, const Error& becaus
   step = waiting;
   return spilled.has_value();
 }
+
+struct TrialCard::State {
+  std::shared_ptr<Device> device;
+  const LoweredGraph& network;
+  HostOperands operands = {};
+
+  template <class Body>
+  NodeTrial alone(const SimulateOptions& options, Body&& body) {
+    NodeTrial trial = body(Runner(device, network, options));
+    device->clear_program_cache();
+    device->clear_trace();
+    return trial;
+  }
+};
+
+TrialCard::TrialCard(const LoweredGraph& network, const Machine& machine, std::int64_t l1_small_bytes)
+    : state_(std::make_unique<State>(
+          State{Device::open(machine, {.l1_small_bytes = l1_small_bytes, .values = false}), network})) {}
+TrialCard::~TrialCard() = default;
+
+NodeTrial TrialCard::try_node(std::size_t node, std::span<const TensorSpec> inputs, const LayerConfig& config) {
+  SimulateOptions options;
+  options.layers.emplace(state_->network.nodes[node].name, config);
+  return state_->alone(options, [&](Runner&& runner) { return runner.try_node(node, inputs, state_->operands); });
+}
+
+NodeTrial TrialCard::try_move(const TensorSpec& from, const MemoryConfig& to) {
+  return state_->alone({}, [&](Runner&& runner) { return runner.try_move(from, to); });
+}
+
+std::int64_t TrialCard::bytes_of(const TensorSpec& spec) const {
+  return spec.memory_config().buffer_type() == BufferType::l1
+             ? DeviceTensor::request(*state_->device, spec).bytes_per_bank
+             : 0;
+}
+
+std::int64_t TrialCard::limit_bytes() const { return L1Recorder(state_->device).timeline().limit_bytes(); }
 
 Simulation simulate(const std::shared_ptr<Device>& device, const LoweredGraph& network,
                     const std::vector<Array>& inputs, const SimulateOptions& options) {

@@ -9,9 +9,11 @@
 #include "tessera/core/export.h"
 #include "tessera/machine/device.h"
 #include "tessera/machine/l1_timeline.h"
+#include "tessera/machine/tensor_spec.h"
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,17 @@ struct SimulatedStep {
   std::string note;  // what did not fit and what was done about it
 };
 
+// What a plan says of an operator besides its LayerConfig.
+struct PlannedCall {
+  struct Move {
+    std::string op;  // "spill", "restore", "reshard"
+    ValueId value = kNoValue;
+    MemoryConfig to;
+  };
+  std::vector<Move> moves;     // before it
+  std::vector<ValueId> frees;  // after it
+};
+
 struct SimulateOptions {
   DType dtype = DType::bfloat16;           // of results
   DType weights_dtype = DType::bfloat8_b;  // and biases
@@ -43,11 +56,15 @@ struct SimulateOptions {
   std::function<void(const SimulatedStep&)> on_step = {};
   // Each result as the graph has it, where the device has values. Reading them takes time.
   std::function<void(const LoweredNode&, const Array&)> on_result = {};
+  // One for each node: exactly these calls are made, with the configs of `layers` and nothing in their stead; what does
+  // not fit is an Error. None: as described below.
+  std::vector<PlannedCall> planned = {};
 };
 
 struct Simulation {
   std::vector<SimulatedStep> steps;
-  std::vector<Array> outputs;  // in the graph's order; none where the device has no values
+  std::vector<std::optional<TensorSpec>> results;  // of each node; none: not on the card
+  std::vector<Array> outputs;                      // in the graph's order; none where the device has no values
   L1Timeline timeline;
 };
 

@@ -18,8 +18,10 @@ constexpr int kBlockHeights[] = {1024, 512, 256, 128, 64, 32};
 constexpr TensorMemoryLayout kLayouts[] = {TensorMemoryLayout::height_sharded, TensorMemoryLayout::block_sharded,
                                            TensorMemoryLayout::width_sharded};
 
-Tensor host_tensor(const Array& x, const Shape& shape) {
-  return Tensor::from_float32(x.as<float>(), shape, DType::float32, Layout::row_major);
+// Without values nobody reads it.
+Conv2dOperand host_tensor(const Array& x, const Shape& shape, bool values) {
+  return values ? Tensor::from_float32(x.as<float>(), shape, DType::float32, Layout::row_major)
+                : Tensor(shape, DType::float32, Layout::row_major);
 }
 
 // Which shards TTNN would choose for this image if it were in DRAM.
@@ -53,9 +55,10 @@ class ConvRun {
         layer_(layer),
         input_(node.inputs[0]),
         own_(config_of(run.options.layers, node.name)),
-        weights_(host_tensor(*layer.weights, layer.weights->shape())),
+        operands_(run.operands != nullptr ? *run.operands : own_operands_),
+        weights_(operand(*layer.weights, layer.weights->shape())),
         problem_(layer.problem) {
-    if (layer.bias) bias_ = host_tensor(*layer.bias, Shape{1, 1, 1, problem_.out_channels});
+    if (layer.bias) bias_ = operand(*layer.bias, Shape{1, 1, 1, problem_.out_channels});
     problem_.output_dtype = own_.dtype.value_or(run.options.dtype);
     problem_.compute = run.options.compute;
     own_.apply_to(problem_.compute);
@@ -67,6 +70,7 @@ class ConvRun {
   }
 
   DeviceTensor run() {
+    if (run_.strict) return own_.height_slices ? sliced(slice_type(*own_.height_slices)) : once(config_);
     if (own_.height_slices) return run_.fit({}, [&] { return sliced(slice_type(*own_.height_slices)); });
     try {
       return run_.fit(kept(), [&] { return once(config_); });
@@ -81,6 +85,12 @@ class ConvRun {
   }
 
  private:
+  const Conv2dOperand& operand(const Array& x, const Shape& shape) {
+    const auto found = operands_.find(&x);
+    if (found != operands_.end()) return found->second;
+    return operands_.emplace(&x, host_tensor(x, shape, run_.device->options().values)).first->second;
+  }
+
   static Conv2dSliceType slice_type(bool height) {
     return height ? Conv2dSliceType::dram_height : Conv2dSliceType::dram_width;
   }
@@ -186,7 +196,9 @@ class ConvRun {
   const ConvLayer& layer_;
   ValueId input_;
   LayerConfig own_;
-  Tensor weights_;
+  HostOperands own_operands_;
+  HostOperands& operands_;
+  const Conv2dOperand& weights_;
   std::optional<Conv2dOperand> bias_;
   Conv2dProblem problem_;
   Conv2dConfig config_;

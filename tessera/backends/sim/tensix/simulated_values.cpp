@@ -57,6 +57,14 @@ void SimulatedValues::end() {
   }
 }
 
+void SimulatedValues::free(ValueId id) {
+  const std::size_t next = next_use(id);
+  check(next == kNever, Code::invalid_argument, "the plan frees '{}', which '{}' still reads",
+        network_.graph.value(id).name, next < network_.nodes.size() ? network_.nodes[next].name : "the end");
+  tensors_[static_cast<std::size_t>(id)].reset();
+  arrays_[static_cast<std::size_t>(id)].reset();
+}
+
 std::optional<SimulatedValues::Spilled> SimulatedValues::spill(std::span<const ValueId> keep) {
   std::optional<std::size_t> last;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {

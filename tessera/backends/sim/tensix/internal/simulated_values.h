@@ -29,6 +29,8 @@ class SimulatedValues {
   void begin(std::size_t node) { now_ = node; }
   // Lets go of what no later node reads.
   void end();
+  // Lets go of one that no later node may read.
+  void free(ValueId id);
   bool is_last_use(ValueId id) const { return next_use(id) == kNever; }
   // The last use of memory that no other value shares: an operator may free or overwrite it.
   bool may_consume(ValueId id) const;

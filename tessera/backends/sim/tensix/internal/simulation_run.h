@@ -2,11 +2,13 @@
 
 // What the layers of a simulated network share while it runs.
 
+#include "tessera/backends/sim/tensix/conv2d.h"
 #include "tessera/backends/sim/tensix/internal/simulated_values.h"
 #include "tessera/backends/sim/tensix/internal/step_pricing.h"
 #include "tessera/backends/sim/tensix/simulate.h"
 #include "tessera/core/error.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +16,9 @@
 #include <vector>
 
 namespace tessera::tensix {
+
+// Weights and biases on the host, as conv2d takes them.
+using HostOperands = std::map<const Array*, Conv2dOperand>;
 
 struct SimulationRun {
   std::shared_ptr<Device> device;
@@ -27,6 +32,8 @@ struct SimulationRun {
   StepPrograms programs = {};              // what it has run so far, but for the records
   std::size_t first_record = 0;            // of the step, in the device's trace
   std::optional<TensixCosts> costs = {};
+  bool strict = false;               // nothing is tried but what was asked for
+  HostOperands* operands = nullptr;  // kept from call to call; null: made for each
 
   void begin(const std::string& node, const std::string& op);
   void note(const std::string& text);
@@ -38,6 +45,7 @@ struct SimulationRun {
   // Runs `body`, which changes nothing when it fails; while it does not fit, values leave L1.
   template <class Body>
   auto fit(std::span<const ValueId> keep, Body&& body) -> decltype(body()) {
+    if (strict) return body();
     for (;;) {
       try {
         return body();

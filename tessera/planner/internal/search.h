@@ -1,0 +1,121 @@
+#pragma once
+
+// The search itself: operators in their order, a beam of ways to have come so far. What tells two ways apart is where
+// the values lie that are still needed; of two that left them in the same places the faster one stays.
+
+#include "tessera/backends/sim/tensix/lower.h"
+#include "tessera/core/function_ref.h"
+#include "tessera/machine/tensix_costs.h"
+#include "tessera/planner/card_plan.h"
+#include "tessera/planner/internal/conv_candidates.h"
+#include "tessera/planner/internal/trials.h"
+#include "tessera/planner/precision.h"
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tessera::planner {
+
+struct SearchMove {
+  PlannedMove::Kind kind = PlannedMove::Kind::reshard;
+  ValueId value = kNoValue;
+  SpecId to = kNoSpec;
+  double ns = 0;
+  std::string why;
+};
+
+struct SearchStep {
+  ConfigId config = -1;
+  std::vector<SearchMove> moves;
+  double ns = 0;                    // moves included
+  std::int64_t estimate_bytes = 0;  // most of a core's L1 at a time, if nothing is lost between tensors
+};
+
+struct SearchSettings {
+  CandidateLimits candidates;
+  std::size_t beam = 32;
+  std::size_t same_result = 8;  // of the beam, with the newest value in the same place
+};
+
+// What earlier attempts have shown of a node.
+struct NodeLimit {
+  std::int64_t l1_bytes = std::numeric_limits<std::int64_t>::max();
+  bool lists_in_dram = false;
+  std::vector<Alternative> refused;  // what was tried and failed
+};
+
+class Search {
+ public:
+  Search(const tensix::LoweredGraph& network, const Machine& machine, std::int64_t l1_small_bytes,
+         std::vector<tensix::LayerConfig> pins, const SearchSettings& settings);
+
+  // By the number of the node. An Error if there is no way.
+  std::vector<SearchStep> run(const std::vector<Precision>& precisions, const std::vector<NodeLimit>& limits,
+                              FunctionRef<void(std::size_t)> progress);
+  // What else could have been done at each node, had everything before it been as it is.
+  std::vector<std::vector<Alternative>> alternatives(const std::vector<SearchStep>& path,
+                                                     const std::vector<Precision>& precisions,
+                                                     const std::vector<NodeLimit>& limits);
+
+  Trials& trials() { return trials_; }
+
+ private:
+  using Live = std::vector<std::pair<ValueId, SpecId>>;  // sorted; no spec: on the host
+
+  struct State {
+    double ns = 0;
+    Live live;
+    std::size_t parent = 0;
+    SearchStep step;
+    SpecId result = kNoSpec;
+  };
+  struct Inputs {
+    std::vector<SearchMove> moves;
+    std::vector<SpecId> specs;
+  };
+  struct Heard {
+    std::vector<State>* states = nullptr;
+    std::vector<Alternative>* others = nullptr;
+    std::string refusal;  // the first of this node
+    std::int64_t least_over = std::numeric_limits<std::int64_t>::max();
+    std::string least_over_text;
+  };
+
+  State start() const;
+  void expand(std::size_t node, const State& state, Heard& heard);
+  void expand_host(std::size_t node, const State& state, Heard& heard);
+  void consider(std::size_t node, const State& state, const Inputs& inputs, ConfigId config, Heard& heard);
+  std::vector<Inputs> input_choices(std::size_t node, const State& state);
+  std::optional<Inputs> moved(const State& state, std::size_t node,
+                              const std::vector<std::pair<std::size_t, MemoryConfig>>& wanted, const std::string& why);
+  const std::vector<ConfigId>& configs(std::size_t node, const std::vector<SpecId>& inputs);
+  std::vector<ConfigId> conv_configs(std::size_t node, const tensix::ConvLayer& layer, SpecId input);
+  std::vector<ConfigId> pool_configs(std::size_t node, SpecId input);
+  tensix::LayerConfig plain_config(std::size_t node) const;
+  bool is_last(ValueId id, std::size_t node) const {
+    return last_[static_cast<std::size_t>(id)] <= static_cast<std::int64_t>(node);
+  }
+  static SpecId at(const Live& live, ValueId id);
+  SpecId dram_of(SpecId id);
+  void keep_best(std::vector<State>& states) const;
+  [[noreturn]] void no_way(std::size_t node, const Heard& heard) const;
+
+  const tensix::LoweredGraph& network_;
+  TensixCosts costs_;
+  Trials trials_;
+  std::vector<tensix::LayerConfig> pins_;
+  SearchSettings settings_;
+  ConvCandidates candidates_;
+  std::vector<std::int64_t> last_;
+  std::vector<std::vector<std::int64_t>> uses_;
+  const std::vector<Precision>* precisions_ = nullptr;
+  const std::vector<NodeLimit>* limits_ = nullptr;
+  std::map<std::string, ConvChoices> choices_;
+  std::map<std::string, std::vector<ConfigId>> configs_;
+};
+
+}  // namespace tessera::planner

@@ -1,0 +1,218 @@
+#include "tessera/planner/plan_network.h"
+
+#include "tessera/backends/sim/tensix/host_model.h"
+#include "tessera/backends/sim/tensix/pipeline.h"
+#include "tessera/core/error.h"
+#include "tessera/planner/digest.h"
+#include "tessera/planner/internal/pins.h"
+#include "tessera/planner/internal/planning.h"
+#include "tessera/planner/internal/search.h"
+#include "tessera/planner/run_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace tessera::planner {
+namespace {
+
+constexpr int kAttempts = 200;  // each forbids something; far more than were ever needed
+constexpr int kBatches = 32;    // that end-to-end time is the average of
+
+void check_supported(const tensix::LoweredGraph& network, bool partial) {
+  std::string all;
+  std::size_t count = 0;
+  for (const tensix::LoweredNode& node : network.nodes)
+    if (std::holds_alternative<tensix::HostLayer>(node.layer)) {
+      all += fmt::format("{}'{}' ({})", count++ == 0 ? "" : ", ", node.name, node.op);
+    }
+  check(count == 0 || partial, Code::unsupported,
+        Hint{"--partial plans the others for the card and leaves these to the host"},
+        "the card has no operator for {} of the network's {}: {}", count, network.nodes.size(), all);
+}
+
+std::string moves_text(const std::vector<PlannedMove>& moves) {
+  std::string text;
+  for (const PlannedMove& move : moves) text += fmt::format(", {} of '{}'", name(move.kind), move.value);
+  return text;
+}
+
+}  // namespace
+
+Planning::Planning(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
+                   const PlanHooks& hooks, const SearchSettings& settings)
+    : network_(network),
+      machine_(machine),
+      request_(request),
+      hooks_(hooks),
+      search_(network, machine, request.l1_small_bytes, pinned(request.pins, network), settings),
+      limits_(network.nodes.size()) {}
+
+CardPlan Planning::plan(const std::vector<Precision>& precisions) {
+  const std::size_t nodes = network_.nodes.size();
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const std::vector<SearchStep> path = search_.run(precisions, limits_, [&](std::size_t done) {
+      check(!hooks_.stop || !hooks_.stop(), Code::invalid_argument, "planning was interrupted");
+      if (hooks_.on_progress) hooks_.on_progress(done, nodes, network_.nodes[done - 1].name);
+    });
+    CardPlan plan = written(path);
+    std::size_t reached = 0;
+    try {
+      const tensix::Simulation done =
+          rehearse_plan(machine_, network_, plan, {.on_step = [&](const auto& step) {
+                          if (step.op != "spill" && step.op != "restore" && step.op != "reshard") ++reached;
+                        }});
+      fill(plan, done);
+      explain(plan, search_.alternatives(path, precisions, limits_));
+      return plan;
+    } catch (const Error& error) {
+      if (error.code() == Code::internal || reached >= nodes) throw;
+      learn(reached, path[reached], plan.steps[reached], error);
+    }
+  }
+  fail(Code::out_of_memory, "no plan was found in {} attempts", kAttempts);
+}
+
+// What the exact run refused is not tried again.
+void Planning::learn(std::size_t node, const SearchStep& step, const PlannedStep& planned, const Error& error) {
+  const std::string reason = error.message().substr(0, error.message().find('\n'));
+  NodeLimit& limit = limits_[node];
+  limit.refused.push_back({fmt::format("{}{}",
+                                       search_.trials().config(step.config).conv_fields.empty()
+                                           ? std::string("as planned at first")
+                                           : config_words(search_.trials().config(step.config)),
+                                       moves_text(planned.moves)),
+                           reason, 0, step.estimate_bytes});
+  if (error.message().find("L1_SMALL") != std::string::npos && !limit.lists_in_dram) {
+    for (std::size_t i = node; i < limits_.size(); ++i) limits_[i].lists_in_dram = true;
+    return;
+  }
+  check(error.code() == Code::out_of_memory && limit.l1_bytes > 0, Code::internal,
+        "a step that was possible alone is refused in the network: {}", error.what());
+  limit.l1_bytes = step.estimate_bytes - 1;
+}
+
+CardPlan Planning::written(const std::vector<SearchStep>& path) {
+  CardPlan plan;
+  const Graph& graph = network_.graph;
+  for (const ValueId id : graph.inputs)
+    plan.model_inputs.push_back(fmt::format("{} {}", graph.value(id).name, graph.value(id).type.to_string()));
+  plan.network_digest = network_digest(network_);
+  plan.machine = machine_.name;
+  plan.machine_digest = machine_digest(machine_);
+  plan.request = request_;
+  if (!graph.inputs.empty() && graph.value(graph.inputs[0]).type.rank() > 0)
+    plan.batch = graph.value(graph.inputs[0]).type.shape()[0];
+  const std::vector<std::int64_t> last = last_uses(network_);
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const tensix::LoweredNode& node = network_.nodes[i];
+    PlannedStep step;
+    step.node = node.name;
+    step.op = node.op;
+    step.config = search_.trials().config(path[i].config);
+    for (const SearchMove& move : path[i].moves)
+      step.moves.push_back(
+          {move.kind, graph.value(move.value).name, search_.trials().spec(move.to).memory_config(), move.ns, move.why});
+    const auto is_done = [&](ValueId id) { return last[static_cast<std::size_t>(id)] <= static_cast<std::int64_t>(i); };
+    for (const ValueId id : node.inputs) {
+      const std::string& value = graph.value(id).name;
+      step.reads.push_back(value);
+      if (is_done(id) && std::find(step.frees.begin(), step.frees.end(), value) == step.frees.end())
+        step.frees.push_back(value);
+    }
+    for (const ValueId id : node.outputs) {
+      if (id == kNoValue) continue;
+      if (step.makes.empty()) step.makes = graph.value(id).name;
+      if (is_done(id)) step.frees.push_back(graph.value(id).name);
+    }
+    plan.steps.push_back(std::move(step));
+  }
+  return plan;
+}
+
+void Planning::fill(CardPlan& plan, const tensix::Simulation& done) {
+  const TensixSpec& card = tensix_of(machine_);
+  std::size_t at = 0;
+  std::vector<tensix::DeviceStep> queued;
+  for (PlannedStep& step : plan.steps) {
+    for (std::size_t m = 0; m <= step.moves.size(); ++m) {
+      const tensix::SimulatedStep& simulated = done.steps.at(at++);
+      plan.kernels_ns += simulated.time.ns;
+      plan.programs += simulated.programs;
+      plan.l1_peak_bytes = std::max(plan.l1_peak_bytes, simulated.l1_peak_bytes);
+      if (simulated.programs > 0) {
+        tensix::DeviceStep one{.name = simulated.node, .op = simulated.op, .kernel_ns = simulated.time.ns};
+        one.programs = static_cast<int>(simulated.programs);
+        queued.push_back(std::move(one));
+      }
+      if (m < step.moves.size())
+        step.moves[m].ns = simulated.time.ns;
+      else
+        step.predicted = simulated;
+    }
+  }
+  for (std::size_t i = 0; i < done.results.size(); ++i) {
+    const std::optional<TensorSpec>& spec = done.results[i];
+    if (spec) plan.steps[i].result = {spec->logical_shape(), spec->dtype(), spec->layout(), spec->memory_config()};
+  }
+  plan.l1_limit_bytes = done.timeline.limit_bytes();
+  plan.device_ns = plan.kernels_ns + card.op_gap_ns * static_cast<double>(plan.programs);
+  const auto bytes_of = [&](const std::vector<ValueId>& values) {
+    std::int64_t elements = 0;
+    for (const ValueId id : values) elements += network_.graph.value(id).type.shape().volume();
+    return 2 * elements;  // bfloat16 on their way
+  };
+  tensix::PipelineWork work{.steps = std::move(queued),
+                            .input_bytes = bytes_of(network_.graph.inputs),
+                            .output_bytes = bytes_of(network_.graph.outputs)};
+  work.input_move_ns = tensix::dram_move_ns(card, work.input_bytes);
+  work.output_move_ns = tensix::dram_move_ns(card, work.output_bytes);
+  plan.end_to_end_ns =
+      tensix::run_pipeline(
+          tensix::host_model(card), work,
+          tensix::executor_of({.use_trace = request_.metal_trace, .num_command_queues = request_.command_queues}),
+          kBatches, static_cast<int>(request_.mesh))
+          .time.end_to_end_ns;
+}
+
+void Planning::explain(CardPlan& plan, std::vector<std::vector<Alternative>> others) {
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    PlannedStep& step = plan.steps[i];
+    if (std::holds_alternative<tensix::HostLayer>(network_.nodes[i].layer)) {
+      step.why = "runs on the host: the card has no such operator";
+      continue;
+    }
+    double moves = 0;
+    for (const PlannedMove& move : step.moves) moves += move.ns;
+    const double own = step.predicted.time.ns + moves;
+    double best = std::numeric_limits<double>::max();
+    std::size_t fit = 0;
+    std::string fastest;
+    for (const Alternative& each : others[i])
+      if (each.refusal.empty()) {
+        ++fit;
+        if (each.ns < best) best = each.ns, fastest = each.config;
+      }
+    const double gaps = tensix_of(machine_).op_gap_ns *
+                        static_cast<double>(step.predicted.programs + static_cast<std::int64_t>(step.moves.size()));
+    if (fit <= 1)
+      step.why = "the only way that fits";
+    else if (own + gaps <= best * 1.001)
+      step.why =
+          fmt::format("the fastest way that fits: {:.1f} us, bound by {}", own * 1e-3, step.predicted.time.bound_by);
+    else
+      step.why =
+          fmt::format("{:.1f} us slower here than '{}', and less in what follows", (own + gaps - best) * 1e-3, fastest);
+    step.alternatives = std::move(others[i]);
+  }
+}
+
+CardPlan plan_network(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
+                      const PlanHooks& hooks) {
+  check_supported(network, request.partial);
+  Planning planning(network, machine, request, hooks);
+  return planning.plan(std::vector<Precision>(network.nodes.size()));
+}
+
+}  // namespace tessera::planner

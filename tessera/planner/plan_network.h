@@ -1,0 +1,30 @@
+#pragma once
+
+// The way to run a whole network on a card, searched for.
+
+#include "tessera/backends/sim/tensix/lower.h"
+#include "tessera/core/export.h"
+#include "tessera/machine/machine.h"
+#include "tessera/planner/card_plan.h"
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+namespace tessera::planner {
+
+struct PlanHooks {
+  // `done` of `all`, and at what.
+  std::function<void(std::size_t done, std::size_t all, const std::string& what)> on_progress = {};
+  std::function<bool()> stop = {};  // asked now and then; true: the best plan so far, or an Error if there is none
+};
+
+// The plan has been followed on a card without values before it is handed out: its figures are those of that run.
+// The same network, machine and request give the same plan.
+//
+// Lower the network with host_fallback: operators that the card does not have are an Error that lists them all, or run
+// on the host if the request says `partial`. Errors also say which layer does not fit, or which pin cannot be met.
+TSR_API CardPlan plan_network(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
+                              const PlanHooks& hooks = {});
+
+}  // namespace tessera::planner

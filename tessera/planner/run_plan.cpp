@@ -1,0 +1,58 @@
+#include "tessera/planner/run_plan.h"
+
+#include "tessera/core/error.h"
+#include "tessera/planner/digest.h"
+
+#include <map>
+
+namespace tessera::planner {
+
+tensix::Simulation run_plan(const std::shared_ptr<Device>& device, const tensix::LoweredGraph& network,
+                            const CardPlan& plan, const std::vector<Array>& inputs, const RunPlanHooks& hooks) {
+  const Hint again{"make the plan again"};
+  check(plan.steps.size() == network.nodes.size(), Code::invalid_argument, again,
+        "the plan is not for this network: it has {} steps, the network {} operators on the card", plan.steps.size(),
+        network.nodes.size());
+  check(plan.network_digest.empty() || plan.network_digest == network_digest(network), Code::invalid_argument, again,
+        "the plan is for a network {}, this one is {}: operators or shapes differ", plan.network_digest,
+        network_digest(network));
+  check(device->options().l1_small_bytes == plan.request.l1_small_bytes, Code::invalid_argument,
+        "the plan sets {} B of each core aside as L1_SMALL, the device was opened with {} B",
+        plan.request.l1_small_bytes, device->options().l1_small_bytes);
+  std::map<std::string, ValueId, std::less<>> values;
+  for (std::size_t i = 0; i < network.graph.values.size(); ++i)
+    values.emplace(network.graph.values[i].name, static_cast<ValueId>(i));
+  const auto value_of = [&](const std::string& name, const PlannedStep& step) {
+    const auto found = values.find(name);
+    check(found != values.end(), Code::not_found, again, "step '{}' of the plan moves or frees '{}', which is no value",
+          step.node, name);
+    return found->second;
+  };
+  tensix::SimulateOptions options;
+  options.on_step = hooks.on_step;
+  options.on_result = hooks.on_result;
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const PlannedStep& step = plan.steps[i];
+    check(step.node == network.nodes[i].name, Code::invalid_argument, again,
+          "step {} of the plan is for '{}', the network has '{}' there", i + 1, step.node, network.nodes[i].name);
+    options.layers.insert_or_assign(step.node, step.config);
+    tensix::PlannedCall& call = options.planned.emplace_back();
+    for (const PlannedMove& move : step.moves)
+      call.moves.push_back({std::string(name(move.kind)), value_of(move.value, step), move.to});
+    for (const std::string& value : step.frees) call.frees.push_back(value_of(value, step));
+  }
+  return tensix::simulate(device, network, inputs, options);
+}
+
+tensix::Simulation rehearse_plan(const Machine& machine, const tensix::LoweredGraph& network, const CardPlan& plan,
+                                 const RunPlanHooks& hooks) {
+  const auto device = Device::open(machine, {.l1_small_bytes = plan.request.l1_small_bytes, .values = false});
+  std::vector<Array> inputs;
+  for (const ValueId id : network.graph.inputs) {
+    const TensorType& type = network.graph.value(id).type;
+    inputs.emplace_back(type.type, type.shape());
+  }
+  return run_plan(device, network, plan, inputs, hooks);
+}
+
+}  // namespace tessera::planner

@@ -1,0 +1,33 @@
+#pragma once
+
+// A plan, followed to the letter.
+
+#include "tessera/backends/sim/tensix/lower.h"
+#include "tessera/backends/sim/tensix/simulate.h"
+#include "tessera/core/array.h"
+#include "tessera/core/export.h"
+#include "tessera/machine/device.h"
+#include "tessera/planner/card_plan.h"
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace tessera::planner {
+
+struct RunPlanHooks {
+  std::function<void(const tensix::SimulatedStep&)> on_step = {};  // moves are steps of their own
+  std::function<void(const tensix::LoweredNode&, const Array&)> on_result = {};
+};
+
+// Makes the plan's calls and no others. What the card refuses is an Error that names the step, and so is a plan of
+// another network. The device needs the L1_SMALL that the plan was made for.
+TSR_API tensix::Simulation run_plan(const std::shared_ptr<Device>& device, const tensix::LoweredGraph& network,
+                                    const CardPlan& plan, const std::vector<Array>& inputs,
+                                    const RunPlanHooks& hooks = {});
+
+// Without values: inputs are whatever the network takes.
+TSR_API tensix::Simulation rehearse_plan(const Machine& machine, const tensix::LoweredGraph& network,
+                                         const CardPlan& plan, const RunPlanHooks& hooks = {});
+
+}  // namespace tessera::planner

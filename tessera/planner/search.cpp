@@ -1,0 +1,281 @@
+#include "tessera/planner/internal/search.h"
+
+#include "tessera/core/error.h"
+#include "tessera/planner/internal/pins.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace tessera::planner {
+namespace {
+
+constexpr std::size_t kShownAlternatives = 16;
+
+}  // namespace
+
+Search::Search(const tensix::LoweredGraph& network, const Machine& machine, std::int64_t l1_small_bytes,
+               std::vector<tensix::LayerConfig> pins, const SearchSettings& settings)
+    : network_(network),
+      costs_(tensix_costs(machine)),
+      trials_(network, machine, l1_small_bytes),
+      pins_(std::move(pins)),
+      settings_(settings),
+      candidates_(trials_.card(), costs_, trials_.limit_bytes(), settings.candidates),
+      last_(last_uses(network)),
+      uses_(network.graph.values.size()) {
+  for (std::size_t i = 0; i < network.nodes.size(); ++i)
+    for (const ValueId id : network.nodes[i].inputs)
+      uses_[static_cast<std::size_t>(id)].push_back(static_cast<std::int64_t>(i));
+}
+
+SpecId Search::at(const Live& live, ValueId id) {
+  for (const auto& [value, spec] : live)
+    if (value == id) return spec;
+  return kNoSpec;
+}
+
+SpecId Search::dram_of(SpecId id) { return trials_.id_of(trials_.spec(id).with_memory_config(kDramMemoryConfig)); }
+
+// Inputs come through DRAM, row by row.
+Search::State Search::start() const {
+  State state;
+  Search& self = const_cast<Search&>(*this);
+  for (const ValueId id : network_.graph.inputs) {
+    const TensorType& type = network_.graph.value(id).type;
+    SpecId spec = kNoSpec;
+    if (type.type == ElementType::float32 && type.shape().rank() >= 2)
+      spec = self.trials_.id_of(TensorSpec(Shape{1, 1, type.shape().volume() / type.shape()[1], type.shape()[1]},
+                                           DType::bfloat16, Layout::row_major));
+    state.live.emplace_back(id, spec);
+  }
+  std::sort(state.live.begin(), state.live.end());
+  return state;
+}
+
+std::vector<SearchStep> Search::run(const std::vector<Precision>& precisions, const std::vector<NodeLimit>& limits,
+                                    FunctionRef<void(std::size_t)> progress) {
+  precisions_ = &precisions;
+  limits_ = &limits;
+  std::vector<std::vector<State>> layers{{start()}};
+  for (std::size_t i = 0; i < network_.nodes.size(); ++i) {
+    std::vector<State> next;
+    Heard heard;
+    heard.states = &next;
+    for (std::size_t s = 0; s < layers.back().size(); ++s) {
+      const std::size_t before = next.size();
+      expand(i, layers.back()[s], heard);
+      for (std::size_t k = before; k < next.size(); ++k) next[k].parent = s;
+    }
+    if (next.empty()) no_way(i, heard);
+    keep_best(next);
+    layers.push_back(std::move(next));
+    progress(i + 1);
+  }
+  std::vector<SearchStep> path(network_.nodes.size());
+  std::size_t at = 0;  // the fastest comes first
+  for (std::size_t i = network_.nodes.size(); i > 0; --i) {
+    path[i - 1] = layers[i][at].step;
+    at = layers[i][at].parent;
+  }
+  return path;
+}
+
+void Search::keep_best(std::vector<State>& states) const {
+  std::stable_sort(states.begin(), states.end(), [](const State& a, const State& b) { return a.ns < b.ns; });
+  std::map<Live, bool> seen;
+  std::unordered_map<SpecId, std::size_t> same;
+  std::vector<State> kept;
+  for (State& state : states) {
+    if (kept.size() >= settings_.beam) break;
+    if (!seen.emplace(state.live, true).second) continue;
+    if (same[state.result]++ >= settings_.same_result) continue;
+    kept.push_back(std::move(state));
+  }
+  states = std::move(kept);
+}
+
+void Search::expand(std::size_t node, const State& state, Heard& heard) {
+  if (std::holds_alternative<tensix::HostLayer>(network_.nodes[node].layer)) return expand_host(node, state, heard);
+  for (const Inputs& inputs : input_choices(node, state))
+    for (const ConfigId config : configs(node, inputs.specs)) consider(node, state, inputs, config, heard);
+}
+
+void Search::expand_host(std::size_t node, const State& state, Heard& heard) {
+  const tensix::LoweredNode& n = network_.nodes[node];
+  State next = state;
+  next.step = {};
+  next.step.config = trials_.id_of(tensix::LayerConfig{});
+  std::erase_if(next.live, [&](const auto& each) { return is_last(each.first, node); });
+  for (const ValueId id : n.outputs) {
+    if (id == kNoValue) continue;
+    const TensorType& type = network_.graph.value(id).type;
+    SpecId spec = kNoSpec;
+    if (type.type == ElementType::float32 && type.shape().rank() >= 2 && type.shape().volume() > 0)
+      spec = trials_.id_of(TensorSpec(Shape{1, 1, type.shape().volume() / type.shape()[1], type.shape()[1]},
+                                      DType::bfloat16, Layout::row_major));
+    if (!is_last(id, node)) next.live.emplace_back(id, spec);
+  }
+  std::sort(next.live.begin(), next.live.end());
+  if (heard.states != nullptr) heard.states->push_back(std::move(next));
+}
+
+void Search::consider(std::size_t node, const State& state, const Inputs& inputs, ConfigId config, Heard& heard) {
+  const tensix::LoweredNode& n = network_.nodes[node];
+  const Trial& trial = trials_.node(node, inputs.specs, config);
+  const std::int64_t limit = std::min(trials_.limit_bytes(), (*limits_)[node].l1_bytes);
+  Alternative other;
+  if (heard.others != nullptr) {
+    const tensix::LayerConfig& asked = trials_.config(config);
+    other.config = trial.config.empty() && asked.conv.shard_layout ? config_words(asked) : trial.config;
+    if (asked.conv.enable_kernel_stride_folding.value_or(false)) other.config += ", folded";
+    other.l1_bytes = trial.peak_bytes;
+  }
+  const auto refuse = [&](const std::string& reason) {
+    if (heard.refusal.empty()) heard.refusal = reason;
+    if (heard.others == nullptr) return;
+    other.refusal = reason;
+    heard.others->push_back(other);
+  };
+  if (!trial.fits()) return refuse(trial.refusal);
+
+  // The moves of operands, then what has to make room.
+  Live live = state.live;
+  std::vector<SearchMove> moves = inputs.moves;
+  double ns = trial.ns;
+  std::int64_t all = 0;
+  for (const auto& [id, spec] : live)
+    if (spec != kNoSpec) all += trials_.bytes(spec);
+  std::int64_t most = 0;
+  for (const SearchMove& move : moves) {
+    for (auto& [id, spec] : live)
+      if (id == move.value) {
+        most = std::max(most, all + trials_.bytes(move.to));
+        all += trials_.bytes(move.to) - trials_.bytes(spec);
+        spec = move.to;
+      }
+    ns += move.ns;
+  }
+  const auto is_input = [&](ValueId id) { return std::find(n.inputs.begin(), n.inputs.end(), id) != n.inputs.end(); };
+  std::int64_t estimate = std::max(most, all - trial.operand_bytes + trial.peak_bytes);
+  other.l1_bytes = estimate;
+  std::vector<SearchMove> spills;
+  while (estimate > limit) {
+    // What is read last leaves first.
+    auto farthest = live.end();
+    std::int64_t when = -1;
+    for (auto each = live.begin(); each != live.end(); ++each) {
+      if (each->second == kNoSpec || trials_.bytes(each->second) == 0 || is_input(each->first)) continue;
+      const auto& uses = uses_[static_cast<std::size_t>(each->first)];
+      const auto next = std::upper_bound(uses.begin(), uses.end(), static_cast<std::int64_t>(node));
+      const std::int64_t use = next == uses.end() ? static_cast<std::int64_t>(network_.nodes.size()) : *next;
+      if (use > when) when = use, farthest = each;
+    }
+    if (farthest == live.end()) {
+      const std::int64_t over = estimate - limit;
+      const std::string reason =
+          limit < trials_.limit_bytes()
+              ? fmt::format("takes {} B of a core's L1 and did not find them in one piece", estimate)
+              : fmt::format("takes {} B of a core's L1, {} B more than the {} B there are", estimate, over, limit);
+      if (over < heard.least_over) {
+        heard.least_over = over;
+        heard.least_over_text = fmt::format("{}: {}", trial.config, reason);
+      }
+      return refuse(reason);
+    }
+    const SpecId to = dram_of(farthest->second);
+    const Trial& spill = trials_.move(farthest->second, to);
+    if (!spill.fits()) return refuse(spill.refusal);
+    spills.push_back({PlannedMove::Kind::spill, farthest->first, to, spill.ns,
+                      fmt::format("{} B of each core make room for '{}'", trials_.bytes(farthest->second), n.name)});
+    estimate -= trials_.bytes(farthest->second);
+    ns += spill.ns;
+    farthest->second = to;
+  }
+  moves.insert(moves.begin(), spills.begin(), spills.end());
+  if (heard.others != nullptr) {
+    other.ns = ns;
+    for (const SearchMove& move : moves)
+      other.config += fmt::format(", {} of '{}' first", name(move.kind), network_.graph.value(move.value).name);
+    heard.others->push_back(std::move(other));
+  }
+  if (heard.states == nullptr) return;
+  State next;
+  next.ns = state.ns + ns;
+  next.step = {config, std::move(moves), ns, estimate};
+  next.result = trial.result;
+  std::erase_if(live, [&](const auto& each) { return is_last(each.first, node); });
+  if (!is_last(n.outputs[0], node)) {
+    live.emplace_back(n.outputs[0], trial.result);
+    std::sort(live.begin(), live.end());
+  }
+  next.live = std::move(live);
+  heard.states->push_back(std::move(next));
+}
+
+std::vector<std::vector<Alternative>> Search::alternatives(const std::vector<SearchStep>& path,
+                                                           const std::vector<Precision>& precisions,
+                                                           const std::vector<NodeLimit>& limits) {
+  precisions_ = &precisions;
+  limits_ = &limits;
+  std::vector<std::vector<Alternative>> out;
+  State state = start();
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    std::vector<Alternative> others;
+    std::vector<State> next;
+    Heard heard;
+    heard.states = &next;
+    heard.others = &others;
+    expand(i, state, heard);
+    std::vector<Alternative> kept = limits[i].refused;
+    std::stable_sort(others.begin(), others.end(), [](const Alternative& a, const Alternative& b) {
+      return a.refusal.empty() != b.refusal.empty() ? a.refusal.empty() : a.ns < b.ns;
+    });
+    std::map<std::string, bool> seen;
+    std::size_t fit = 0, refused = 0;
+    for (Alternative& each : others) {
+      if (!seen.emplace(each.config + each.refusal, true).second) continue;
+      std::size_t& count = each.refusal.empty() ? fit : refused;
+      if (count++ < kShownAlternatives / 2) kept.push_back(std::move(each));
+    }
+    if (const auto* conv = std::get_if<tensix::ConvLayer>(&network_.nodes[i].layer); conv != nullptr)
+      for (const auto& [key, choices] : choices_)
+        if (key.starts_with(fmt::format("{} ", trials_.kind(i))))
+          for (const ConvRefusal& each : choices.refusals)
+            if (refused++ < kShownAlternatives) kept.push_back({each.config, each.reason, 0, each.l1_bytes});
+    out.push_back(std::move(kept));
+    // The way that was taken.
+    const auto taken = std::find_if(next.begin(), next.end(), [&](const State& each) {
+      const SearchStep &a = each.step, &b = path[i];
+      return a.config == b.config && a.ns == b.ns && a.moves.size() == b.moves.size() &&
+             std::equal(a.moves.begin(), a.moves.end(), b.moves.begin(),
+                        [](const SearchMove& x, const SearchMove& y) { return x.value == y.value && x.to == y.to; });
+    });
+    check(taken != next.end(), Code::internal, "the plan's step for '{}' cannot be found again",
+          network_.nodes[i].name);
+    state = std::move(*taken);
+  }
+  return out;
+}
+
+void Search::no_way(std::size_t node, const Heard& heard) const {
+  const tensix::LoweredNode& n = network_.nodes[node];
+  const std::string pins = pinned_fields(pins_[node]);
+  if (!pins.empty())
+    fail(Code::invalid_argument, Hint{"leave a pin out, or take another value"},
+         "the pins of '{}' ({}) cannot be met: {}", n.name, pins,
+         !heard.least_over_text.empty() ? heard.least_over_text
+         : heard.refusal.empty()        ? "no configuration has these fields"
+                                        : heard.refusal);
+  if (!heard.least_over_text.empty())
+    fail(Code::out_of_memory,
+         Hint{fmt::format("{} B less of a core would do: a smaller batch, a smaller image, or fewer bits",
+                          heard.least_over)},
+         "there is no way to run '{}' ({}) within L1; the closest misses it by {} B: {}", n.name, n.op,
+         heard.least_over, heard.least_over_text);
+  fail(Code::out_of_memory, Hint{"a smaller batch or image"}, "there is no way to run '{}' ({}): {}", n.name, n.op,
+       heard.refusal.empty() ? "no configuration of it exists" : heard.refusal);
+}
+
+}  // namespace tessera::planner
