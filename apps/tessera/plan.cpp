@@ -75,9 +75,15 @@ void add_plan(CLI::App& app, const Context& context) {
   add_model_argument(*command, options->model);
   add_session_argument(*command, options->session);
   add_card_options(*command, options->card);
+  add_emit_option(*command, options->card.emit);
   command->add_option("-o,--output", options->file, "Write a plan file, for --plan of other commands")
       ->type_name("FILE");
   command->callback([options, &context] {
+    const EmitArgument& emit = options->card.emit;
+    check_emit(emit);
+    if (emit.given() && !emit.for_card()) return emit_network(emit, options->model, options->card.device, context);
+    check(!emit.for_card() || !options->card.device.empty(), Code::invalid_argument, Hint{"--device wormhole_n150"},
+          "--emit ttnn writes a plan for a card: which one is not said");
     options->card.device.empty() ? show(*options, context) : plan_for_card(options->model, options->card, context);
   });
 }

@@ -93,6 +93,7 @@ void plan_for_card(const ModelArgument& argument, const CardArguments& arguments
         {.on_progress = [&](std::size_t done, std::size_t, const std::string& what) { progress.at(done, what); }});
   }
   plan.model = model.name;
+  if (arguments.emit.for_card()) emit_card_plan(arguments.emit, network, plan, context);
   context.print(card_plan_table(plan));
   if (context.quiet || context.format != Format::table) return;
   context.print(fmt::format(

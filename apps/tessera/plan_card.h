@@ -4,6 +4,7 @@
 
 #include "command.h"
 #include "model_argument.h"
+#include "plan_emit.h"
 
 #include "tessera/planner/card_plan.h"
 
@@ -17,6 +18,7 @@ struct CardArguments {
   std::vector<std::string> pins;
   planner::PlanRequest request;
   bool no_trace = false;
+  EmitArgument emit;
 };
 
 // --device, --objective, --min-pcc, --pin, --l1-small, --cq, --no-trace, --mesh, --budget, --partial.

@@ -200,16 +200,16 @@ each layer's use of L1 is compared with the plan's.
     const bool conv = std::holds_alternative<tensix::ConvLayer>(node.layer);
     if (!conv && step.config.memory == BufferType::dram)
       body += fmt::format("    {0} = ttnn.to_memory_config({0}, DRAM)\n", at(result));
-    if (!step.frees.empty()) {
-      std::vector<std::string> gone;
-      for (const std::string& name : step.frees) gone.push_back(at(name));
-      body += py_call(4, "del ", gone, "");
-    }
     const Placement& y = step.result;
-    text += py_call(0, "\n@layer(",
-                    {py(step.node), py(step.op), fmt::format("l1={}", step.predicted.l1_peak_bytes),
-                     fmt::format("makes=({}, {}, {}, {}, {})", py(result), py_list(y.shape), py_dtype(y.dtype),
-                                 py_layout(y.layout), py_memory(y.memory))});
+    std::vector<std::string> head{py(step.node), py(step.op), fmt::format("l1={}", step.predicted.l1_peak_bytes),
+                                  fmt::format("makes=({}, {}, {}, {}, {})", py(result), py_list(y.shape),
+                                              py_dtype(y.dtype), py_layout(y.layout), py_memory(y.memory))};
+    if (!step.frees.empty()) {
+      std::string gone;
+      for (const std::string& name : step.frees) gone += (gone.empty() ? "" : ", ") + py(name);
+      head.push_back(fmt::format("frees=[{}]", gone));
+    }
+    text += py_call(0, "\n@layer(", head);
     text += "def _(v):\n";
     if (!step.why.empty()) text += fmt::format("    # {}\n", py_comment(step.why));
     text += body + "\n";

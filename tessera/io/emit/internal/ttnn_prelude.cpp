@@ -20,11 +20,17 @@ DRAM, L1 = ttnn.DRAM_MEMORY_CONFIG, ttnn.L1_MEMORY_CONFIG
 TILE, ROWS = ttnn.TILE_LAYOUT, ttnn.ROW_MAJOR_LAYOUT
 
 
-def layer(name, op, l1=None, makes=None):
-    """Adds a step. l1: the most bytes of a core's L1 that it is planned to see in use. makes: where its result is to be."""
+def layer(name, op, l1=None, makes=None, frees=()):
+    """Adds a step. l1: the most bytes of a core's L1 that it is planned to see in use. makes: where its result is to be.
+    frees: what nobody reads after it."""
 
     def add(body):
-        LAYERS.append((name, op, l1, makes, body))
+        def run(v):
+            body(v)
+            for value in frees:
+                del v[value]
+
+        LAYERS.append((name, op, l1, makes, frees, run))
 
     return add
 
@@ -58,7 +64,7 @@ def read_safetensors(path):
     found = {}
     for name, each in header.items():
         first, last = each["data_offsets"]
-        found[name] = np.frombuffer(data[first:last], np.float32).reshape(each["shape"])
+        found[name] = np.frombuffer(data[first:last], np.float32).reshape(each["shape"]).copy()
     return found
 
 
@@ -113,6 +119,7 @@ class Watch:
     def __init__(self):
         self.graph = getattr(getattr(ttnn, "_ttnn", None), "graph", None)
         self.live = {}  # address: bytes
+        self.unit = 64 if "blackhole" in str(DEVICE.arch()).lower() else 32  # in which L1 is given out
 
     def capture(self, mode, body):
         self.graph.begin_graph_capture(getattr(self.graph.RunMode, mode))
@@ -126,7 +133,7 @@ class Watch:
             kind, p = node["node_type"], node["params"] or {}
             if kind in ("buffer_allocate", "buffer_deallocate"):
                 if int(p["buffer_type"]) == 1:
-                    events.append((kind, int(p["address"]), int(p["max_size_per_bank"])))
+                    events.append((kind, int(p["address"]), -(-int(p["max_size_per_bank"]) // self.unit) * self.unit))
             elif kind == "function_start" and "::" not in p["name"]:
                 sums = {}
                 programs.append(p["name"])
@@ -199,10 +206,17 @@ def differs(x, makes):
     )
 
 
+def stand_in(v, makes, frees):
+    for value in (makes[0], *frees):
+        v.pop(value, None)
+    name, shape, dtype, layout, memory = makes
+    v[name] = ttnn.allocate_tensor_on_device(ttnn.Shape(shape), dtype, layout, DEVICE, memory)
+
+
 def try_layers(v):
     """Every layer once, watched. A result that a refused one owes to later ones is put where it was planned."""
     watch, accepted, total, measured, same, moves = Watch(), 0, 0, 0, 0, 0
-    for name, op, planned, makes, body in LAYERS:
+    for name, op, planned, makes, frees, body in LAYERS:
         total += planned is not None
         try:
             peak = watch.run(body, v)
@@ -210,9 +224,8 @@ def try_layers(v):
             moves += planned is None
             print(f"{name} ({op}): refused: {reason(error)}", flush=True)
             if makes is not None:
-                v.pop(makes[0], None)
                 try:
-                    watch.run(lambda v, m=makes: v.update({m[0]: ttnn.allocate_tensor_on_device(ttnn.Shape(m[1]), *m[2:4], DEVICE, m[4])}), v)
+                    watch.run(lambda v, each=(makes, frees): stand_in(v, *each), v)
                 except RuntimeError as again:
                     print(f"no room for a stand-in of '{makes[0]}': {reason(again)}")
                     total = sum(1 for each in LAYERS if each[2] is not None)
@@ -234,7 +247,7 @@ def try_layers(v):
 
 
 def run_layers(v):
-    for _, _, _, _, body in LAYERS:
+    for *_, body in LAYERS:
         body(v)
     return v
 
