@@ -101,6 +101,9 @@ struct CardPlan {
   std::string machine_digest;
   PlanRequest request;
   std::int64_t batch = 1;
+  // Convolutions over the network's input that step by one over an image that the host has folded
+  // (tensix/fold_input.h). Steps are those of planned_network().
+  std::vector<std::string> folded_inputs;
   std::vector<PlannedStep> steps;
 
   // Predicted.

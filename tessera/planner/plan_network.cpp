@@ -1,5 +1,6 @@
 #include "tessera/planner/plan_network.h"
 
+#include "tessera/backends/sim/tensix/fold_input.h"
 #include "tessera/backends/sim/tensix/host_model.h"
 #include "tessera/backends/sim/tensix/pipeline.h"
 #include "tessera/core/error.h"
@@ -12,7 +13,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
+#include <limits>
 
 namespace tessera::planner {
 namespace {
@@ -36,6 +37,25 @@ std::string moves_text(const std::vector<PlannedMove>& moves) {
   std::string text;
   for (const PlannedMove& move : moves) text += fmt::format(", {} of '{}'", name(move.kind), move.value);
   return text;
+}
+
+constexpr std::size_t kStem = 3;  // operators from the first on that tell whether folding pays
+
+// Inputs that the host had better fold: the first operators are faster so.
+std::vector<std::string> worth_folding(const tensix::LoweredGraph& network, const Machine& machine,
+                                       const PlanRequest& request) {
+  const std::vector<std::string> names = tensix::foldable_inputs(network);
+  if (names.empty()) return {};
+  const std::vector<Precision> precisions(network.nodes.size());
+  const auto time_of = [&](const tensix::LoweredGraph& one) {
+    try {
+      return Planning(one, machine, request, {}).fastest_start(precisions, kStem);
+    } catch (const Error& error) {
+      if (error.code() == Code::internal || error.code() == Code::not_found || error.code() == Code::parse) throw;
+      return std::numeric_limits<double>::max();
+    }
+  };
+  return time_of(tensix::fold_inputs(network, names)) < time_of(network) ? names : std::vector<std::string>{};
 }
 
 }  // namespace
@@ -211,8 +231,13 @@ void Planning::explain(CardPlan& plan, std::vector<std::vector<Alternative>> oth
 CardPlan plan_network(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
                       const PlanHooks& hooks) {
   check_supported(network, request.partial);
-  Planning planning(network, machine, request, hooks);
-  return planning.plan(std::vector<Precision>(network.nodes.size()));
+  const std::vector<std::string> folded = worth_folding(network, machine, request);
+  const tensix::LoweredGraph chosen = tensix::fold_inputs(network, folded);
+  Planning planning(chosen, machine, request, hooks);
+  CardPlan plan = planning.plan(std::vector<Precision>(network.nodes.size()));
+  plan.network_digest = network_digest(network);
+  plan.folded_inputs = folded;
+  return plan;
 }
 
 }  // namespace tessera::planner

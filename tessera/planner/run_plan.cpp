@@ -1,21 +1,30 @@
 #include "tessera/planner/run_plan.h"
 
+#include "tessera/backends/sim/tensix/fold_input.h"
 #include "tessera/core/error.h"
 #include "tessera/planner/digest.h"
 
 #include <map>
+#include <optional>
 
 namespace tessera::planner {
 
-tensix::Simulation run_plan(const std::shared_ptr<Device>& device, const tensix::LoweredGraph& network,
+tensix::LoweredGraph planned_network(const tensix::LoweredGraph& network, const CardPlan& plan) {
+  return plan.folded_inputs.empty() ? network : tensix::fold_inputs(network, plan.folded_inputs);
+}
+
+tensix::Simulation run_plan(const std::shared_ptr<Device>& device, const tensix::LoweredGraph& given,
                             const CardPlan& plan, const std::vector<Array>& inputs, const RunPlanHooks& hooks) {
   const Hint again{"make the plan again"};
+  std::optional<tensix::LoweredGraph> folded;
+  if (!plan.folded_inputs.empty()) folded = planned_network(given, plan);
+  const tensix::LoweredGraph& network = folded ? *folded : given;
   check(plan.steps.size() == network.nodes.size(), Code::invalid_argument, again,
         "the plan is not for this network: it has {} steps, the network {} operators on the card", plan.steps.size(),
         network.nodes.size());
-  check(plan.network_digest.empty() || plan.network_digest == network_digest(network), Code::invalid_argument, again,
+  check(plan.network_digest.empty() || plan.network_digest == network_digest(given), Code::invalid_argument, again,
         "the plan is for a network {}, this one is {}: operators or shapes differ", plan.network_digest,
-        network_digest(network));
+        network_digest(given));
   check(device->options().l1_small_bytes == plan.request.l1_small_bytes, Code::invalid_argument,
         "the plan sets {} B of each core aside as L1_SMALL, the device was opened with {} B",
         plan.request.l1_small_bytes, device->options().l1_small_bytes);

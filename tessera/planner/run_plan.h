@@ -15,13 +15,16 @@
 
 namespace tessera::planner {
 
+// The network as the plan runs it: with the inputs folded that the plan has folded.
+TSR_API tensix::LoweredGraph planned_network(const tensix::LoweredGraph& network, const CardPlan& plan);
+
 struct RunPlanHooks {
   std::function<void(const tensix::SimulatedStep&)> on_step = {};  // moves are steps of their own
   std::function<void(const tensix::LoweredNode&, const Array&)> on_result = {};
 };
 
-// Makes the plan's calls and no others. What the card refuses is an Error that names the step, and so is a plan of
-// another network. The device needs the L1_SMALL that the plan was made for.
+// Makes the plan's calls and no others, on planned_network(). What the card refuses is an Error that names the step,
+// and so is a plan of another network. The device needs the L1_SMALL that the plan was made for.
 TSR_API tensix::Simulation run_plan(const std::shared_ptr<Device>& device, const tensix::LoweredGraph& network,
                                     const CardPlan& plan, const std::vector<Array>& inputs,
                                     const RunPlanHooks& hooks = {});

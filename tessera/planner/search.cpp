@@ -39,27 +39,36 @@ SpecId Search::at(const Live& live, ValueId id) {
 SpecId Search::dram_of(SpecId id) { return trials_.id_of(trials_.spec(id).with_memory_config(kDramMemoryConfig)); }
 
 // Inputs come through DRAM, row by row.
-Search::State Search::start() const {
+Search::State Search::start() {
   State state;
-  Search& self = const_cast<Search&>(*this);
   for (const ValueId id : network_.graph.inputs) {
     const TensorType& type = network_.graph.value(id).type;
     SpecId spec = kNoSpec;
-    if (type.type == ElementType::float32 && type.shape().rank() >= 2)
-      spec = self.trials_.id_of(TensorSpec(Shape{1, 1, type.shape().volume() / type.shape()[1], type.shape()[1]},
-                                           DType::bfloat16, Layout::row_major));
+    const auto fold = network_.folds.find(id);
+    if (type.type == ElementType::float32 && type.shape().rank() >= 2) {
+      const Shape rows = fold != network_.folds.end()
+                             ? fold->second.rows()
+                             : Shape{1, 1, type.shape().volume() / type.shape()[1], type.shape()[1]};
+      spec = trials_.id_of(TensorSpec(rows, DType::bfloat16, Layout::row_major));
+    }
     state.live.emplace_back(id, spec);
   }
   std::sort(state.live.begin(), state.live.end());
   return state;
 }
 
-std::vector<SearchStep> Search::run(const std::vector<Precision>& precisions, const std::vector<NodeLimit>& limits,
-                                    FunctionRef<void(std::size_t)> progress) {
+double Search::fastest_start(const std::vector<Precision>& precisions, const std::vector<NodeLimit>& limits,
+                             std::size_t nodes) {
+  return beams(precisions, limits, std::min(nodes, network_.nodes.size()), [](std::size_t) {}).back().front().ns;
+}
+
+std::vector<std::vector<Search::State>> Search::beams(const std::vector<Precision>& precisions,
+                                                      const std::vector<NodeLimit>& limits, std::size_t nodes,
+                                                      FunctionRef<void(std::size_t)> progress) {
   precisions_ = &precisions;
   limits_ = &limits;
   std::vector<std::vector<State>> layers{{start()}};
-  for (std::size_t i = 0; i < network_.nodes.size(); ++i) {
+  for (std::size_t i = 0; i < nodes; ++i) {
     std::vector<State> next;
     Heard heard;
     heard.states = &next;
@@ -73,6 +82,12 @@ std::vector<SearchStep> Search::run(const std::vector<Precision>& precisions, co
     layers.push_back(std::move(next));
     progress(i + 1);
   }
+  return layers;
+}
+
+std::vector<SearchStep> Search::run(const std::vector<Precision>& precisions, const std::vector<NodeLimit>& limits,
+                                    FunctionRef<void(std::size_t)> progress) {
+  const std::vector<std::vector<State>> layers = beams(precisions, limits, network_.nodes.size(), progress);
   std::vector<SearchStep> path(network_.nodes.size());
   std::size_t at = 0;  // the fastest comes first
   for (std::size_t i = network_.nodes.size(); i > 0; --i) {

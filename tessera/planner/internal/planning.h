@@ -18,6 +18,10 @@ class TSR_API Planning {
 
   // One for each node. The plan has passed an exact run.
   CardPlan plan(const std::vector<Precision>& precisions);
+  // The time of the first nodes, at best; none: they do not fit.
+  double fastest_start(const std::vector<Precision>& precisions, std::size_t nodes) {
+    return search_.fastest_start(precisions, limits_, nodes);
+  }
   std::size_t trials() { return search_.trials().count(); }
 
  private:

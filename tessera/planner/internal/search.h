@@ -56,6 +56,9 @@ class Search {
   // By the number of the node. An Error if there is no way.
   std::vector<SearchStep> run(const std::vector<Precision>& precisions, const std::vector<NodeLimit>& limits,
                               FunctionRef<void(std::size_t)> progress);
+  // The time of the first nodes, at best.
+  double fastest_start(const std::vector<Precision>& precisions, const std::vector<NodeLimit>& limits,
+                       std::size_t nodes);
   // What else could have been done at each node, had everything before it been as it is.
   std::vector<std::vector<Alternative>> alternatives(const std::vector<SearchStep>& path,
                                                      const std::vector<Precision>& precisions,
@@ -85,7 +88,9 @@ class Search {
     std::string least_over_text;
   };
 
-  State start() const;
+  State start();
+  std::vector<std::vector<State>> beams(const std::vector<Precision>& precisions, const std::vector<NodeLimit>& limits,
+                                        std::size_t nodes, FunctionRef<void(std::size_t)> progress);
   void expand(std::size_t node, const State& state, Heard& heard);
   void expand_host(std::size_t node, const State& state, Heard& heard);
   void consider(std::size_t node, const State& state, const Inputs& inputs, ConfigId config, Heard& heard);

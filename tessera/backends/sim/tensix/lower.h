@@ -86,10 +86,20 @@ struct LoweredNode {
   std::vector<ValueId> outputs;
 };
 
+// How the host hands over an image: padded, by_h x by_w pixels side by side in the channels of one (fold_input.h).
+struct InputFold {
+  std::int64_t batch = 1, height = 0, width = 0;  // of the folded image
+  std::int64_t channels = 0;                      // of the image itself
+  std::int64_t by_h = 1, by_w = 1, top = 0, left = 0;
+
+  Shape rows() const { return Shape{1, 1, batch * height * width, channels * by_h * by_w}; }
+};
+
 struct TSR_API LoweredGraph {
   Graph graph;  // after its passes; values keep the names they had
   std::vector<LoweredNode> nodes;
   std::map<ValueId, std::int64_t> pixels;  // of values whose columns are flattened images
+  std::map<ValueId, InputFold> folds;      // inputs that the host folds
 
   // The matrix that a value is on the card.
   Extent2d matrix(ValueId id) const;

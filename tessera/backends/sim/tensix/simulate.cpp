@@ -1,6 +1,7 @@
 #include "tessera/backends/sim/tensix/simulate.h"
 
 #include "tessera/backends/sim/tensix/elementwise.h"
+#include "tessera/backends/sim/tensix/fold_input.h"
 #include "tessera/backends/sim/tensix/internal/simulation_run.h"
 #include "tessera/backends/sim/tensix/kernel_time.h"
 #include "tessera/backends/sim/tensix/matmul.h"
@@ -137,6 +138,15 @@ class Runner {
                        [&] { return Tensor::from_float32(rows_from_array(array), flat, dtype, Layout::row_major); });
   }
 
+  DeviceTensor send_input(ValueId id, const Array& image) {
+    const auto fold = network().folds.find(id);
+    if (fold == network().folds.end()) return send(image, input_dtype());
+    const Shape flat = fold->second.rows();
+    return send_values(run_.device, TensorSpec(flat, input_dtype(), Layout::row_major, kDramMemoryConfig), [&] {
+      return Tensor::from_float32(folded_rows(image, fold->second), flat, input_dtype(), Layout::row_major);
+    });
+  }
+
   void send_inputs(const std::vector<Array>& inputs) {
     const Graph& graph = network().graph;
     check(inputs.size() == graph.inputs.size(), Code::invalid_argument, "the network takes {} inputs, {} were given",
@@ -144,7 +154,7 @@ class Runner {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       check_input(graph, i, inputs[i]);
       if (inputs[i].type() == ElementType::float32 && inputs[i].shape().rank() >= 2)
-        values_.put(graph.inputs[i], send(inputs[i], input_dtype()));
+        values_.put(graph.inputs[i], send_input(graph.inputs[i], inputs[i]));
       values_.put_on_host(graph.inputs[i], inputs[i]);
     }
   }
