@@ -3,6 +3,7 @@
 #include "tessera/core/error.h"
 #include "tessera/io/emit/internal/python_text.h"
 #include "tessera/io/emit/internal/ttnn_prelude.h"
+#include "tessera/planner/run_plan.h"
 
 #include <fmt/format.h>
 
@@ -78,17 +79,18 @@ tensix::Constant linear_weights(const tensix::LinearLayer& layer, std::int64_t n
 class Writer {
  public:
   Writer(const tensix::LoweredGraph& network, const planner::CardPlan& plan, const std::string& weights_file)
-      : network_(network), plan_(plan) {
+      : network_(planner::planned_network(network, plan)), plan_(plan) {
     script_.weights_file = weights_file;
-    for (const LoweredNode& node : network.nodes) nodes_[node.name] = &node;
+    for (const LoweredNode& node : network_.nodes) nodes_[node.name] = &node;
   }
 
   Script run() && {
     refuse_host_layers();
     for (const ValueId id : network_.graph.inputs) {
       const Extent2d matrix = network_.matrix(id);
-      places_[value(id)] = {Shape{1, 1, matrix.height, matrix.width}, DType::bfloat16, Layout::row_major,
-                            kDramMemoryConfig};
+      const auto fold = network_.folds.find(id);
+      const Shape shape = fold == network_.folds.end() ? Shape{1, 1, matrix.height, matrix.width} : fold->second.rows();
+      places_[value(id)] = {shape, DType::bfloat16, Layout::row_major, kDramMemoryConfig};
       owner_[value(id)] = value(id);
     }
     check(plan_.steps.size() == network_.nodes.size(), Code::invalid_argument,
@@ -138,7 +140,13 @@ each layer's use of L1 is compared with the plan's.
       outputs.push_back(fmt::format("{}: ({}, {})", py(value(id)), shape_tuple(id),
                                     pixels == network_.pixels.end() ? 1 : pixels->second));
     }
-    text += py_call(0, "INPUTS = {", inputs, "}") + py_call(0, "OUTPUTS = {", outputs, "}");
+    std::vector<std::string> folds;
+    for (const auto& [id, f] : network_.folds)
+      folds.push_back(
+          fmt::format("{}: ({}, {}, {}, {}, {}, {})", py(value(id)), f.height, f.width, f.by_h, f.by_w, f.top, f.left));
+    text += py_call(0, "INPUTS = {", inputs, "}");
+    text += py_call(0, "FOLDS = {", folds, "}  # height, width, pixels in one, padding above and left");
+    text += py_call(0, "OUTPUTS = {", outputs, "}");
     text += fmt::format("INPUT_DTYPE = ttnn.bfloat16\nL1_SMALL = {}\nTRACE, QUEUES, TRACE_REGION = {}, {}, {}\n\n",
                         plan_.request.l1_small_bytes, py(plan_.request.metal_trace), plan_.request.command_queues,
                         plan_.request.metal_trace ? kTraceRegionBytes : 0);
@@ -269,7 +277,8 @@ each layer's use of L1 is compared with the plan's.
       arguments.push_back(fmt::format("slices=dict(slice_type=ttnn.Conv2dDRAMSlice{}, num_slices={})",
                                       *config_.height_slices ? "Height" : "Width", config_.slices));
     if (config_.memory == BufferType::dram) arguments.push_back("memory_config=DRAM");
-    arguments.push_back(fmt::format("config=dict({})", fmt::join(conv_fields(layer), ", ")));
+    std::string config = py_call(8, "config=dict(", conv_fields(layer));
+    arguments.push_back(config.substr(8, config.size() - 9));
     return text + assign("convolution", arguments);
   }
 
@@ -506,7 +515,7 @@ each layer's use of L1 is compared with the plan's.
     fail(Code::internal, "'{}' runs on the host", node.name);
   }
 
-  const tensix::LoweredGraph& network_;
+  const tensix::LoweredGraph network_;
   const planner::CardPlan& plan_;
   Script script_;
   std::map<std::string, const LoweredNode*> nodes_;

@@ -197,13 +197,18 @@ def reason(error):
     return re.sub(r"\s+", " ", text).strip()[:300]
 
 
+def place(shape, dtype, layout, memory):
+    words = [str(list(shape)), *(str(each).split(".")[-1].split("::")[-1] for each in (dtype, layout))]
+    words += [str(each).split(".")[-1].split("::")[-1] for each in (memory.buffer_type, memory.memory_layout)]
+    if memory.shard_spec is not None:
+        words += [str(list(memory.shard_spec.shape)), str(memory.shard_spec.grid)]
+    return " ".join(words)
+
+
 def differs(x, makes):
     """How a result lies elsewhere than planned."""
-    name, shape, dtype, layout, memory = makes
-    found = (list(x.shape), x.dtype, x.layout, x.memory_config())
-    return "; ".join(
-        f"planned {want}, found {have}" for have, want in zip(found, (shape, dtype, layout, memory)) if have != want
-    )
+    planned, found = place(*makes[1:]), place(x.shape, x.dtype, x.layout, x.memory_config())
+    return "" if planned == found else f"planned {planned}, found {found}"
 
 
 def stand_in(v, makes, frees):
@@ -253,11 +258,19 @@ def run_layers(v):
 
 
 def send(arrays):
-    return {name: on_host(rows(x), INPUT_DTYPE) for name, x in arrays.items()}
+    return {name: on_host(rows(name, x), INPUT_DTYPE) for name, x in arrays.items()}
 
 
-def rows(x):
-    """N C ... as the card has it: a row for each pixel, a column for each channel."""
+def rows(name, x):
+    """N C ... as the card has it: a row for each pixel, a column for each channel. Of a folded image, pixels that a
+    stride takes at once are side by side in the channels of one."""
+    if name in FOLDS:
+        height, width, by_h, by_w, top, left = FOLDS[name]
+        n, c, h, w = *x.shape[:2], min(x.shape[2], height * by_h - top), min(x.shape[3], width * by_w - left)
+        image = np.zeros((n, c, height * by_h, width * by_w), np.float32)
+        image[:, :, top : top + h, left : left + w] = x[:, :, :h, :w]
+        image = image.reshape(n, c, height, by_h, width, by_w).transpose(0, 3, 5, 1, 2, 4)
+        x = image.reshape(n, by_h * by_w * c, height, width)
     x = np.moveaxis(x, 1, -1)
     return x.reshape(1, 1, -1, x.shape[-1])
 
