@@ -22,7 +22,6 @@ using planner::Placement;
 using planner::PlannedMove;
 using planner::PlannedStep;
 using testing::HasSubstr;
-using testing::Not;
 
 Array ramp(const Shape& shape) {
   Array x(ElementType::float32, shape);
@@ -147,7 +146,9 @@ TEST(EmitMlx, WritesNetworksWithImagesAsMlxHasThem) {
   const emit::Script script = emit::mlx_script(small_network(), "small", "small.safetensors");
   expect_golden("small_mlx.py", script.text);
   for (const emit::ScriptWeight& each : script.weights)
-    if (each.name == "conv1.weight") EXPECT_THAT(each.shape, testing::ElementsAre(32, 3, 3, 16));
+    if (each.name == "conv1.weight") {
+      EXPECT_THAT(each.shape, testing::ElementsAre(32, 3, 3, 16));
+    }
 }
 
 TEST(EmitMlx, ListsAllOperatorsThatItHasNoCodeFor) {
