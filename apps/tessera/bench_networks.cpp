@@ -11,7 +11,9 @@
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/core/tile.h"
+#include "tessera/graph/zoo/zoo.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/planner/plan_network.h"
 #include "tessera/report/units.h"
 
 #include <fmt/format.h>
@@ -375,6 +377,32 @@ std::string machine_named(const std::string& device) {
   fail(Code::not_found, "there is no machine file for '{}'", device);
 }
 
+// What the planner makes of the same network: of the zoo, with as many images.
+struct Planned {
+  std::string model;
+  planner::CardPlan plan;
+
+  std::int64_t reshards() const {
+    std::int64_t count = 0;
+    for (const planner::PlannedStep& step : plan.steps) {
+      count += static_cast<std::int64_t>(std::ranges::count_if(
+          step.moves, [](const auto& move) { return move.kind == planner::PlannedMove::Kind::reshard; }));
+      count += step.predicted.config.find(", reshard") != std::string::npos ? 1 : 0;
+    }
+    return count;
+  }
+};
+
+std::optional<Planned> planned(const std::string& title, std::int64_t batch, const Machine& machine) {
+  for (const auto& [word, model] : {std::pair{"resnet50", "resnet50"}, std::pair{"mobilenetv2", "mobilenet_v2"},
+                                    std::pair{"shallow_unet", "shallow_unet"}}) {
+    if (title.find(word) == std::string::npos) continue;
+    const tensix::LoweredGraph network = tensix::lower(make_zoo_model(model, batch), {.host_fallback = true});
+    return Planned{model, planner::plan_network(network, machine, {})};
+  }
+  return std::nullopt;
+}
+
 // "16", or "1 x 4 groups": images that are computed at once.
 double images(const Json& batch) {
   if (batch.is_number()) return batch.get<double>();
@@ -414,7 +442,11 @@ void bench_networks(const std::string& path, const Context& context) {
               {.name = "error", .align = Align::right},
               {.name = "images/s", .key = "images_per_s", .align = Align::right},
               {.name = "published", .key = "published_images_per_s", .align = Align::right},
-              {.name = "with gaps", .key = "with_gaps_ns", .align = Align::right}});
+              {.name = "with gaps", .key = "with_gaps_ns", .align = Align::right},
+              {.name = "planned", .key = "planned_kernel_ns", .align = Align::right},
+              {.name = "with gaps", .key = "planned_with_gaps_ns", .align = Align::right},
+              {.name = "reshards", .align = Align::right},
+              {.name = "planned", .key = "planned_reshards", .align = Align::right}});
   nlohmann::ordered_json out;
   out["schema"] = 1;
   const auto percent = [](double share) { return Cell(share, fmt::format("{:.1f}%", 100 * share)); };
@@ -431,12 +463,17 @@ void bench_networks(const std::string& path, const Context& context) {
                        name(p.time.basis)});
       const double count = images(network.at("batch")), rate = network.at("device_samples_per_s").get<double>();
       const double published = count / rate * 1e9;
+      const std::optional<Planned> by_planner = planned(title, static_cast<std::int64_t>(count), machine);
       const double gaps = total + tensix_of(machine).op_gap_ns * static_cast<double>(priced.programs().size());
       sums.add_row({title, count, priced.programs().size(), Cell(total, format_time(total)),
                     Cell(published, format_time(published)),
                     Cell(total / published - 1, fmt::format("{:+.1f}%", 100 * (total / published - 1))),
                     Cell(count / total * 1e9, fmt::format("{:.0f}", count / total * 1e9)),
-                    Cell(rate, fmt::format("{:.0f}", rate)), Cell(gaps, format_time(gaps))});
+                    Cell(rate, fmt::format("{:.0f}", rate)), Cell(gaps, format_time(gaps)),
+                    by_planner ? Cell(by_planner->plan.kernels_ns, format_time(by_planner->plan.kernels_ns)) : Cell(),
+                    by_planner ? Cell(by_planner->plan.device_ns, format_time(by_planner->plan.device_ns)) : Cell(),
+                    std::ranges::count_if(priced.programs(), [](const Program& p) { return p.op == "reshard"; }),
+                    by_planner ? Cell(by_planner->reshards()) : Cell()});
     } catch (const Json::exception& error) {
       fail(Code::parse, "{}: {} lacks something: {}", path, title, error.what());
     }
@@ -453,7 +490,9 @@ void bench_networks(const std::string& path, const Context& context) {
   if (!context.quiet)
     context.print(
         "\nDevice time is the sum of kernel times, as published; with gaps, the pauses between programs of a replayed "
-        "trace are added. Networks are a check: no price is fitted to one.\n");
+        "trace are added. Planned are the same networks of the zoo by `tessera plan`. Networks are a check: no price "
+        "is fitted "
+        "to one.\n");
 }
 
 }  // namespace tessera::cli

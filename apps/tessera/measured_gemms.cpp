@@ -60,7 +60,7 @@ CoreGrid grid_named(const std::string& text) {
   return grid;
 }
 
-MathFidelity fidelity_of(const std::string& text) {
+MathFidelity gemm_fidelity(const std::string& text) {
   for (const MathFidelity f : {MathFidelity::lofi, MathFidelity::hifi2, MathFidelity::hifi3, MathFidelity::hifi4})
     if (name(f) == text) return f;
   fail(Code::parse, "there is no fidelity '{}'", text);
@@ -91,7 +91,7 @@ MeasuredOp gemm_of(const GemmRow& row) {
   p.n = row.tiles("N");
   p.a_dtype = p.b_dtype = p.out_dtype = *dtype;
   p.compute.packer_l1_acc = true;
-  p.compute.fidelity = fidelity_of(row.text("fidelity"));
+  p.compute.fidelity = gemm_fidelity(row.text("fidelity"));
   p.grid = grid_named(row.text("grid"));
   p.core_grid = row.text("mode") == "tuned" ? std::optional(p.grid) : std::nullopt;
   p.free_bytes = card.l1_bank_bytes();

@@ -1,5 +1,6 @@
 #include "plan_card.h"
 
+#include "calibration.h"
 #include "progress.h"
 
 #include "tessera/backends/sim/tensix/lower.h"
@@ -88,9 +89,10 @@ void plan_for_card(const ModelArgument& argument, const CardArguments& arguments
   planner::CardPlan plan;
   {
     Progress progress("planning " + model.name, network.nodes.size(), context.quiet);
-    plan = planner::plan_network(
-        network, machine, request,
-        {.on_progress = [&](std::size_t done, std::size_t, const std::string& what) { progress.at(done, what); }});
+    planner::PlanHooks hooks;
+    hooks.on_progress = [&](std::size_t done, std::size_t, const std::string& what) { progress.at(done, what); };
+    hooks.calibration = [&] { return calibration_of(argument); };
+    plan = planner::plan_network(network, machine, request, hooks);
   }
   plan.model = model.name;
   if (arguments.emit.for_card()) emit_card_plan(arguments.emit, network, plan, context);

@@ -290,20 +290,23 @@ ConvChoices ConvCandidates::choices(const tensix::ConvLayer& layer, DType input_
           std::pair{TensorMemoryLayout::width_sharded, &width}})
       if (wanted(layout)) weigh(*to, layout, *pins.conv.core_grid);
   } else {
+    const auto enough = [&](std::int64_t cores, std::int64_t most) {
+      return static_cast<double>(cores) >= limits_.fewest * static_cast<double>(most);
+    };
     const auto row_of = [&](std::int64_t cores) { return num_cores_to_corerangeset({0, 0}, cores, all, true); };
     if (wanted(TensorMemoryLayout::height_sharded))
       for (const std::int64_t cores : part_counts(row_tiles, all.num_cores()))
-        if (2 * cores >= std::min(row_tiles, all.num_cores()))
+        if (enough(cores, std::min(row_tiles, all.num_cores())))
           weigh(height, TensorMemoryLayout::height_sharded, row_of(cores));
     if (wanted(TensorMemoryLayout::block_sharded))
       for (const std::int64_t down : part_counts(row_tiles, all.y))
         for (const std::int64_t across : part_counts(channel_tiles, all.x))
-          if (2 * down >= std::min<std::int64_t>(row_tiles, all.y))
+          if (enough(down, std::min<std::int64_t>(row_tiles, all.y)))
             weigh(block, TensorMemoryLayout::block_sharded,
                   CoreRange({0, 0}, {static_cast<int>(across) - 1, static_cast<int>(down) - 1}));
     if (wanted(TensorMemoryLayout::width_sharded))
       for (const std::int64_t cores : part_counts(channel_tiles, all.num_cores()))
-        if (2 * cores >= std::min(channel_tiles, all.num_cores()))
+        if (enough(cores, std::min(channel_tiles, all.num_cores())))
           weigh(width, TensorMemoryLayout::width_sharded, row_of(cores));
   }
   double fastest = std::numeric_limits<double>::max();

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 
 namespace tessera::planner {
@@ -43,10 +44,9 @@ constexpr std::size_t kStem = 3;  // operators from the first on that tell wheth
 
 // Inputs that the host had better fold: the first operators are faster so.
 std::vector<std::string> worth_folding(const tensix::LoweredGraph& network, const Machine& machine,
-                                       const PlanRequest& request) {
+                                       const PlanRequest& request, const std::vector<Precision>& precisions) {
   const std::vector<std::string> names = tensix::foldable_inputs(network);
   if (names.empty()) return {};
-  const std::vector<Precision> precisions(network.nodes.size());
   const auto time_of = [&](const tensix::LoweredGraph& one) {
     try {
       return Planning(one, machine, request, {}).fastest_start(precisions, kStem);
@@ -231,12 +231,31 @@ void Planning::explain(CardPlan& plan, std::vector<std::vector<Alternative>> oth
 CardPlan plan_network(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
                       const PlanHooks& hooks) {
   check_supported(network, request.partial);
-  const std::vector<std::string> folded = worth_folding(network, machine, request);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto late = [&] {
+    check(!hooks.stop || !hooks.stop(), Code::invalid_argument, "planning was interrupted");
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > request.budget_s;
+  };
+  Budgeted budgeted;
+  budgeted.precisions.resize(network.nodes.size());
+  if (request.min_pcc > 0) {
+    const Calibration calibration = hooks.calibration ? hooks.calibration() : calibration_of(network);
+    check(calibration.network->nodes.size() == network.nodes.size(), Code::invalid_argument,
+          "the calibration is of a network of {} operators, the one to plan has {}", calibration.network->nodes.size(),
+          network.nodes.size());
+    budgeted =
+        hold_budget(calibration, machine, request.l1_small_bytes, pinned(request.pins, network), request.min_pcc, late);
+  }
+  const std::vector<std::string> folded = worth_folding(network, machine, request, budgeted.precisions);
   const tensix::LoweredGraph chosen = tensix::fold_inputs(network, folded);
   Planning planning(chosen, machine, request, hooks);
-  CardPlan plan = planning.plan(std::vector<Precision>(network.nodes.size()));
+  CardPlan plan = planning.plan(budgeted.precisions);
   plan.network_digest = network_digest(network);
   plan.folded_inputs = folded;
+  if (request.min_pcc > 0) {
+    plan.pcc = budgeted.accuracy.pcc;
+    for (std::size_t i = 0; i < plan.steps.size(); ++i) plan.steps[i].pcc = budgeted.accuracy.nodes[i];
+  }
   return plan;
 }
 

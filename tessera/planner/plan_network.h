@@ -5,6 +5,7 @@
 #include "tessera/backends/sim/tensix/lower.h"
 #include "tessera/core/export.h"
 #include "tessera/machine/machine.h"
+#include "tessera/planner/accuracy.h"
 #include "tessera/planner/card_plan.h"
 
 #include <cstddef>
@@ -16,6 +17,9 @@ namespace tessera::planner {
 struct PlanHooks {
   // `done` of `all`, and at what.
   std::function<void(std::size_t done, std::size_t all, const std::string& what)> on_progress = {};
+  // What an accuracy budget is measured by; none: the network itself, on random inputs (calibration_of). Called at most
+  // once, if there is a budget.
+  std::function<Calibration()> calibration = {};
   std::function<bool()> stop = {};  // asked now and then; true: the best plan so far, or an Error if there is none
 };
 
@@ -23,7 +27,9 @@ struct PlanHooks {
 // The same network, machine and request give the same plan.
 //
 // Lower the network with host_fallback: operators that the card does not have are an Error that lists them all, or run
-// on the host if the request says `partial`. Errors also say which layer does not fit, or which pin cannot be met.
+// on the host if the request says `partial`. Errors also say which layer does not fit, which pin cannot be met, or how
+// near an accuracy budget could be come. Without a budget everything is as fast as can be: block floats of eight bits
+// and one phase.
 TSR_API CardPlan plan_network(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
                               const PlanHooks& hooks = {});
 

@@ -113,8 +113,15 @@ void Search::keep_best(std::vector<State>& states) const {
 
 void Search::expand(std::size_t node, const State& state, Heard& heard) {
   if (std::holds_alternative<tensix::HostLayer>(network_.nodes[node].layer)) return expand_host(node, state, heard);
+  const std::size_t before = heard.states->size();
   for (const Inputs& inputs : input_choices(node, state))
     for (const ConfigId config : configs(node, inputs.specs)) consider(node, state, inputs, config, heard);
+  if (heard.states->size() > before) return;
+  // Nothing fits beside its operands: they go first.
+  std::vector<std::pair<std::size_t, MemoryConfig>> all;
+  for (std::size_t i = 0; i < network_.nodes[node].inputs.size(); ++i) all.emplace_back(i, kDramMemoryConfig);
+  if (const auto inputs = moved(state, node, all, "operands leave room for what reads them"))
+    for (const ConfigId config : configs(node, inputs->specs)) consider(node, state, *inputs, config, heard);
 }
 
 void Search::expand_host(std::size_t node, const State& state, Heard& heard) {
@@ -133,7 +140,7 @@ void Search::expand_host(std::size_t node, const State& state, Heard& heard) {
     if (!is_last(id, node)) next.live.emplace_back(id, spec);
   }
   std::sort(next.live.begin(), next.live.end());
-  if (heard.states != nullptr) heard.states->push_back(std::move(next));
+  heard.states->push_back(std::move(next));
 }
 
 void Search::consider(std::size_t node, const State& state, const Inputs& inputs, ConfigId config, Heard& heard) {
@@ -215,7 +222,6 @@ void Search::consider(std::size_t node, const State& state, const Inputs& inputs
       other.config += fmt::format(", {} of '{}' first", name(move.kind), network_.graph.value(move.value).name);
     heard.others->push_back(std::move(other));
   }
-  if (heard.states == nullptr) return;
   State next;
   next.ns = state.ns + ns;
   next.step = {config, std::move(moves), ns, estimate};

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::int64_t kSliceCounts[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
 constexpr int kSliceBlocks[] = {0, 256, 64, 32};
+constexpr int kFreeBlocks[] = {0, 512, 128, 32};
 constexpr std::size_t kMostSliced = 3;
 constexpr double kLarge = 0.3;  // of L1: an input that may have to be read from DRAM
 constexpr double kTight = 0.6;  // of L1: slices are tried where no convolution takes less
@@ -130,8 +131,10 @@ const std::vector<ConfigId>& Search::configs(std::size_t node, const std::vector
   const tensix::LoweredNode& n = network_.nodes[node];
   const auto* conv = std::get_if<tensix::ConvLayer>(&n.layer);
   const bool pool = std::holds_alternative<tensix::PoolLayer>(n.layer);
-  std::string key = fmt::format("{} {} {} {}", trials_.kind(node), config_key(plain_config(node)),
-                                (*limits_)[node].lists_in_dram, conv != nullptr || pool ? inputs[0] : 0);
+  const NodeLimit& limit = (*limits_)[node];
+  std::string key =
+      fmt::format("{} {} {} {} {}", trials_.kind(node), config_key(plain_config(node)), limit.lists_in_dram,
+                  limit.l1_bytes < trials_.limit_bytes(), conv != nullptr || pool ? inputs[0] : 0);
   if (!pins_[node].conv_fields.empty()) key += fmt::format(" node {}", node);
   const auto found = configs_.find(key);
   if (found != configs_.end()) return found->second;
@@ -217,12 +220,27 @@ std::vector<ConfigId> Search::conv_configs(std::size_t node, const tensix::ConvL
           add(c);
         }
       }
+  // Shards that the card chooses by itself: images with zeros between their pixels do not fit every grid.
+  if (layer.transposed && !pins.gives("core_grid"))
+    for (const TensorMemoryLayout layout : {TensorMemoryLayout::height_sharded, TensorMemoryLayout::block_sharded})
+      for (const int block : kFreeBlocks) {
+        tensix::LayerConfig c = complete_config(layer, precision);
+        c.conv.override_sharding_config = false;
+        c.conv.reshard_if_not_optimal = true;
+        c.conv.shard_layout = layout;
+        c.conv.act_block_h_override = block;
+        c.conv.enable_act_double_buffer = c.conv.enable_weights_double_buffer = true;
+        add(c);
+      }
   // From DRAM, where L1 is short of room.
   if (!memory.is_dram() || pins.gives("shard_layout") || pins.gives("core_grid")) return out;
   double least = std::numeric_limits<double>::max();
   for (const ConvGrid& grid : choices.grids)
     for (const ConvCandidate& each : grid.candidates) least = std::min(least, static_cast<double>(each.l1_bytes));
-  if (least < kTight * static_cast<double>(trials_.limit_bytes())) return out;
+  const bool tried = (*limits_)[node].l1_bytes < trials_.limit_bytes();
+  const bool none_fits = std::none_of(out.begin(), out.end(),
+                                      [&](ConfigId id) { return trials_.node(node, std::vector{input}, id).fits(); });
+  if (!tried && !none_fits && least < kTight * static_cast<double>(trials_.limit_bytes())) return out;
   tensix::LayerConfig c = complete_config(layer, precision);
   c.conv.config_tensors_in_dram = (*limits_)[node].lists_in_dram;
   c.conv.override_sharding_config = false;

@@ -1,5 +1,7 @@
 #include "tessera/planner/plan_network.h"
 
+#include "small_networks.h"
+
 #include "tessera/core/error.h"
 #include "tessera/graph/zoo/zoo.h"
 #include "tessera/machine/machine_file.h"
@@ -84,6 +86,33 @@ TEST(RunPlan, TriesNothingElseWhenAStepDoesNotFit) {
   }
 }
 
+TEST(PlanNetwork, ListsAllThatTheCardHasNoOperatorFor) {
+  SmallNetwork net(Shape{1, 16, 12, 12});
+  const ValueId odd = net.graph.add("odd", Unary{Unary::Kind::acosh}, {net.conv(net.x, 32, 3)});
+  const ValueId even = net.graph.add("even", Unary{Unary::Kind::atanh}, {net.conv(odd, 32, 3)});
+  const tensix::LoweredGraph network = tensix::lower(net.done(net.conv(even, 32, 1)), {.host_fallback = true});
+  PlanRequest request;
+  try {
+    plan_network(network, n150(), request);
+    FAIL() << "it was planned";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::unsupported);
+    EXPECT_THAT(error.what(), HasSubstr("'odd'"));
+    EXPECT_THAT(error.what(), HasSubstr("'even'"));
+  }
+  request.partial = true;
+  const CardPlan plan = plan_network(network, n150(), request);
+  EXPECT_EQ(plan.steps.size(), network.nodes.size());
+  EXPECT_NO_THROW(rehearse_plan(n150(), network, plan));
+}
+
+TEST(PlanNetwork, SaysWhichLayerDoesNotFitAndByHowMuch) {
+  SmallNetwork net(Shape{1, 16, 2048, 2048});
+  PlanRequest request;
+  request.pins = {{"conv*", "shard", "WIDTH"}};
+  EXPECT_THROW(plan_network(tensix::lower(net.done(net.conv(net.x, 32, 3))), n150(), request), Error);
+}
+
 TEST(PlanNetwork, MeetsPins) {
   const tensix::LoweredGraph network = lowered("resnet18");
   PlanRequest request;
@@ -96,7 +125,7 @@ TEST(PlanNetwork, MeetsPins) {
 }
 
 TEST(PlanNetwork, SaysWhyAPinCannotBeMet) {
-  const tensix::LoweredGraph network = lowered("resnet18");
+  const tensix::LoweredGraph network = lowered("resnet18", 16);  // more than one core holds
   PlanRequest request;
   request.pins = {{"*", "core_grid", "[1, 1]"}};
   try {

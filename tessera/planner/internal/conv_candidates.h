@@ -46,6 +46,7 @@ struct CandidateLimits {
   std::size_t height_grids = 6, block_grids = 6, width_grids = 1;
   std::size_t per_grid = 3;
   double slowest = 2.5;  // times the fastest grid: what is slower is left out
+  double fewest = 0.5;   // of the cores that could have work: grids of fewer are left out
 };
 
 class ConvCandidates {

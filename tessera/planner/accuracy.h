@@ -1,0 +1,59 @@
+#pragma once
+
+// What the card's arithmetic makes of a network, measured: outputs and every result against float32.
+
+#include "tessera/backends/sim/tensix/lower.h"
+#include "tessera/core/array.h"
+#include "tessera/core/export.h"
+#include "tessera/machine/machine.h"
+#include "tessera/planner/precision.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tessera::planner {
+
+// A network of the same operators as the planned one, perhaps of a smaller batch, and what it should give.
+struct Calibration {
+  std::shared_ptr<const tensix::LoweredGraph> network;
+  std::vector<Array> inputs;
+  std::vector<Array> outputs;           // in float32
+  std::map<std::string, Array> values;  // results inside, by the names of values, as far as they are known
+};
+
+// Random inputs, and the definitions of operators for what they should give: exact, and slow.
+TSR_API Calibration calibration_of(const tensix::LoweredGraph& network, std::uint64_t seed = 1);
+
+// Pearson's; 1 where neither varies and they are equal.
+TSR_API double correlation(const Array& a, const Array& b);
+
+struct Accuracy {
+  double pcc = 1;                            // of the output that has least
+  std::vector<std::optional<double>> nodes;  // of each result
+};
+
+// One precision for each node; `pins` come before it.
+TSR_API Accuracy measure(const Calibration& calibration, const Machine& machine, std::int64_t l1_small_bytes,
+                         const std::vector<Precision>& precisions, const std::vector<tensix::LayerConfig>& pins);
+
+// From fastest to most exact.
+TSR_API const std::vector<Precision>& precision_levels();
+
+struct Budgeted {
+  std::vector<Precision> precisions;
+  Accuracy accuracy;
+};
+
+// The cheapest precisions that hold the budget, found step by step: where results lose most for the time that more
+// exactness takes, it is raised. An Error with the best that was found if none hold it. `late`: asked between steps;
+// true: everything is made as exact as can be.
+TSR_API Budgeted hold_budget(const Calibration& calibration, const Machine& machine, std::int64_t l1_small_bytes,
+                             const std::vector<tensix::LayerConfig>& pins, double min_pcc,
+                             const std::function<bool()>& late);
+
+}  // namespace tessera::planner
