@@ -94,6 +94,7 @@ void add_plan(CLI::App& app, const Context& context) {
       ->type_name("NAME")
       ->default_str("cpu");
   options->card_options = add_card_request(*command, options->card);
+  add_emit_option(*command, options->card.emit);
   command
       ->add_option("-o,--output", options->file,
                    "Write a plan file: for --plan of other commands, or for MODEL of them")
@@ -101,9 +102,15 @@ void add_plan(CLI::App& app, const Context& context) {
   command->add_flag("--check", options->check,
                     "MODEL is a plan for a card: go through the checklists of the guides, with evidence");
   command->callback([options, &context] {
+    const EmitArgument& emit = options->card.emit;
+    check_emit(emit);
     if (options->check) {
       check_planned(options->model.model, context);
+    } else if (emit.given() && !emit.for_card()) {
+      emit_network(emit, options->model, options->device == "cpu" ? "" : options->device, context);
     } else if (options->device == "cpu") {
+      check(!emit.for_card(), Code::invalid_argument, Hint{"--device wormhole_n150"},
+            "--emit ttnn writes a plan for a card: which one is not said");
       refuse(options->card_options, "is for cards: --device wormhole_n150");
       show(*options, context);
     } else {

@@ -151,6 +151,7 @@ void plan_for_card(const ModelArgument& argument, const CardRequestArgument& req
     if (!file.empty()) save_card_plan(file, plan);
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (request.emit.for_card()) emit_card_plan(request.emit, network, plan, context);
   show_card_plan(plan, file, seconds, context);
   if (signal == 0) return;
   // As whoever sent it expects; the plan is complete, the search was not.

@@ -4,6 +4,7 @@
 
 #include "command.h"
 #include "model_argument.h"
+#include "plan_emit.h"
 
 #include "tessera/machine/machine.h"
 
@@ -21,6 +22,7 @@ struct CardRequestArgument {
   std::int64_t l1_small_bytes = 32768, mesh = 1;
   int command_queues = 2;
   bool no_trace = false, partial = false;
+  EmitArgument emit;
 };
 
 // --objective, --min-pcc, --pin, --budget, --partial, --mesh, --cq, --no-trace, --l1-small: returned, so that they can

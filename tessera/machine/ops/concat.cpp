@@ -130,7 +130,9 @@ DeviceTensor concat(std::span<const DeviceTensor> inputs, int dim, const std::op
     std::vector<DeviceTensor> rows;
     for (const DeviceTensor& x : inputs) rows.push_back(to_layout(x, Layout::row_major));
     const DeviceTensor joined = join(rows, dim, shape, place.is_sharded() ? kDramMemoryConfig : place, groups);
-    return to_layout(joined, Layout::tile, inputs.front().spec().dtype(), place);
+    // What went through rows comes back as bfloat16, as TTNN leaves it.
+    const DType dtype = inputs.front().spec().dtype();
+    return to_layout(joined, Layout::tile, is_block_float(dtype) ? DType::bfloat16 : dtype, place);
   }
   if (splits_along(inputs.front().spec(), dim)) {
     std::vector<DeviceTensor> copies;

@@ -92,7 +92,8 @@ DeviceTensor slice(const DeviceTensor& x, std::span<const std::int64_t> begins, 
   // The copies lie where the result is wanted, or where the input is.
   const DeviceTensor rows = to_layout(x, Layout::row_major, std::nullopt, config);
   const DeviceTensor piece = cut(rows, box, config ? *config : inherited_placement(rows.spec(), box.shape));
-  return to_layout(piece, Layout::tile, from.dtype(), place);
+  // What went through rows comes back as bfloat16, as TTNN leaves it.
+  return to_layout(piece, Layout::tile, is_block_float(from.dtype()) ? DType::bfloat16 : from.dtype(), place);
 }
 
 }  // namespace tessera

@@ -154,16 +154,25 @@ CoreGrid output_grid(const Conv2dPlan& plan, const TensixSpec& card) {
   return {box.rows(), box.columns()};
 }
 
-// A product leaves out the cores that get no rows; a convolution keeps them.
+// A product leaves out the cores that get no rows; a convolution keeps them. Cores that get no channels stay.
 void trim_product_cores(Conv2dPlan& plan) {
   const Conv2dProblem& p = plan.problem;
-  if (plan.output.layout != TensorMemoryLayout::height_sharded) return;
+  Parallel& output = plan.output;
+  if (output.layout == TensorMemoryLayout::width_sharded) return;
   const std::int64_t used = ceil_div(p.batch * p.out_h() * p.out_w(), plan.output_shard.height);
-  if (used == plan.output.row_parts) return;
-  const CoreCoord start = plan.output.cores.ranges().front().start;
-  plan.output =
-      parallel_over(plan.output.layout, num_cores_to_corerangeset_in_subcoregrids(start, used, plan.output.cores, true),
-                    plan.output.orientation);
+  if (used == output.row_parts) return;
+  CoreRangeSet cores;
+  if (output.layout == TensorMemoryLayout::block_sharded) {
+    const CoreRange box = output.cores.bounding_box();
+    const int last = static_cast<int>(used) - 1;
+    const bool row_major = output.orientation == ShardOrientation::row_major;
+    cores = CoreRange(box.start,
+                      row_major ? CoreCoord{box.end.x, box.start.y + last} : CoreCoord{box.start.x + last, box.end.y});
+  } else {
+    const CoreCoord start = output.cores.ranges().front().start;
+    cores = num_cores_to_corerangeset_in_subcoregrids(start, used, output.cores, true);
+  }
+  output = parallel_over(output.layout, cores, output.orientation);
 }
 
 void plan_product(Conv2dPlan& plan) {

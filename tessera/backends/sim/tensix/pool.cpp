@@ -75,11 +75,13 @@ std::vector<float> pooled(PoolKind kind, const PoolOptions& o, const DeviceTenso
                                : average_pool_values(values_problem(o), image);
 }
 
-// The whole image under one window: a reduction, which leaves the tensor where it is.
+// The whole image under one window: a reduction, which leaves the tensor where it is and its type as it was. Images of
+// block floats are pooled as any other.
 bool is_global(PoolKind kind, const TensorSpec& x, const PoolOptions& o) {
   const Window& w = o.window;
-  return kind == PoolKind::average && !x.memory_config().is_sharded() && !o.scheme && w.kernel_h == o.height &&
-         w.kernel_w == o.width && w.top + w.bottom + w.left + w.right == 0 && !o.divisor_override;
+  return kind == PoolKind::average && !is_block_float(x.dtype()) && !x.memory_config().is_sharded() && !o.scheme &&
+         w.kernel_h == o.height && w.kernel_w == o.width && w.top + w.bottom + w.left + w.right == 0 &&
+         !o.divisor_override;
 }
 
 PoolProblem problem_of(PoolKind kind, const DeviceTensor& x, const PoolOptions& o) {
@@ -261,10 +263,11 @@ DeviceTensor pool2d(PoolKind kind, DeviceTensor& x, const PoolOptions& options) 
   if (is_global(kind, from, options)) {
     const Shape shape{1, 1, options.batch, options.channels};
     const MemoryConfig place = options.memory_config.value_or(from.memory_config());
-    DeviceTensor y = DeviceTensor::allocate(device, TensorSpec(shape, options.dtype, options.layout, place));
+    DeviceTensor y = DeviceTensor::allocate(device, TensorSpec(shape, from.dtype(), options.layout, place));
     std::vector<Transfer> moved = stream_transfers(x, y);
     write_values(y, [&] {
-      return Tensor::from_float32(pooled(kind, options, x), shape, options.dtype, options.layout, {}, Rounding::packer);
+      return Tensor::from_float32(pooled(kind, options, x), shape, y.spec().dtype(), options.layout, {},
+                                  Rounding::packer);
     });
     finish_program({std::string(op), from.logical_shape().to_string(), std::move(moved),
                     work_on("reduce", {facts_of(from), facts_of(y.spec())})},

@@ -289,8 +289,14 @@ class Runner {
     o.dtype = result_dtype(node);
     o.compute = compute(node);
     return near_or_far(
-        node, [&] { return matmul(in_tiles(in_l1(input(node))), weights, o); },
+        node, [&] { return matmul(tiles_near(input(node)), weights, o); },
         [&] { return matmul(in_tiles(in_dram(input(node))), weights, o); });
+  }
+
+  // The rows in L1 are gone when there are tiles.
+  DeviceTensor tiles_near(const DeviceTensor& x) const {
+    const DeviceTensor near = in_l1(x);
+    return in_tiles(near);
   }
 
   // What a plan left in DRAM is read from there.
@@ -450,7 +456,7 @@ class Runner {
 
   DeviceTensor run_layer(const LoweredNode& node, const SoftmaxLayer&) {
     return near_or_far(
-        node, [&] { return softmax(in_tiles(in_l1(input(node))), -1, std::nullopt, compute(node)); },
+        node, [&] { return softmax(tiles_near(input(node)), -1, std::nullopt, compute(node)); },
         [&] { return softmax(in_tiles(in_dram(input(node))), -1, std::nullopt, compute(node)); });
   }
 

@@ -288,6 +288,41 @@ TEST(Conv2dPlan, RefusesGroupsThatDivideNoChannels) {
   EXPECT_THAT(refusal(p), ::testing::AllOf(HasSubstr("3 groups"), HasSubstr("64")));
 }
 
+// Answers of the real one: rows of cores that get no rows of the image are left out, columns without channels stay.
+TEST(Conv2dPlan, LeavesOutCoresOfAProductThatGetNoRows) {
+  struct Case {
+    std::int64_t height, width, in, out;
+    CoreCoord last;
+    bool transposed;
+    CoreCoord output_last;
+  };
+  constexpr Case kCases[] = {
+      {28, 28, 128, 512, {3, 7}, false, {3, 6}}, {28, 28, 512, 128, {7, 7}, false, {7, 6}},
+      {28, 28, 512, 128, {7, 7}, true, {6, 7}},  {28, 28, 128, 160, {3, 7}, false, {3, 6}},
+      {14, 14, 256, 96, {7, 7}, false, {7, 6}},  {14, 14, 256, 1024, {7, 3}, true, {6, 3}},
+      {7, 7, 512, 2048, {7, 3}, false, {7, 1}},  {7, 7, 512, 2048, {3, 7}, true, {1, 7}},
+      {10, 10, 256, 224, {1, 6}, false, {1, 3}},
+  };
+  for (const Case& c : kCases) {
+    Conv2dProblem p;
+    p.height = c.height;
+    p.width = c.width;
+    p.in_channels = c.in;
+    p.out_channels = c.out;
+    p.input_dtype = p.output_dtype = p.weights_dtype = DType::bfloat8_b;
+    p.input_layout = Layout::tile;
+    p.config.weights_dtype = DType::bfloat8_b;
+    p.config.shard_layout = TensorMemoryLayout::block_sharded;
+    p.config.core_grid = CoreRange({0, 0}, c.last);
+    p.config.override_sharding_config = true;
+    p.config.transpose_shards = c.transposed;
+    const Conv2dPlan plan = plan_conv2d(p, *card_golden::board("n150").tensix);
+    ASSERT_TRUE(plan.as_matmul);
+    EXPECT_EQ(plan.output.cores, CoreRangeSet(CoreRange({0, 0}, c.output_last)))
+        << c.height << ' ' << c.in << ' ' << c.out << ' ' << plan.output.cores.to_string();
+  }
+}
+
 TEST(Conv2dPlan, FoldsAWindowThatStepsByItsOwnSize) {
   Conv2dProblem p = stage_one();
   p.window = {.kernel_h = 2, .kernel_w = 2, .stride_h = 2, .stride_w = 2};
