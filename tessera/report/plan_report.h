@@ -133,6 +133,11 @@ struct PlanReportSources {
 };
 TSR_API PlanReport plan_report(const PlanReportSources& sources);
 
+// The same for a plan alone: it is followed once more on a card without values for what it does not say itself, which
+// is addresses and the host's part of the time. A plan that its network or machine refuses is an Error.
+TSR_API PlanReport rehearsed_plan_report(const planner::CardPlan& plan, const Machine& machine,
+                                         const tensix::LoweredGraph& network);
+
 // "What would help next", from what the report has so far; the largest possible gain first.
 TSR_API std::vector<PlanReport::Advice> plan_advice(const PlanReport& report);
 
