@@ -225,6 +225,9 @@ std::string plan_page(const PlanReport& report) {
   if (!report.pins.empty())
     page += fmt::format("<p class=\"dim\">pinned: {}</p>\n",
                         escape_markup(fmt::format("{}", fmt::join(report.pins, ", "))));
+  if (!report.folded_inputs.empty())
+    page += fmt::format("<p class=\"dim\">The host hands the image over folded for: {}.</p>\n",
+                        escape_markup(fmt::format("{}", fmt::join(report.folded_inputs, ", "))));
   page +=
       "<nav aria-label=\"Sections\"><a href=\"#help\">What would help</a> <a href=\"#time\">Time</a> <a "
       "href=\"#network\">Network and cores</a> <a href=\"#memory\">L1</a> <a href=\"#steps\">Steps</a> <a "

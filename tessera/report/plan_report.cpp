@@ -222,6 +222,7 @@ PlanReport plan_report(const PlanReportSources& sources) {
   report.machine_digest = plan.machine_digest;
   report.objective = name(plan.request.objective);
   report.inputs = plan.model_inputs;
+  report.folded_inputs = plan.folded_inputs;
   for (const planner::Pin& pin : plan.request.pins)
     report.pins.push_back(fmt::format("{}:{}={}", pin.nodes, pin.field, pin.value));
   report.batch = plan.batch;

@@ -101,7 +101,7 @@ struct PlanReport {
   };
 
   std::string model, machine, machine_title, network_digest, machine_digest, objective;
-  std::vector<std::string> inputs, pins;
+  std::vector<std::string> inputs, pins, folded_inputs;
   std::int64_t batch = 1, cards = 1;
   bool metal_trace = false;
   int command_queues = 1;
@@ -146,7 +146,8 @@ TSR_API std::string plan_report_markdown(const PlanReport& report);
 TSR_API std::string plan_report_csv(const PlanReport& report);   // a row for each step and move
 TSR_API std::string plan_report_json(const PlanReport& report);  // everything
 
-// By the file's extension: .html, .md, .csv, .json or .txt. Others are an Error.
+// By the file's extension: .html, .md, .csv, .json or .txt. Others are an Error, which the check throws beforehand.
+TSR_API void check_plan_report_name(const std::filesystem::path& path);
 TSR_API void write_plan_report(const std::filesystem::path& path, const PlanReport& report);
 
 }  // namespace tessera

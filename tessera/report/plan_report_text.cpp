@@ -136,6 +136,7 @@ OrderedJson json_of(const PlanReport& r, bool alternatives) {
                      {"machine_digest", r.machine_digest},
                      {"objective", r.objective},
                      {"pins", r.pins},
+                     {"folded_inputs", r.folded_inputs},
                      {"batch", r.batch},
                      {"cards", r.cards},
                      {"metal_trace", r.metal_trace},
@@ -165,6 +166,19 @@ OrderedJson json_of(const PlanReport& r, bool alternatives) {
   return out;
 }
 
+using Renderer = std::string (*)(const PlanReport&);
+
+Renderer renderer_of(const std::filesystem::path& path) {
+  const std::string extension = path.extension().string();
+  if (extension == ".html" || extension == ".htm") return &plan_page;
+  if (extension == ".md") return &plan_report_markdown;
+  if (extension == ".csv") return &plan_report_csv;
+  if (extension == ".json") return &plan_report_json;
+  if (extension == ".txt") return &plan_report_text;
+  fail(Code::invalid_argument, Hint{"give it a name that ends so"},
+       "'{}' says no format: a report is written as .html, .md, .csv, .json or .txt", path.string());
+}
+
 }  // namespace
 
 std::string plan_report_text(const PlanReport& report) { return written(report, {&render_text, "\n", "- "}); }
@@ -188,17 +202,10 @@ std::string plan_report_data(const PlanReport& report, bool alternatives) {
   return text;
 }
 
+void check_plan_report_name(const std::filesystem::path& path) { renderer_of(path); }
+
 void write_plan_report(const std::filesystem::path& path, const PlanReport& report) {
-  const std::string extension = path.extension().string();
-  std::string (*render)(const PlanReport&) = nullptr;
-  if (extension == ".html" || extension == ".htm") render = &plan_page;
-  if (extension == ".md") render = &plan_report_markdown;
-  if (extension == ".csv") render = &plan_report_csv;
-  if (extension == ".json") render = &plan_report_json;
-  if (extension == ".txt") render = &plan_report_text;
-  check(render != nullptr, Code::invalid_argument, Hint{"give it a name that ends so"},
-        "'{}' says no format: a report is written as .html, .md, .csv, .json or .txt", path.string());
-  write_file_atomically(path, render(report));
+  write_file_atomically(path, renderer_of(path)(report), Directories::create);
 }
 
 }  // namespace tessera

@@ -181,6 +181,8 @@ TEST(WritePlanReport, ChoosesByTheNameAndRefusesOthers) {
     EXPECT_THAT(read_text_file(folder / file), StartsWith(begin)) << file;
   }
   EXPECT_THROW(write_plan_report(folder / "r.pdf", report), Error);
+  EXPECT_THROW(check_plan_report_name("r.pdf"), Error);
+  EXPECT_NO_THROW(check_plan_report_name("r.html"));
   EXPECT_FALSE(std::filesystem::exists(folder / "r.pdf"));
 }
 
