@@ -151,7 +151,8 @@ class StepRows {
     if (s.ns > 0) {
       out += number(s.ns, format_time(s.ns) + (s.basis == "fitted" ? "" : " ~"));
       out += fmt::format(
-          "<td class=\"n\" data-v=\"{}\"><span class=\"bar\"><i style=\"width:{:.1f}%\"></i></span>{:.1f}%</td>",
+          "<td class=\"n\" data-v=\"{}\"><span class=\"bar\"><i style=\"width:{:.1f}%\"></i></span><span "
+          "class=\"pct\">{:.1f}%</span></td>",
           s.share, 100 * s.share / std::max(largest_, 1e-9), 100 * s.share);
     } else {
       out += none() + none();
