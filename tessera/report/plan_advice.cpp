@@ -147,7 +147,7 @@ void add_gaps(const PlanReport& report, std::vector<PlanReport::Advice>& out) {
   if (report.metal_trace && report.command_queues > 1)
     ways.emplace_back(
         "trace and two queues are on already, so fewer programs, a smaller input or a larger batch are left");
-  out.push_back({fmt::format("The host adds {} end to end, {} of it all", format_time(host),
+  out.push_back({fmt::format("End to end takes {} more than on the device, {} of it all", format_time(host),
                              percent(host / report.end_to_end_ns)),
                  fmt::format("{}", fmt::join(ways, "; ")),
                  host,

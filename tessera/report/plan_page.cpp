@@ -81,12 +81,13 @@ std::string place_keys(const PlanReport& report) {
 std::string network_html(const PlanReport& report) {
   return place_keys(report) + "<div class=\"view\">\n<div class=\"left\">\n" + plan_graph_html(report) +
          fmt::format(
-             "</div>\n<aside aria-live=\"polite\">\n<div class=\"pick\"><button type=\"button\" id=\"prev\" "
+             "</div>\n<aside>\n<div class=\"pick\"><button type=\"button\" id=\"prev\" "
              "aria-label=\"step "
              "before\">&#8249;</button><input type=\"range\" id=\"slider\" min=\"1\" max=\"{}\" value=\"1\" "
              "aria-label=\"step\"><button type=\"button\" id=\"next\" aria-label=\"next "
              "step\">&#8250;</button></div>\n<h3 "
-             "id=\"one-title\">One step</h3>\n<div id=\"cores\"></div>\n<p class=\"dim small-words\" "
+             "id=\"one-title\" aria-live=\"polite\">One step</h3>\n<div id=\"cores\"></div>\n<p class=\"dim "
+             "small-words\" "
              "id=\"core-words\"></p>\n<p class=\"dim small-words\" id=\"cores-note\"></p>\n<div "
              "id=\"one\"><noscript>The details of a step need JavaScript; tables and pictures do "
              "not.</noscript></div>\n</aside>\n</div>\n",
