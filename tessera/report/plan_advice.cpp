@@ -30,17 +30,25 @@ std::string_view remedy(std::string_view part) {
        "windows are gathered row by row: activation reuse, double-buffered activations, or less to gather (smaller "
        "kernels, stride folded into channels)"},
       {"weights",
-       "weights come out of DRAM through one core: bfloat8_b or bfloat4_b, double-buffered weights, or more images at "
+       "weights come out of DRAM through one core: a smaller dtype, double-buffered weights, or more images at "
        "a time for each load"},
       {"multicast", "blocks of activations are sent along rows of cores: height sharding, or fewer columns of cores"},
       {"DRAM", "operands or results lie in DRAM: L1 for them, or a smaller dtype"},
       {"tilize", "rows are made into tiles on the way in: hand the input on in tiles"},
       {"math", "the engines are busy: fewer phases (a lower fidelity) where they multiply, else more cores"},
+      {"math at LoFi", "the engines are busy, at the lowest fidelity already: more cores, or less to compute"},
       {"pack", "results leave the engine tile by tile: more cores"},
       {"writer", "results are sent on: shards that stay where they are, or more cores"},
       {"fixed", "starting costs more than the work: larger blocks, more images at a time, operators joined"}};
   const auto found = remedies.find(part);
   return found == remedies.end() ? "" : found->second;
+}
+
+// Nobody is told to do what is done.
+std::string_view remedy_for(const PlanReport& report, const std::vector<std::size_t>& steps, std::string_view part) {
+  const bool lowest = std::ranges::all_of(
+      steps, [&](std::size_t i) { return report.steps[i].fidelity.empty() || report.steps[i].fidelity == "LoFi"; });
+  return remedy(part == "math" && lowest ? "math at LoFi" : part);
 }
 
 // If a part took no longer than the next longest, the most that could be saved: parts overlap, so no more than that.
@@ -98,7 +106,7 @@ void add_bounds(const PlanReport& report, std::vector<PlanReport::Advice>& out) 
     out.push_back({fmt::format("{} {}, {} of the kernels' time, {} bound by {}", steps.size(),
                                plural(steps.size(), "layer", "layers"), percent(ns / report.kernels_ns),
                                plural(steps.size(), "is", "are"), part),
-                   fmt::format("{}; {}", names_of(report, steps), remedy(part)), saved, steps});
+                   fmt::format("{}; {}", names_of(report, steps), remedy_for(report, steps, part)), saved, steps});
   }
 }
 

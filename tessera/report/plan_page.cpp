@@ -15,7 +15,7 @@
 namespace tessera {
 namespace {
 
-constexpr std::size_t kAlternativesInPage = 12;  // of a step; JSON has them all
+constexpr std::size_t kAlternativesInPage = 8;  // of a step; JSON has them all
 
 std::string section(std::string_view id, std::string_view title, std::string_view words, const std::string& body) {
   return fmt::format("<section id=\"{}\" aria-labelledby=\"h-{}\">\n<h2 id=\"h-{}\">{}</h2>\n{}{}</section>\n", id, id,
@@ -83,9 +83,9 @@ std::string network_html(const PlanReport& report) {
          fmt::format(
              "</div>\n<aside>\n<div class=\"pick\"><button type=\"button\" id=\"prev\" "
              "aria-label=\"step "
-             "before\">&#8249;</button><input type=\"range\" id=\"slider\" min=\"1\" max=\"{}\" value=\"1\" "
+             "before\">\xE2\x80\xB9</button><input type=\"range\" id=\"slider\" min=\"1\" max=\"{}\" value=\"1\" "
              "aria-label=\"step\"><button type=\"button\" id=\"next\" aria-label=\"next "
-             "step\">&#8250;</button></div>\n<h3 "
+             "step\">\xE2\x80\xBA</button></div>\n<h3 "
              "id=\"one-title\" aria-live=\"polite\">One step</h3>\n<div id=\"cores\"></div>\n<p class=\"dim "
              "small-words\" "
              "id=\"core-words\"></p>\n<p class=\"dim small-words\" id=\"cores-note\"></p>\n<div "
