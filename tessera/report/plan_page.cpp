@@ -187,23 +187,26 @@ std::string alternatives_html(const PlanReport& report) {
     if (s.alternatives.empty()) continue;
     const auto refused = std::count_if(s.alternatives.begin(), s.alternatives.end(),
                                        [](const PlanReport::Alternative& a) { return !a.refusal.empty(); });
+    const auto chosen = std::find_if(s.alternatives.begin(), s.alternatives.end(),
+                                     [](const PlanReport::Alternative& a) { return a.chosen; });
+    const bool known = chosen != s.alternatives.end();
     out += fmt::format(
         "<details id=\"alt-{}\"><summary><b>{}</b> <span class=\"dim\">{} others, {} refused; chosen: "
-        "{}</span></summary>\n"
-        "<div class=\"scroll\"><table><thead><tr><th>instead</th><th class=\"n\">would take</th><th class=\"n\">L1 of "
-        "a "
-        "core</th><th>refused: why</th></tr></thead>\n<tbody>\n",
-        i, escape_markup(s.node), s.alternatives.size(), refused, escape_markup(s.config.empty() ? "-" : s.config));
+        "{}</span></summary>\n<div class=\"scroll\"><table><thead><tr><th>way</th><th class=\"n\">would take</th>"
+        "<th class=\"n\">L1 of a core</th><th>refused: why</th></tr></thead>\n<tbody>\n",
+        i, escape_markup(s.node), s.alternatives.size() - (known ? 1 : 0), refused,
+        escape_markup(s.config.empty() ? "-" : s.config));
     // As many of those that run as of those that do not.
     const std::size_t running = s.alternatives.size() - static_cast<std::size_t>(refused);
     for (std::size_t a = 0; a < s.alternatives.size(); ++a) {
       if (a < running ? a >= kAlternativesInPage : a - running >= kAlternativesInPage) continue;
       const PlanReport::Alternative& each = s.alternatives[a];
       std::string time = each.refusal.empty() ? format_time(each.ns) : "";
-      if (each.refusal.empty() && s.ns > 0) time += fmt::format(" ({:+.0f} %)", 100 * (each.ns / s.ns - 1));
-      out += fmt::format("<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
-                         escape_markup(each.config), time, each.l1_bytes > 0 ? format_count(each.l1_bytes) : "",
-                         escape_markup(each.refusal));
+      if (each.refusal.empty() && known && !each.chosen)
+        time += fmt::format(" ({:+.0f} %)", 100 * (each.ns / chosen->ns - 1));
+      out += fmt::format("<tr><td>{}{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
+                         escape_markup(each.config), each.chosen ? " <b>chosen</b>" : "", time,
+                         each.l1_bytes > 0 ? format_count(each.l1_bytes) : "", escape_markup(each.refusal));
     }
     out += "</tbody></table></div></details>\n";
   }
@@ -267,12 +270,12 @@ std::string plan_page(const PlanReport& report) {
           : bound_keys(report) +
                 "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Roofline, scrolls sideways\">" +
                 roof + "</div>\n");
-  page += section(
-      "others", "What else was weighed",
-      fmt::format("For each step the alternatives that could run, fastest first, then those refused; at most {} of "
-                  "each, all of them in the JSON report.",
-                  kAlternativesInPage),
-      alternatives_html(report));
+  page += section("others", "What else was weighed",
+                  fmt::format("For each step the ways that could run, with moves and gaps, fastest first, then those "
+                              "refused; at most {} of "
+                              "each, all of them in the JSON report.",
+                              kAlternativesInPage),
+                  alternatives_html(report));
   page += fmt::format("</main>\n<footer class=\"dim\">network {}, machine {}; report schema {}</footer>\n",
                       escape_markup(report.network_digest), escape_markup(report.machine_digest), PlanReport::kSchema);
   page += fmt::format(

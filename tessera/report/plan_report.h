@@ -43,8 +43,9 @@ struct PlanReport {
   };
   struct Alternative {
     std::string config, refusal;  // no refusal: it can run, and would take `ns`
-    double ns = 0;
+    double ns = 0;                // moves and gaps that it needs included
     std::int64_t l1_bytes = 0;
+    bool chosen = false;  // it is what the step does, listed with the others
   };
   struct Step {
     std::string node, op, config, result, value, why, note;

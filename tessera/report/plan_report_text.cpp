@@ -91,7 +91,7 @@ OrderedJson json_of(const PlanReport::Step& s, bool alternatives) {
   out["alternatives"] = OrderedJson::array();
   for (const PlanReport::Alternative& a : s.alternatives)
     out["alternatives"].push_back(
-        {{"config", a.config}, {"refusal", a.refusal}, {"ns", a.ns}, {"l1_bytes", a.l1_bytes}});
+        {{"config", a.config}, {"refusal", a.refusal}, {"ns", a.ns}, {"l1_bytes", a.l1_bytes}, {"chosen", a.chosen}});
   return out;
 }
 

@@ -62,6 +62,19 @@ TEST(PlanReport, AlternativesThatRunComeFirstAndFastestFirst) {
   EXPECT_FALSE(report.steps[0].alternatives[2].refusal.empty());
 }
 
+TEST(PlanReport, TheChosenWayIsKnownAmongTheOthers) {
+  SamplePlan sample;
+  const double gap = (sample.plan.device_ns - sample.plan.kernels_ns) / 7;
+  planner::PlannedStep& step = sample.plan.steps[1];
+  step.alternatives = {{"another", "", 3000 + 400 + 2 * gap, 1}, {step.predicted.config, "", 9000, 1}};
+  const PlanReport without = sample.report();
+  for (const PlanReport::Alternative& each : without.steps[1].alternatives) EXPECT_FALSE(each.chosen);
+  step.alternatives.push_back({step.predicted.config + ", reshard of 'a' first", "", 3000 + 400 + 2 * gap, 1});
+  const PlanReport report = sample.report();
+  for (const PlanReport::Alternative& each : report.steps[1].alternatives)
+    EXPECT_EQ(each.chosen, each.config.find("first") != std::string::npos) << each.config;
+}
+
 TEST(PlanReport, AMoveKnowsWhereItsValueLayBefore) {
   const PlanReport report = SamplePlan().report();
   EXPECT_EQ(report.steps[1].moves[0].from_place, ValuePlace::height);
@@ -212,6 +225,12 @@ TEST(RehearsedPlanReport, FollowsARealPlan) {
         static_cast<std::size_t>(*plan.steps[static_cast<std::size_t>(&step - report.steps.data())].config.fidelity);
     EXPECT_LE(step.flop / step.ns * 1e9, report.flop_per_s[f]) << step.node << " is above its roof";
   }
+  std::size_t chosen = 0, weighed = 0;
+  for (const PlanReport::Step& step : report.steps) {
+    weighed += !step.alternatives.empty();
+    chosen += std::any_of(step.alternatives.begin(), step.alternatives.end(), [](const auto& a) { return a.chosen; });
+  }
+  EXPECT_GT(chosen, weighed / 2);
   EXPECT_NEAR(flop, 3.6e9, 0.3e9);  // of an image through ResNet-18
   const PlanReport::L1Program& peak = report.l1.programs[report.l1.peak];
   EXPECT_LE(peak.circular_buffer_bytes + peak.tensor_bytes, plan.l1_peak_bytes);

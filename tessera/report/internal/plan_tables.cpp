@@ -92,14 +92,14 @@ Table plan_part_table(const PlanReport& r) {
 Table plan_alternative_table(const PlanReport& r, std::size_t most_of_a_step) {
   Table table({{.name = "step", .align = Align::right},
                {.name = "node"},
-               {.name = "instead of the chosen", .key = "config"},
+               {.name = "way", .key = "config"},
                {.name = "would take", .key = "ns", .align = Align::right},
                {.name = "of L1", .key = "l1_bytes", .unit = "B", .align = Align::right},
                {.name = "refused: why", .key = "refusal"}});
   for (std::size_t i = 0; i < r.steps.size(); ++i)
     for (std::size_t a = 0; a < std::min(most_of_a_step, r.steps[i].alternatives.size()); ++a) {
       const PlanReport::Alternative& each = r.steps[i].alternatives[a];
-      table.add_row({static_cast<std::int64_t>(i + 1), r.steps[i].node, each.config,
+      table.add_row({static_cast<std::int64_t>(i + 1), r.steps[i].node, each.config + (each.chosen ? " (chosen)" : ""),
                      each.refusal.empty() ? Cell(each.ns, format_time(each.ns)) : Cell(),
                      each.l1_bytes > 0 ? Cell(each.l1_bytes, format_count(each.l1_bytes)) : Cell(),
                      text_or_none(each.refusal)});
