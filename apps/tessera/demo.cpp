@@ -210,13 +210,13 @@ class Tour {
     save("memory.json", memory_state_json(state));
     save("memory.csv", memory_state_csv(state));
     save("memory.svg", memory_svg(state));
-    save("report.html", memory_html(state));
+    save("memory.html", memory_html(state));
     dump_device_memory_state(*device_, "", directory_ / "reports");
 
     heading("5. Written");
     const std::string root = directory_.string();
     Table table({{.name = "file"}, {.name = "what"}});
-    table.add_row({root + "/report.html", "the page: open it in a browser, click a core"});
+    table.add_row({root + "/memory.html", "the page: open it in a browser, click a core"});
     table.add_row({root + "/memory.svg", "the picture alone"});
     table.add_row({root + "/memory.json, memory.csv", "every block and buffer, for programs"});
     table.add_row({root + "/reports/*.csv", "the three files that ttnn's memory reports have"});

@@ -8,6 +8,7 @@
 #include "tessera/core/error.h"
 #include "tessera/io/card_plan_file.h"
 #include "tessera/planner/plan_network.h"
+#include "tessera/report/plan_report.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -88,6 +89,13 @@ void show_card_plan(const CardPlan& plan, const std::string& file, double second
   if (!file.empty()) context.print(fmt::format("written to {}\n", file));
 }
 
+void write_reports(const std::vector<std::string>& files, const CardPlan& plan, const Machine& machine,
+                   const tensix::LoweredGraph& network) {
+  if (files.empty()) return;
+  const PlanReport report = rehearsed_plan_report(plan, machine, network);
+  for (const std::string& file : files) write_plan_report(file, report);
+}
+
 }  // namespace
 
 std::vector<CLI::Option*> add_card_request(CLI::App& command, CardRequestArgument& o) {
@@ -125,11 +133,18 @@ std::vector<CLI::Option*> add_card_request(CLI::App& command, CardRequestArgumen
           ->check(CLI::NonNegativeNumber)
           ->type_name("BYTES")
           ->default_str("32768"));
+  options.push_back(command
+                        .add_option("--html,--report", o.reports,
+                                    "For a card: write a report; .html, .md, .csv, .json or .txt, as the name says")
+                        ->expected(1)
+                        ->take_all()
+                        ->type_name("FILE"));
   return options;
 }
 
 void plan_for_card(const ModelArgument& argument, const CardRequestArgument& request, const Machine& machine,
                    const std::string& file, const Context& context) {
+  for (const std::string& report : request.reports) check_plan_report_name(report);
   const planner::PlanRequest wanted = request_of(request);
   const Model model = load_model(argument);
   const tensix::LoweredGraph network = tensix::lower(model.graph, {.host_fallback = true});
@@ -149,10 +164,13 @@ void plan_for_card(const ModelArgument& argument, const CardRequestArgument& req
     plan.model = argument.model;
     signal = InterruptWatch::signal();
     if (!file.empty()) save_card_plan(file, plan);
+    write_reports(request.reports, plan, machine, network);
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (request.emit.for_card()) emit_card_plan(request.emit, network, plan, context);
   show_card_plan(plan, file, seconds, context);
+  if (!context.quiet && (context.format == Format::table || context.format == Format::markdown))
+    for (const std::string& report : request.reports) context.print(fmt::format("report in {}\n", report));
   if (signal == 0) return;
   // As whoever sent it expects; the plan is complete, the search was not.
   fmt::print(stderr, "interrupted: this is the best plan so far\n");

@@ -23,14 +23,16 @@ struct CardRequestArgument {
   int command_queues = 2;
   bool no_trace = false, partial = false;
   EmitArgument emit;
+  std::vector<std::string> reports;
 };
 
-// --objective, --min-pcc, --pin, --budget, --partial, --mesh, --cq, --no-trace, --l1-small: returned, so that they can
-// be refused where there is no card.
+// --objective, --min-pcc, --pin, --budget, --partial, --mesh, --cq, --no-trace, --l1-small, --html: returned, so that
+// they can be refused where there is no card.
 std::vector<CLI::Option*> add_card_request(CLI::App& command, CardRequestArgument& argument);
 
-// Searches, shows, and writes `file` unless that is empty. The first interrupt ends the search with the best plan so
-// far, which is written and shown as ever before the process ends by the signal; the second ends it at once.
+// Searches, shows, and writes `file` unless that is empty, and the reports that were asked for. The first interrupt
+// ends the search with the best plan so far, which is written and shown as ever before the process ends by the signal;
+// the second ends it at once.
 void plan_for_card(const ModelArgument& model, const CardRequestArgument& request, const Machine& machine,
                    const std::string& file, const Context& context);
 

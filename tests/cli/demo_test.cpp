@@ -24,7 +24,7 @@ TEST_P(DemoOn, RunsItsChecksAndLeavesItsFiles) {
   EXPECT_THAT(result.out, HasSubstr("Out of Memory: "));
   EXPECT_THAT(result.out, HasSubstr("check: nothing on the device changed"));
   EXPECT_THAT(result.out, HasSubstr("times are not modelled"));
-  for (const char* name : {"report.html", "memory.svg", "memory.csv", "reports/l1_usage_summary.csv",
+  for (const char* name : {"memory.html", "memory.svg", "memory.csv", "reports/l1_usage_summary.csv",
                            "reports/memory_usage_summary.csv", "reports/detailed_memory_usage.csv"})
     EXPECT_TRUE(std::filesystem::file_size(directory / name) > 0) << name;
   const auto state = nlohmann::json::parse(read_text_file(directory / "memory.json"));

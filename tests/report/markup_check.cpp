@@ -7,7 +7,7 @@
 namespace tessera {
 namespace {
 
-constexpr std::array<std::string_view, 5> kVoid = {"meta", "br", "link", "img", "hr"};
+constexpr std::array<std::string_view, 6> kVoid = {"meta", "br", "link", "img", "hr", "input"};
 constexpr std::array<std::string_view, 8> kEntities = {"amp;", "lt;",   "gt;",   "quot;",
                                                        "#39;", "apos;", "ensp;", "nbsp;"};
 

@@ -1,0 +1,12 @@
+#pragma once
+
+// The texts of assets/plan_page.css and .js; the build puts them into a source file.
+
+#include <string_view>
+
+namespace tessera {
+
+extern const std::string_view kPlanPageCss;
+extern const std::string_view kPlanPageJs;
+
+}  // namespace tessera
