@@ -46,14 +46,15 @@ struct SimulateArguments {
   std::vector<CLI::Option*> planned;  // what a plan says already
 
   // How a plan has it, where nothing else was said.
-  void take(const planner::PlanRequest& request, const CLI::App& command) {
+  void take(const planner::CardPlan& plan, const CLI::App& command) {
     for (const CLI::Option* option : planned)
       check(option->count() == 0, Code::invalid_argument, Hint{"tessera plan makes another plan"},
             "{} is what {} says already", option->get_name(), model.model);
-    l1_small_bytes = request.l1_small_bytes;
-    if (command.count("--metal-trace") == 0) time.metal_trace = request.metal_trace;
-    if (command.count("--cq") == 0) time.command_queues = request.command_queues;
-    if (command.count("--mesh") == 0) time.mesh = static_cast<int>(request.mesh);
+    l1_small_bytes = plan.request.l1_small_bytes;
+    if (command.count("--metal-trace") == 0) time.metal_trace = plan.metal_trace;
+    if (command.count("--cq") == 0) time.command_queues = plan.command_queues;
+    if (command.count("--separate-transfers") == 0) time.separate_transfers = plan.separate_transfers;
+    if (command.count("--mesh") == 0) time.mesh = static_cast<int>(plan.request.mesh);
   }
 };
 
@@ -377,7 +378,7 @@ void add_simulate(CLI::App& app, const Context& context) {
   command->callback([o, command, &context] {
     if (is_plan_file(o->model.model)) {
       const CardPlanArgument plan = load_card_plan_argument(o->model.model, o->device);
-      o->take(plan.plan.request, *command);
+      o->take(plan.plan, *command);
       return simulate_model(*o, &plan, context);
     }
     if (o->device.empty()) throw CLI::RequiredError("--device");

@@ -30,7 +30,9 @@ tensix::EndToEnd end_to_end(const planner::CardPlan& plan, const TensixSpec& car
   work.input_move_ns = tensix::dram_move_ns(card, work.input_bytes);
   work.output_move_ns = tensix::dram_move_ns(card, work.output_bytes);
   const tensix::Executor executor =
-      tensix::executor_of({.use_trace = plan.request.metal_trace, .num_command_queues = plan.request.command_queues});
+      tensix::executor_of({.use_trace = plan.metal_trace,
+                           .num_command_queues = plan.command_queues,
+                           .all_transfers_on_separate_command_queue = plan.separate_transfers});
   return tensix::run_pipeline(tensix::host_model(card), work, executor, kRehearsedBatches,
                               static_cast<int>(plan.request.mesh))
       .time;

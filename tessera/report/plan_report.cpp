@@ -243,8 +243,8 @@ PlanReport plan_report(const PlanReportSources& sources) {
     report.pins.push_back(fmt::format("{}:{}={}", pin.nodes, pin.field, pin.value));
   report.batch = plan.batch;
   report.cards = plan.request.mesh;
-  report.metal_trace = plan.request.metal_trace;
-  report.command_queues = plan.request.command_queues;
+  report.metal_trace = plan.metal_trace;
+  report.command_queues = plan.command_queues;
   report.min_pcc = plan.request.min_pcc;
   report.pcc = plan.pcc;
   report.kernels_ns = plan.kernels_ns;

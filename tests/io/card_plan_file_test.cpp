@@ -129,6 +129,9 @@ TEST(CardPlanFile, EveryFieldComesBack) {
   EXPECT_EQ(again.request, plan.request);
   EXPECT_EQ(again.batch, plan.batch);
   EXPECT_EQ(again.folded_inputs, plan.folded_inputs);
+  EXPECT_EQ(again.metal_trace, plan.metal_trace);
+  EXPECT_EQ(again.command_queues, plan.command_queues);
+  EXPECT_EQ(again.separate_transfers, plan.separate_transfers);
   EXPECT_EQ(again.kernels_ns, plan.kernels_ns);
   EXPECT_EQ(again.device_ns, plan.device_ns);
   EXPECT_EQ(again.end_to_end_ns, plan.end_to_end_ns);

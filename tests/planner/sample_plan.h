@@ -33,6 +33,8 @@ inline CardPlan plan_with_every_field() {
                   .partial = true};
   plan.batch = 2;
   plan.folded_inputs = {"conv"};
+  plan.command_queues = 1;
+  plan.separate_transfers = true;
   plan.kernels_ns = 12345.678;
   plan.device_ns = 0.001;
   plan.end_to_end_ns = 3e15;

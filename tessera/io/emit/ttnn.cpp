@@ -148,8 +148,8 @@ each layer's use of L1 is compared with the plan's.
     text += py_call(0, "FOLDS = {", folds, "}  # height, width, pixels in one, padding above and left");
     text += py_call(0, "OUTPUTS = {", outputs, "}");
     text += fmt::format("INPUT_DTYPE = ttnn.bfloat16\nL1_SMALL = {}\nTRACE, QUEUES, TRACE_REGION = {}, {}, {}\n\n",
-                        plan_.request.l1_small_bytes, py(plan_.request.metal_trace), plan_.request.command_queues,
-                        plan_.request.metal_trace ? kTraceRegionBytes : 0);
+                        plan_.request.l1_small_bytes, py(plan_.metal_trace), plan_.command_queues,
+                        plan_.metal_trace ? kTraceRegionBytes : 0);
     return text;
   }
 

@@ -260,6 +260,9 @@ void write_card_plan(const CardPlan& plan, PlanJson& file) {
   file["machine"] = plan.machine;
   file["machine_digest"] = plan.machine_digest;
   file["request"] = request_json(plan.request);
+  file["replay"] = {{"metal_trace", plan.metal_trace},
+                    {"command_queues", plan.command_queues},
+                    {"separate_transfers", plan.separate_transfers}};
   PlanJson predicted;
   predicted["kernels_ns"] = ns_json(plan.kernels_ns, "time of kernels");
   predicted["device_ns"] = ns_json(plan.device_ns, "time on the device");
@@ -275,7 +278,7 @@ void write_card_plan(const CardPlan& plan, PlanJson& file) {
 
 CardPlan read_card_plan(const JsonCursor& file) {
   only(file, {"schema", "kind", "model", "inputs", "batch", "folded_inputs", "network_digest", "machine",
-              "machine_digest", "request", "predicted", "steps"});
+              "machine_digest", "request", "replay", "predicted", "steps"});
   CardPlan plan;
   plan.model = file.at("model").text();
   plan.model_inputs = file.at("inputs").texts();
@@ -285,6 +288,11 @@ CardPlan read_card_plan(const JsonCursor& file) {
   plan.machine = file.at("machine").text();
   plan.machine_digest = file.at("machine_digest").text();
   plan.request = read_request(file.at("request"));
+  const JsonCursor replay = file.at("replay");
+  only(replay, {"metal_trace", "command_queues", "separate_transfers"});
+  plan.metal_trace = replay.at("metal_trace").flag();
+  plan.command_queues = static_cast<int>(replay.at("command_queues").whole(1, 2));
+  plan.separate_transfers = replay.at("separate_transfers").flag();
   const JsonCursor predicted = file.at("predicted");
   only(predicted, {"kernels_ns", "device_ns", "end_to_end_ns", "programs", "l1_peak_bytes", "l1_limit_bytes", "pcc"});
   plan.kernels_ns = predicted.at("kernels_ns").real();

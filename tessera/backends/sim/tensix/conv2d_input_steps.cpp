@@ -54,8 +54,9 @@ void ConvolutionSteps::cut_input(const MemoryConfig& target) {
   memory_ = first;
   work_ = allocate_shards(target, "input shards");
   run("reshard", "reshard " + key, target.to_string(),
-      {transfer(MemoryKind::l1, MemoryKind::l1, in_bytes(), in_rows(), in_bytes() / plan_.input.cores.num_cores())});
-  replace(cut, key);
+      {transfer(MemoryKind::l1, MemoryKind::l1, in_bytes(), in_rows(), in_bytes() / plan_.input.cores.num_cores())},
+      work_on("reshard", {input_facts(layout_, first), input_facts(layout_, target)}));
+  replace(cut, key, target);
   memory_ = target;
 }
 

@@ -63,7 +63,7 @@ class Runner {
       values_.begin(index);
       run_node(node);
       trial.result = values_.at(node.outputs[0]).spec();
-      trial.plan = run_.programs.plan;
+      trial.plan = run_.conv_plan;
     } catch (const Error& error) {
       if (error.code() == Code::internal) throw;
       trial.refusal = error;
@@ -485,6 +485,7 @@ std::string reason_of(const Error& error) {
 void SimulationRun::begin(const std::string& node, const std::string& op) {
   recorder.begin_step(node, op);
   first_record = device->trace().size();
+  conv_plan.reset();
   step = {};
   step.node = node;
   step.op = op;

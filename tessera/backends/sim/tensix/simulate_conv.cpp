@@ -128,6 +128,7 @@ class ConvRun {
     if (result.bias) run_.weights.push_back(*result.bias);
     run_.step.config = config_text(result.plan, p.config);
     run_.step.cores = result.plan.output.cores.num_cores();
+    run_.conv_plan = result.plan;
     return result.output;
   }
 
