@@ -2,6 +2,8 @@
 
 #include "command.h"
 #include "model_argument.h"
+#include "run_dataset.h"
+#include "world.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
@@ -36,6 +38,7 @@ constexpr std::int64_t kMostRankings = 4;
 struct RunOptions {
   ModelArgument model;
   SessionArgument session;
+  DatasetArgument dataset;
   std::string device = "cpu", output, labels;
 };
 
@@ -147,9 +150,30 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-void run_model(const RunOptions& options, const Context& context) {
+void print_outputs(const RunOptions& options, const std::vector<Port>& ports, const std::vector<Array>& outputs,
+                   const std::string& closing, const Context& context) {
   const std::vector<std::string> labels =
       options.labels.empty() ? std::vector<std::string>() : read_labels(options.labels);
+  context.print(summary(ports, outputs, options));
+  if (context.format != Format::table) return;
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (is_ranking(outputs[i])) {
+      context.print("\n");
+      context.print(top_classes(ports[i].name, outputs[i], labels));
+    }
+  if (!context.quiet) context.print("\n" + closing);
+}
+
+void run_model(const RunOptions& options, const Context& context) {
+  if (options.device == "cpu" && wants_dataset(options.model, options.dataset)) {
+    const DatasetRun done = run_dataset(options.model, options.session, options.dataset, options.output, context);
+    together(world(), [&] {
+      if (world().rank() != 0) return;
+      print_outputs(options, done.ports, done.outputs, done.closing, context);
+      finish_dataset(options.output);
+    });
+    return;
+  }
   const Model model = load_model(options.model);
   std::vector<Array> outputs;
   std::vector<Port> ports;
@@ -178,14 +202,7 @@ void run_model(const RunOptions& options, const Context& context) {
         format_bytes(static_cast<double>(plan.arena_lower_bound_bytes)),
         format_bytes(static_cast<double>(plan.weight_bytes)));
   }
-  context.print(summary(ports, outputs, options));
-  if (context.format != Format::table) return;
-  for (std::size_t i = 0; i < outputs.size(); ++i)
-    if (is_ranking(outputs[i])) {
-      context.print("\n");
-      context.print(top_classes(ports[i].name, outputs[i], labels));
-    }
-  if (!context.quiet) context.print("\n" + closing);
+  print_outputs(options, ports, outputs, closing, context);
 }
 
 }  // namespace
@@ -195,6 +212,7 @@ void add_run(CLI::App& app, const Context& context) {
   auto options = std::make_shared<RunOptions>();
   add_model_argument(*run, options->model);
   add_session_argument(*run, options->session);
+  add_dataset_argument(*run, options->dataset);
   run->add_option("--device", options->device, "cpu, or reference: plain loops, exact and slow")
       ->check(CLI::IsMember({"cpu", "reference"}))
       ->default_str("cpu");
