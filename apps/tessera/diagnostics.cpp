@@ -1,5 +1,7 @@
 #include "diagnostics.h"
 
+#include "world.h"
+
 #include "tessera/core/text.h"
 
 #include <fmt/format.h>
@@ -25,7 +27,8 @@ bool use_colour() {
 
 void print(std::string_view message, const std::vector<std::string>& context, std::string_view hint) {
   const bool colour = use_colour();
-  fmt::print(stderr, "{} {}\n", colour ? "\033[1;31merror:\033[0m" : "error:", message);
+  const std::string who = in_a_world() && world_began() ? rank_text(world(), world().rank()) + ": " : "";
+  fmt::print(stderr, "{}{} {}\n", who, colour ? "\033[1;31merror:\033[0m" : "error:", message);
   for (const std::string& line : context) fmt::print(stderr, "  {}\n", line);
   if (!hint.empty()) fmt::print(stderr, "{} {}\n", colour ? "\033[1;33mhint:\033[0m" : "hint:", hint);
 }

@@ -2,6 +2,7 @@
 
 #include "command.h"
 #include "diagnostics.h"
+#include "world.h"
 
 #include "tessera/core/error.h"
 
@@ -15,6 +16,7 @@
 namespace tessera::cli {
 
 void Context::print(std::string_view text) const {
+  if (launched_rank() != 0) return;  // one of several that would print the same
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
   if (!written) fail(Code::io, "cannot write the output: {}", std::generic_category().message(errno));
 }
@@ -33,6 +35,12 @@ void add_global_options(CLI::App& app, Context& context) {
   app.add_flag("--quiet,-q", context.quiet, "No progress and no remarks");
 }
 
+// The others, who may wait for this process, are told that it ends.
+int ended(int exit_code) {
+  if (world_began()) world().leave(exit_code);
+  return exit_code;
+}
+
 int run(int argc, char** argv) {
   Context context;
   CLI::App app{"Plans, runs and simulates convolutional and liquid networks on tile machines.", "tessera"};
@@ -46,13 +54,13 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version
-    return report_usage_error(app, error);
+    return launched_rank() == 0 ? report_usage_error(app, error) : kUserError;
   } catch (const Error& error) {
-    return report_error(error);
+    return ended(report_error(error));
   } catch (const std::bad_alloc&) {
-    return report_error(Error(Code::out_of_memory, "the system has not got the memory that this needs"));
+    return ended(report_error(Error(Code::out_of_memory, "the system has not got the memory that this needs")));
   } catch (const std::exception& error) {
-    return report_internal_error(error.what());
+    return ended(report_internal_error(error.what()));
   }
   return 0;
 }

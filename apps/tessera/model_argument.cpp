@@ -55,8 +55,9 @@ void set_batch(Graph& graph, std::int64_t batch) {
   }
 }
 
-Graph load_graph(const ModelArgument& argument, const std::map<std::string, Array>& given) {
-  if (in_zoo(argument.model) && !fs::exists(argument.model)) {
+Graph load_graph(const ModelArgument& argument, const std::map<std::string, Array>& given,
+                 std::span<const std::byte> file) {
+  if (in_zoo(argument.model) && file.empty() && !fs::exists(argument.model)) {
     check(argument.shapes.empty() && argument.dimensions.empty(), Code::invalid_argument,
           "the shapes of zoo networks are fixed; --batch changes the batch");
     return make_zoo_model(argument.model, std::max<std::int64_t>(1, argument.batch));
@@ -69,7 +70,7 @@ Graph load_graph(const ModelArgument& argument, const std::map<std::string, Arra
   check(!is_layer_file(argument.model), Code::invalid_argument,
         Hint{"FILE.txt:NAME is one of its layers; `tessera bench` takes them all"}, "{} is a file of layers",
         argument.model);
-  if (!fs::exists(argument.model)) {
+  if (file.empty() && !fs::exists(argument.model)) {
     std::vector<std::string_view> names;
     for (const ZooModel& model : zoo()) names.push_back(model.name);
     fail(Code::not_found, "there is no file '{}', and no network of that name: {}", argument.model,
@@ -80,12 +81,16 @@ Graph load_graph(const ModelArgument& argument, const std::map<std::string, Arra
         "{} is a plan or another JSON file, not a network", argument.model);
   ImportOptions options = parse_import_options(argument.shapes, argument.dimensions);
   for (const auto& [name, array] : given) options.shapes[name] = array.shape().dims();
-  Graph graph = import_onnx(argument.model, options);
+  Graph graph = file.empty() ? import_onnx(argument.model, options) : import_onnx_bytes(file, {}, options);
   if (argument.batch > 0) set_batch(graph, argument.batch);
   return graph;
 }
 
 }  // namespace
+
+Graph load_graph(const ModelArgument& argument, std::span<const std::byte> file) {
+  return load_graph(argument, {}, file);
+}
 
 Array random_array(const TensorType& type, std::uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -130,7 +135,7 @@ void add_model_argument(CLI::App& command, ModelArgument& argument) {
 
 Model load_model(const ModelArgument& argument) {
   std::map<std::string, Array> given = load_inputs(argument.inputs);
-  Model model{fs::path(argument.model).stem().string(), load_graph(argument, given), {}};
+  Model model{fs::path(argument.model).stem().string(), load_graph(argument, given, {}), {}};
   if (const std::optional<ConvLayer> layer = find_layer(argument.model)) model.name = layer->name;
   for (std::size_t i = 0; i < model.graph.inputs.size(); ++i) {
     const Value& value = model.graph.value(model.graph.inputs[i]);

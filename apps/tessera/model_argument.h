@@ -7,7 +7,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,9 @@ struct Model {
   Graph graph;
   std::vector<Array> inputs;  // given or random, in the graph's order
 };
+
+// Reads or builds the network alone. `file`: what is in the model's file, where it was read elsewhere.
+Graph load_graph(const ModelArgument& argument, std::span<const std::byte> file = {});
 
 // Reads or builds the network and its inputs. An extent that nothing tells is an Error with the flags that would.
 Model load_model(const ModelArgument& argument);

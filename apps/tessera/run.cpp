@@ -4,6 +4,8 @@
 #include "command.h"
 #include "model_argument.h"
 #include "progress.h"
+#include "run_dataset.h"
+#include "world.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
@@ -39,6 +41,7 @@ constexpr std::int64_t kMostRankings = 4;
 struct RunOptions {
   ModelArgument model;
   SessionArgument session;
+  DatasetArgument dataset;
   std::string device = "cpu", output, labels, network;
   std::vector<CLI::Option*> cpu_options;
 };
@@ -221,11 +224,10 @@ Ran run_here(const RunOptions& options) {
   return {std::move(outputs), std::move(ports), std::move(closing)};
 }
 
-void run_model(const RunOptions& options, const Context& context) {
+void print_outputs(const Ran& ran, const RunOptions& options, const Context& context) {
+  const auto& [outputs, ports, closing] = ran;
   const std::vector<std::string> labels =
       options.labels.empty() ? std::vector<std::string>() : read_labels(options.labels);
-  const auto [outputs, ports, closing] =
-      is_plan_file(options.model.model) ? run_planned(options, context) : run_here(options);
   context.print(summary(ports, outputs, options));
   if (context.format != Format::table) return;
   for (std::size_t i = 0; i < outputs.size(); ++i)
@@ -236,6 +238,23 @@ void run_model(const RunOptions& options, const Context& context) {
   if (!context.quiet) context.print("\n" + closing);
 }
 
+// By all processes that were started together; the first of them writes.
+void run_over_samples(const RunOptions& options, const Context& context) {
+  DatasetRun done = run_dataset(options.model, options.session, options.dataset, options.output, context);
+  together(world(), [&] {
+    if (world().rank() != 0) return;
+    print_outputs({std::move(done.outputs), std::move(done.ports), std::move(done.closing)}, options, context);
+    finish_dataset(options.output);
+  });
+}
+
+void run_model(const RunOptions& options, const Context& context) {
+  if (is_plan_file(options.model.model)) return print_outputs(run_planned(options, context), options, context);
+  if (options.device == "cpu" && wants_dataset(options.model, options.dataset))
+    return run_over_samples(options, context);
+  print_outputs(run_here(options), options, context);
+}
+
 }  // namespace
 
 void add_run(CLI::App& app, const Context& context) {
@@ -244,6 +263,7 @@ void add_run(CLI::App& app, const Context& context) {
   add_model_argument(*run, options->model);
   const std::size_t shared = run->get_options().size();
   add_session_argument(*run, options->session);
+  add_dataset_argument(*run, options->dataset);
   const std::vector<CLI::Option*> all = run->get_options();
   options->cpu_options.assign(all.begin() + static_cast<std::ptrdiff_t>(shared), all.end());
   run->add_option("--network", options->network, "Of a plan for a card: where its network is, if not where it was")

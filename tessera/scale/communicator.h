@@ -1,0 +1,73 @@
+#pragma once
+
+// Processes that do one piece of work together, numbered from 0. What they need of each other is here; MPI is behind it
+// where the command was started by mpirun (scale/mpi), and nothing at all where it was not.
+
+#include "tessera/core/export.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera {
+
+using Bytes = std::vector<std::byte>;
+
+class TSR_API Communicator {
+ public:
+  virtual ~Communicator();
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual const std::string& host(int rank) const = 0;  // by name; known to all
+
+  // All ranks call these, with spans of the same length.
+  virtual void barrier() = 0;
+  virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
+  // Of each rank, in order, to every rank; lengths may differ.
+  virtual std::vector<Bytes> all_gather(std::span<const std::byte> bytes) = 0;
+
+  // Messages from one rank to another; those between the same two arrive in the order in which they were sent. Sending
+  // does not wait for the other side.
+  struct Message {
+    int from = 0;
+    Bytes bytes;
+  };
+  virtual void send(int to, Bytes bytes) = 0;
+  virtual Message receive() = 0;              // from anyone; waits
+  virtual std::optional<Message> poll() = 0;  // from anyone; none if nothing is there yet
+
+  // This process is about to end because of an error. Returns if all others are as well; if they do not follow within
+  // seconds, they are ended, and this process with them.
+  virtual void leave(int exit_code) = 0;
+};
+
+// One process by itself.
+TSR_API std::unique_ptr<Communicator> single_process();
+
+// "rank 3 of 8 on node7"
+TSR_API std::string rank_text(const Communicator& world, int rank);
+
+// What `root` has, of a length that only it knows.
+TSR_API Bytes broadcast_bytes(Communicator& world, Bytes bytes, int root);
+
+// Runs `body` and tells the others how it went. If it failed anywhere, every rank throws: the one where it did its own
+// Error, the others one that names that rank, its host and the cause. So nobody waits for a rank that has given up.
+template <class Body>
+void together(Communicator& world, Body&& body);
+
+// Every rank must say the same; if not, every rank throws an Error that says who differs.
+TSR_API void must_agree(Communicator& world, std::string_view what, std::string_view mine);
+
+// Implementation only from here on.
+namespace scale_detail {
+TSR_API void report(Communicator& world, const std::string& failure);  // empty: it went well
+}
+}  // namespace tessera
+
+#include "tessera/scale/together_inl.h"

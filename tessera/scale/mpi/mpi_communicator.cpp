@@ -1,0 +1,163 @@
+#include "tessera/scale/mpi/mpi_communicator.h"
+
+#include "tessera/core/error.h"
+
+#define OMPI_SKIP_MPICXX 1
+#include <mpi.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <deque>
+#include <limits>
+#include <numeric>
+#include <thread>
+
+namespace tessera {
+namespace {
+
+constexpr int kTag = 1;
+// A count is an int in MPI: what is longer goes in pieces.
+constexpr std::size_t kPiece = std::size_t{1} << 30;
+
+void checked(int status, const char* what) {
+  if (status == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  MPI_Error_string(status, text, &length);
+  fail(Code::io, Hint{"another rank or its host may be gone; its message says why"}, "{}: {}", what, text);
+}
+
+class MpiWorld final : public Communicator {
+ public:
+  MpiWorld() {
+    int provided = 0;
+    checked(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI cannot start");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &size_);
+    MPI_Comm_dup(MPI_COMM_WORLD, &leaving_);
+    char name[MPI_MAX_PROCESSOR_NAME] = {};
+    int length = 0;
+    MPI_Get_processor_name(name, &length);
+    for (const Bytes& host : all_gather(std::as_bytes(std::span(name, static_cast<std::size_t>(length)))))
+      hosts_.emplace_back(reinterpret_cast<const char*>(host.data()), host.size());
+  }
+  ~MpiWorld() override { end(); }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  const std::string& host(int rank) const override { return hosts_.at(static_cast<std::size_t>(rank)); }
+
+  void barrier() override { checked(MPI_Barrier(MPI_COMM_WORLD), "waiting for all ranks"); }
+
+  void broadcast(std::span<std::byte> bytes, int root) override {
+    for (std::size_t at = 0; at < bytes.size(); at += kPiece)
+      checked(MPI_Bcast(bytes.data() + at, static_cast<int>(std::min(kPiece, bytes.size() - at)), MPI_BYTE, root,
+                        MPI_COMM_WORLD),
+              "broadcasting");
+  }
+
+  std::vector<Bytes> all_gather(std::span<const std::byte> bytes) override {
+    check(bytes.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()), Code::internal,
+          "{} B to gather from one rank", bytes.size());
+    const int mine = static_cast<int>(bytes.size());
+    std::vector<int> lengths(static_cast<std::size_t>(size_)), offsets(lengths.size());
+    checked(MPI_Allgather(&mine, 1, MPI_INT, lengths.data(), 1, MPI_INT, MPI_COMM_WORLD), "gathering");
+    std::exclusive_scan(lengths.begin(), lengths.end(), offsets.begin(), 0);
+    Bytes all(static_cast<std::size_t>(offsets.back()) + static_cast<std::size_t>(lengths.back()));
+    checked(MPI_Allgatherv(bytes.data(), mine, MPI_BYTE, all.data(), lengths.data(), offsets.data(), MPI_BYTE,
+                           MPI_COMM_WORLD),
+            "gathering");
+    std::vector<Bytes> out;
+    for (std::size_t i = 0; i < lengths.size(); ++i)
+      out.emplace_back(all.begin() + offsets[i], all.begin() + offsets[i] + lengths[i]);
+    return out;
+  }
+
+  void send(int to, Bytes bytes) override {
+    check(bytes.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()), Code::internal,
+          "a message of {} B", bytes.size());
+    forget_sent();
+    Underway& message = underway_.emplace_back();
+    message.bytes = std::move(bytes);
+    checked(MPI_Isend(message.bytes.data(), static_cast<int>(message.bytes.size()), MPI_BYTE, to, kTag, MPI_COMM_WORLD,
+                      &message.request),
+            "sending");
+  }
+
+  Message receive() override {
+    MPI_Status status;
+    checked(MPI_Probe(MPI_ANY_SOURCE, kTag, MPI_COMM_WORLD, &status), "waiting for a message");
+    return take(status);
+  }
+
+  std::optional<Message> poll() override {
+    int there = 0;
+    MPI_Status status;
+    checked(MPI_Iprobe(MPI_ANY_SOURCE, kTag, MPI_COMM_WORLD, &there, &status), "looking for a message");
+    if (there == 0) return std::nullopt;
+    return take(status);
+  }
+
+  void leave(int exit_code) override {
+    using namespace std::chrono_literals;
+    MPI_Request request;
+    int all = 0;
+    bool asked = MPI_Ibarrier(leaving_, &request) == MPI_SUCCESS;
+    const auto start = std::chrono::steady_clock::now();
+    while (asked && all == 0 && std::chrono::steady_clock::now() - start < 3s) {
+      asked = MPI_Test(&request, &all, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+      std::this_thread::sleep_for(1ms);
+    }
+    if (all == 0) MPI_Abort(MPI_COMM_WORLD, exit_code);
+    end();
+  }
+
+ private:
+  struct Underway {
+    Bytes bytes;
+    MPI_Request request = MPI_REQUEST_NULL;
+  };
+
+  void forget_sent() {
+    while (!underway_.empty()) {
+      int sent = 0;
+      checked(MPI_Test(&underway_.front().request, &sent, MPI_STATUS_IGNORE), "sending");
+      if (sent == 0) return;
+      underway_.pop_front();
+    }
+  }
+  void end() {
+    if (ended_) return;
+    ended_ = true;
+    MPI_Finalize();
+  }
+
+  static Message take(const MPI_Status& status) {
+    int length = 0;
+    MPI_Get_count(&status, MPI_BYTE, &length);
+    Message message{status.MPI_SOURCE, Bytes(static_cast<std::size_t>(length))};
+    checked(
+        MPI_Recv(message.bytes.data(), length, MPI_BYTE, status.MPI_SOURCE, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+        "receiving");
+    return message;
+  }
+
+  int rank_ = 0, size_ = 1;
+  bool ended_ = false;
+  MPI_Comm leaving_ = MPI_COMM_NULL;  // of its own, since others may wait in something else
+  std::deque<Underway> underway_;
+  std::vector<std::string> hosts_;
+};
+
+}  // namespace
+
+bool under_mpi() {
+  return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv("PMIX_RANK") != nullptr ||
+         std::getenv("PMI_RANK") != nullptr;
+}
+
+std::unique_ptr<Communicator> mpi_world() { return std::make_unique<MpiWorld>(); }
+
+}  // namespace tessera

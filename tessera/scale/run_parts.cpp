@@ -1,0 +1,104 @@
+#include "tessera/scale/run_parts.h"
+
+#include "tessera/core/error.h"
+#include "tessera/core/file.h"
+#include "tessera/core/sha256.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kLargestPart = std::uint64_t{4} << 30;
+constexpr std::chrono::milliseconds kBetweenWrites{1000};
+constexpr std::string_view kNote = "run.txt", kEnding = ".part";
+
+// A part: entries of number, length, bytes; then the SHA-256 of all that.
+void put(Bytes& to, std::span<const std::byte> bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
+void put(Bytes& to, std::int64_t number) { put(to, std::as_bytes(std::span(&number, 1))); }
+
+std::int64_t number_at(std::span<const std::byte> bytes) {
+  std::int64_t out = 0;
+  std::memcpy(&out, bytes.data(), sizeof(out));
+  return out;
+}
+
+void read_part(const fs::path& path, std::map<std::int64_t, Bytes>& to) {
+  const Bytes file = read_file(path, kLargestPart);
+  const auto broken = [&] {
+    fail(Code::parse, Hint{"remove it: what it held is computed again"}, "{} is damaged", path.string());
+  };
+  if (file.size() < 32) broken();
+  std::span<const std::byte> rest = std::span(file).first(file.size() - 32);
+  const auto digest = sha256(rest);
+  if (!std::equal(digest.begin(), digest.end(), file.end() - 32)) broken();
+  while (!rest.empty()) {
+    if (rest.size() < 16) broken();
+    const std::int64_t number = number_at(rest), length = number_at(rest.subspan(8));
+    rest = rest.subspan(16);
+    if (length < 0 || static_cast<std::uint64_t>(length) > rest.size()) broken();
+    const auto bytes = rest.first(static_cast<std::size_t>(length));
+    to.insert_or_assign(number, Bytes(bytes.begin(), bytes.end()));
+    rest = rest.subspan(bytes.size());
+  }
+}
+
+std::vector<fs::path> parts_in(const fs::path& folder) {
+  std::vector<fs::path> out;
+  if (!fs::exists(folder)) return out;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == kEnding) out.push_back(entry.path());
+  return out;
+}
+
+}  // namespace
+
+RunParts::RunParts(fs::path folder, const std::string& fingerprint, bool resume) : folder_(std::move(folder)) {
+  const std::vector<fs::path> parts = parts_in(folder_);
+  const fs::path note = folder_ / kNote;
+  if (!parts.empty()) {
+    check(resume, Code::invalid_argument, Hint{"--resume goes on from it; remove the folder to begin anew"},
+          "{} holds what an earlier run has finished", folder_.string());
+    const std::string found = fs::exists(note) ? read_text_file(note) : "";
+    check(found == fingerprint, Code::invalid_argument,
+          Hint{"go on with the model, inputs and options it was begun with, or remove the folder"},
+          "{} belongs to another run:\n{}this one is\n{}", folder_.string(), found, fingerprint);
+    for (const fs::path& part : parts) read_part(part, there_);
+    return;
+  }
+  write_file_atomically(note, fingerprint, Directories::create);
+}
+
+void RunParts::add(std::int64_t number, const Bytes& bytes) {
+  waiting_.insert_or_assign(number, bytes);
+  if (std::chrono::steady_clock::now() - written_ >= kBetweenWrites) flush();
+}
+
+void RunParts::flush() {
+  if (waiting_.empty()) return;
+  Bytes file;
+  for (const auto& [number, bytes] : waiting_) {
+    put(file, number);
+    put(file, static_cast<std::int64_t>(bytes.size()));
+    put(file, bytes);
+  }
+  const auto digest = sha256(file);
+  put(file, digest);
+  write_file_atomically(folder_ / fmt::format("{:09}{}", waiting_.begin()->first, kEnding), file);
+  waiting_.clear();
+  written_ = std::chrono::steady_clock::now();
+}
+
+void remove_parts(const fs::path& folder) {
+  std::error_code ignored;  // what stays behind is refused next time, with its name
+  for (const fs::path& part : parts_in(folder)) fs::remove(part, ignored);
+  fs::remove(folder / kNote, ignored);
+  fs::remove(folder, ignored);
+}
+
+}  // namespace tessera

@@ -1,0 +1,36 @@
+#pragma once
+
+// What a long run has finished, kept in a folder until all of it is: a run that was stopped goes on from there.
+
+#include "tessera/core/export.h"
+#include "tessera/scale/communicator.h"
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace tessera {
+
+class TSR_API RunParts {
+ public:
+  // Without `resume`, a folder that holds parts already is an Error; with it, parts of another run are.
+  RunParts(std::filesystem::path folder, const std::string& fingerprint, bool resume);
+
+  const std::map<std::int64_t, Bytes>& there() const { return there_; }
+
+  // Written together once a second or so, each time as a file of their own: whole or not at all.
+  void add(std::int64_t number, const Bytes& bytes);
+  void flush();
+
+ private:
+  std::filesystem::path folder_;
+  std::map<std::int64_t, Bytes> there_, waiting_;
+  std::chrono::steady_clock::time_point written_ = std::chrono::steady_clock::now();
+};
+
+// Away with it, when all is done.
+TSR_API void remove_parts(const std::filesystem::path& folder);
+
+}  // namespace tessera
