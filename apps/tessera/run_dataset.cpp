@@ -111,15 +111,15 @@ std::vector<Array> read_samples(const ModelArgument& model, const DatasetArgumen
 }
 
 // The model's file as rank 0 has it; empty for networks of the zoo.
-Bytes share_model_file(Communicator& world, const std::string& model) {
-  Bytes bytes;
+Payload share_model_file(Communicator& world, const std::string& model) {
+  Payload bytes;
   together(world, [&] {
     if (world.rank() == 0 && fs::exists(model)) bytes = read_file(model, kLargestModel);
   });
   return broadcast_bytes(world, std::move(bytes), 0);
 }
 
-std::string fingerprint_of(const ModelArgument& model, const Bytes& file, const std::vector<Array>& samples,
+std::string fingerprint_of(const ModelArgument& model, const Payload& file, const std::vector<Array>& samples,
                            const Session& session) {
   std::string text =
       fmt::format("model {} {}\nchunks of {}\n{} {}\n", model.model, file.empty() ? "of the zoo" : sha256_hex(file, 16),
@@ -177,7 +177,7 @@ DatasetRun run_dataset(const ModelArgument& given, const SessionArgument& sessio
   ModelArgument model = given;
   model.batch = std::max<std::int64_t>(1, given.batch);
   model.inputs.clear();
-  const Bytes file = share_model_file(all, model.model);
+  const Payload file = share_model_file(all, model.model);
 
   std::optional<Session> session;
   std::vector<Array> samples;

@@ -23,24 +23,24 @@ constexpr int kAhead = 2;
 // Messages begin with the number of a chunk, or with one of these.
 constexpr std::int64_t kEnd = -1, kFailed = -2;
 
-Bytes message_of(std::int64_t head, std::span<const std::byte> body) {
-  Bytes out(sizeof(head) + body.size());
+Payload message_of(std::int64_t head, std::span<const std::byte> body) {
+  Payload out(sizeof(head) + body.size());
   std::memcpy(out.data(), &head, sizeof(head));
   std::copy(body.begin(), body.end(), out.begin() + sizeof(head));
   return out;
 }
-Bytes failure_message(const std::string& text) { return message_of(kFailed, std::as_bytes(std::span(text))); }
-std::int64_t head_of(const Bytes& message) {
+Payload failure_message(const std::string& text) { return message_of(kFailed, std::as_bytes(std::span(text))); }
+std::int64_t head_of(const Payload& message) {
   std::int64_t head = 0;
   check(message.size() >= sizeof(head), Code::internal, "a message of {} B", message.size());
   std::memcpy(&head, message.data(), sizeof(head));
   return head;
 }
-std::span<const std::byte> body_of(const Bytes& message) { return std::span(message).subspan(sizeof(std::int64_t)); }
+std::span<const std::byte> body_of(const Payload& message) { return std::span(message).subspan(sizeof(std::int64_t)); }
 
 // Arrays of known types and shapes, one behind the other.
-Bytes joined(const std::vector<Array>& arrays) {
-  Bytes out;
+Payload joined(const std::vector<Array>& arrays) {
+  Payload out;
   for (const Array& x : arrays) out.insert(out.end(), x.bytes().begin(), x.bytes().end());
   return out;
 }
@@ -178,8 +178,8 @@ class Leader {
   }
 
   // The samples of a chunk; what is missing in the last one is the last sample again.
-  Bytes cut(std::int64_t chunk) const {
-    Bytes out;
+  Payload cut(std::int64_t chunk) const {
+    Payload out;
     for (const Array& x : inputs_) {
       const std::size_t each = x.bytes().size() / static_cast<std::size_t>(report_.samples);
       for (std::int64_t i = chunk * options_.chunk; i < (chunk + 1) * options_.chunk; ++i) {
@@ -211,7 +211,7 @@ class Leader {
       const std::int64_t chunk = waiting_.front();
       waiting_.pop_front();
       const auto start = Clock::now();
-      const Bytes bytes = joined(session_.run(maker_.arrays(cut(chunk))));
+      const Payload bytes = joined(session_.run(maker_.arrays(cut(chunk))));
       report_.busy_seconds[0] += seconds_since(start);
       ++report_.rank_chunks[0];
       result(chunk, bytes);
@@ -229,17 +229,17 @@ class Leader {
     --underway_;
     ++report_.rank_chunks[static_cast<std::size_t>(message.from)];
     hand_out(message.from);
-    result(chunk, Bytes(body.begin(), body.end()));
+    result(chunk, Payload(body.begin(), body.end()));
   }
 
-  void result(std::int64_t chunk, const Bytes& bytes) {
+  void result(std::int64_t chunk, const Payload& bytes) {
     keep(chunk, bytes);
     if (parts_) parts_->add(chunk, bytes);
     progress_(std::min(report_.samples, ++finished_ * options_.chunk));
   }
 
   // Into its place in the outputs.
-  void keep(std::int64_t chunk, const Bytes& bytes) {
+  void keep(std::int64_t chunk, const Payload& bytes) {
     if (outputs_.empty())
       for (const Port& port : session_.outputs()) {
         check(port.type.is_static() && port.type.shape().rank() >= 1 && port.type.shape()[0] == options_.chunk,

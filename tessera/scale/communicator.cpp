@@ -25,10 +25,10 @@ class SingleProcess final : public Communicator {
   const std::string& host(int) const override { return host_; }
   void barrier() override {}
   void broadcast(std::span<std::byte>, int) override {}
-  std::vector<Bytes> all_gather(std::span<const std::byte> bytes) override {
-    return {Bytes(bytes.begin(), bytes.end())};
+  std::vector<Payload> all_gather(std::span<const std::byte> bytes) override {
+    return {Payload(bytes.begin(), bytes.end())};
   }
-  void send(int, Bytes) override { fail(Code::internal, "a message, and nobody to send it to"); }
+  void send(int, Payload) override { fail(Code::internal, "a message, and nobody to send it to"); }
   Message receive() override { fail(Code::internal, "waiting for a message that nobody can send"); }
   std::optional<Message> poll() override { return std::nullopt; }
   void leave(int) override {}
@@ -38,7 +38,7 @@ class SingleProcess final : public Communicator {
 };
 
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
-std::string text_of(const Bytes& bytes) {
+std::string text_of(const Payload& bytes) {
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
@@ -52,7 +52,7 @@ std::string rank_text(const Communicator& world, int rank) {
   return fmt::format("rank {} of {} on {}", rank, world.size(), world.host(rank));
 }
 
-Bytes broadcast_bytes(Communicator& world, Bytes bytes, int root) {
+Payload broadcast_bytes(Communicator& world, Payload bytes, int root) {
   auto length = static_cast<std::uint64_t>(bytes.size());
   world.broadcast(std::as_writable_bytes(std::span(&length, 1)), root);
   bytes.resize(length);
@@ -61,7 +61,7 @@ Bytes broadcast_bytes(Communicator& world, Bytes bytes, int root) {
 }
 
 void must_agree(Communicator& world, std::string_view what, std::string_view mine) {
-  const std::vector<Bytes> all = world.all_gather(bytes_of(mine));
+  const std::vector<Payload> all = world.all_gather(bytes_of(mine));
   for (int rank = 1; rank < world.size(); ++rank)
     check(all[static_cast<std::size_t>(rank)] == all[0], Code::invalid_argument,
           Hint{"start the same command with the same files and the same version everywhere"},
@@ -70,7 +70,7 @@ void must_agree(Communicator& world, std::string_view what, std::string_view min
 }
 
 void scale_detail::report(Communicator& world, const std::string& failure) {
-  const std::vector<Bytes> all = world.all_gather(bytes_of(failure));
+  const std::vector<Payload> all = world.all_gather(bytes_of(failure));
   for (int rank = 0; rank < world.size(); ++rank) {
     const std::string cause = text_of(all[static_cast<std::size_t>(rank)]);
     check(cause.empty() || rank == world.rank(), Code::invalid_argument, "{} failed: {}", rank_text(world, rank),

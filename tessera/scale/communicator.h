@@ -16,7 +16,7 @@
 
 namespace tessera {
 
-using Bytes = std::vector<std::byte>;
+using Payload = std::vector<std::byte>;
 
 class TSR_API Communicator {
  public:
@@ -30,15 +30,15 @@ class TSR_API Communicator {
   virtual void barrier() = 0;
   virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
   // Of each rank, in order, to every rank; lengths may differ.
-  virtual std::vector<Bytes> all_gather(std::span<const std::byte> bytes) = 0;
+  virtual std::vector<Payload> all_gather(std::span<const std::byte> bytes) = 0;
 
   // Messages from one rank to another; those between the same two arrive in the order in which they were sent. Sending
   // does not wait for the other side.
   struct Message {
     int from = 0;
-    Bytes bytes;
+    Payload bytes;
   };
-  virtual void send(int to, Bytes bytes) = 0;
+  virtual void send(int to, Payload bytes) = 0;
   virtual Message receive() = 0;              // from anyone; waits
   virtual std::optional<Message> poll() = 0;  // from anyone; none if nothing is there yet
 
@@ -54,7 +54,7 @@ TSR_API std::unique_ptr<Communicator> single_process();
 TSR_API std::string rank_text(const Communicator& world, int rank);
 
 // What `root` has, of a length that only it knows.
-TSR_API Bytes broadcast_bytes(Communicator& world, Bytes bytes, int root);
+TSR_API Payload broadcast_bytes(Communicator& world, Payload bytes, int root);
 
 // Runs `body` and tells the others how it went. If it failed anywhere, every rank throws: the one where it did its own
 // Error, the others one that names that rank, its host and the cause. So nobody waits for a rank that has given up.

@@ -19,8 +19,8 @@ constexpr std::chrono::milliseconds kBetweenWrites{1000};
 constexpr std::string_view kNote = "run.txt", kEnding = ".part";
 
 // A part: entries of number, length, bytes; then the SHA-256 of all that.
-void put(Bytes& to, std::span<const std::byte> bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
-void put(Bytes& to, std::int64_t number) { put(to, std::as_bytes(std::span(&number, 1))); }
+void put(Payload& to, std::span<const std::byte> bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
+void put(Payload& to, std::int64_t number) { put(to, std::as_bytes(std::span(&number, 1))); }
 
 std::int64_t number_at(std::span<const std::byte> bytes) {
   std::int64_t out = 0;
@@ -28,8 +28,8 @@ std::int64_t number_at(std::span<const std::byte> bytes) {
   return out;
 }
 
-void read_part(const fs::path& path, std::map<std::int64_t, Bytes>& to) {
-  const Bytes file = read_file(path, kLargestPart);
+void read_part(const fs::path& path, std::map<std::int64_t, Payload>& to) {
+  const Payload file = read_file(path, kLargestPart);
   const auto broken = [&] {
     fail(Code::parse, Hint{"remove it: what it held is computed again"}, "{} is damaged", path.string());
   };
@@ -43,7 +43,7 @@ void read_part(const fs::path& path, std::map<std::int64_t, Bytes>& to) {
     rest = rest.subspan(16);
     if (length < 0 || static_cast<std::uint64_t>(length) > rest.size()) broken();
     const auto bytes = rest.first(static_cast<std::size_t>(length));
-    to.insert_or_assign(number, Bytes(bytes.begin(), bytes.end()));
+    to.insert_or_assign(number, Payload(bytes.begin(), bytes.end()));
     rest = rest.subspan(bytes.size());
   }
 }
@@ -74,14 +74,14 @@ RunParts::RunParts(fs::path folder, const std::string& fingerprint, bool resume)
   write_file_atomically(note, fingerprint, Directories::create);
 }
 
-void RunParts::add(std::int64_t number, const Bytes& bytes) {
+void RunParts::add(std::int64_t number, const Payload& bytes) {
   waiting_.insert_or_assign(number, bytes);
   if (std::chrono::steady_clock::now() - written_ >= kBetweenWrites) flush();
 }
 
 void RunParts::flush() {
   if (waiting_.empty()) return;
-  Bytes file;
+  Payload file;
   for (const auto& [number, bytes] : waiting_) {
     put(file, number);
     put(file, static_cast<std::int64_t>(bytes.size()));

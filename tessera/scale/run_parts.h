@@ -18,15 +18,15 @@ class TSR_API RunParts {
   // Without `resume`, a folder that holds parts already is an Error; with it, parts of another run are.
   RunParts(std::filesystem::path folder, const std::string& fingerprint, bool resume);
 
-  const std::map<std::int64_t, Bytes>& there() const { return there_; }
+  const std::map<std::int64_t, Payload>& there() const { return there_; }
 
   // Written together once a second or so, each time as a file of their own: whole or not at all.
-  void add(std::int64_t number, const Bytes& bytes);
+  void add(std::int64_t number, const Payload& bytes);
   void flush();
 
  private:
   std::filesystem::path folder_;
-  std::map<std::int64_t, Bytes> there_, waiting_;
+  std::map<std::int64_t, Payload> there_, waiting_;
   std::chrono::steady_clock::time_point written_ = std::chrono::steady_clock::now();
 };
 

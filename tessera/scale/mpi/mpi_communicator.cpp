@@ -40,7 +40,7 @@ class MpiWorld final : public Communicator {
     char name[MPI_MAX_PROCESSOR_NAME] = {};
     int length = 0;
     MPI_Get_processor_name(name, &length);
-    for (const Bytes& host : all_gather(std::as_bytes(std::span(name, static_cast<std::size_t>(length)))))
+    for (const Payload& host : all_gather(std::as_bytes(std::span(name, static_cast<std::size_t>(length)))))
       hosts_.emplace_back(reinterpret_cast<const char*>(host.data()), host.size());
   }
   ~MpiWorld() override { end(); }
@@ -58,24 +58,24 @@ class MpiWorld final : public Communicator {
               "broadcasting");
   }
 
-  std::vector<Bytes> all_gather(std::span<const std::byte> bytes) override {
+  std::vector<Payload> all_gather(std::span<const std::byte> bytes) override {
     check(bytes.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()), Code::internal,
           "{} B to gather from one rank", bytes.size());
     const int mine = static_cast<int>(bytes.size());
     std::vector<int> lengths(static_cast<std::size_t>(size_)), offsets(lengths.size());
     checked(MPI_Allgather(&mine, 1, MPI_INT, lengths.data(), 1, MPI_INT, MPI_COMM_WORLD), "gathering");
     std::exclusive_scan(lengths.begin(), lengths.end(), offsets.begin(), 0);
-    Bytes all(static_cast<std::size_t>(offsets.back()) + static_cast<std::size_t>(lengths.back()));
+    Payload all(static_cast<std::size_t>(offsets.back()) + static_cast<std::size_t>(lengths.back()));
     checked(MPI_Allgatherv(bytes.data(), mine, MPI_BYTE, all.data(), lengths.data(), offsets.data(), MPI_BYTE,
                            MPI_COMM_WORLD),
             "gathering");
-    std::vector<Bytes> out;
+    std::vector<Payload> out;
     for (std::size_t i = 0; i < lengths.size(); ++i)
       out.emplace_back(all.begin() + offsets[i], all.begin() + offsets[i] + lengths[i]);
     return out;
   }
 
-  void send(int to, Bytes bytes) override {
+  void send(int to, Payload bytes) override {
     check(bytes.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()), Code::internal,
           "a message of {} B", bytes.size());
     forget_sent();
@@ -116,7 +116,7 @@ class MpiWorld final : public Communicator {
 
  private:
   struct Underway {
-    Bytes bytes;
+    Payload bytes;
     MPI_Request request = MPI_REQUEST_NULL;
   };
 
@@ -137,7 +137,7 @@ class MpiWorld final : public Communicator {
   static Message take(const MPI_Status& status) {
     int length = 0;
     MPI_Get_count(&status, MPI_BYTE, &length);
-    Message message{status.MPI_SOURCE, Bytes(static_cast<std::size_t>(length))};
+    Message message{status.MPI_SOURCE, Payload(static_cast<std::size_t>(length))};
     checked(
         MPI_Recv(message.bytes.data(), length, MPI_BYTE, status.MPI_SOURCE, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
         "receiving");

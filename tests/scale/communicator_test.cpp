@@ -1,0 +1,53 @@
+#include "tessera/scale/communicator.h"
+
+#include "tessera/core/error.h"
+#include "thread_world.h"
+
+#include <gmock/gmock.h>
+
+namespace tessera {
+namespace TSR_FILE {
+
+using for_tests::Threads;
+using testing::AllOf;
+using testing::Each;
+using testing::HasSubstr;
+
+TEST(Communicator, OneProcessIsAWorldOfItsOwn) {
+  const std::unique_ptr<Communicator> world = single_process();
+  EXPECT_EQ(world->size(), 1);
+  EXPECT_EQ(world->rank(), 0);
+  const Payload bytes{std::byte{1}, std::byte{2}};
+  EXPECT_EQ(broadcast_bytes(*world, bytes, 0), bytes);
+  EXPECT_EQ(world->all_gather(bytes), std::vector<Payload>{bytes});
+  EXPECT_FALSE(world->poll());
+}
+
+TEST(Communicator, BytesOfAnyLengthComeFromTheRoot) {
+  const Payload given(1000, std::byte{7});
+  const auto thrown = Threads(3).run([&](Communicator& world) {
+    EXPECT_EQ(broadcast_bytes(world, world.rank() == 1 ? given : Payload{}, 1), given);
+  });
+  EXPECT_THAT(thrown, Each(""));
+}
+
+TEST(Communicator, AFailureOfOneRankIsTheFailureOfAll) {
+  const auto thrown = Threads(3).run([](Communicator& world) {
+    together(world, [&] {
+      if (world.rank() == 2) fail(Code::io, "the disk is full");
+    });
+  });
+  EXPECT_THAT(thrown[0], HasSubstr("rank 2 of 3 on here failed: the disk is full"));
+  EXPECT_THAT(thrown[1], HasSubstr("rank 2 of 3 on here failed: the disk is full"));
+  EXPECT_EQ(thrown[2], "the disk is full");
+}
+
+TEST(Communicator, ARankThatDiffersIsNamed) {
+  const auto thrown = Threads(3).run([](Communicator& world) {
+    must_agree(world, "the version", world.rank() == 1 ? "0.2" : "0.1");
+  });
+  EXPECT_THAT(thrown, Each(AllOf(HasSubstr("the version differs"), HasSubstr("rank 1 of 3 on here has 0.2"))));
+}
+
+}  // namespace TSR_FILE
+}  // namespace tessera
