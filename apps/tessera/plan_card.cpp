@@ -167,7 +167,11 @@ void plan_for_card(const ModelArgument& argument, const CardRequestArgument& req
     write_reports(request.reports, plan, machine, network);
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  if (request.emit.for_card()) emit_card_plan(request.emit, network, plan, context);
+  if (request.emit.for_card()) {
+    CardPlan script = plan;
+    script.model = model.name;
+    emit_card_plan(request.emit, network, script, context);
+  }
   show_card_plan(plan, file, seconds, context);
   if (!context.quiet && (context.format == Format::table || context.format == Format::markdown))
     for (const std::string& report : request.reports) context.print(fmt::format("report in {}\n", report));

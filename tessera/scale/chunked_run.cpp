@@ -167,7 +167,7 @@ class Leader {
     const Port& port = session_.inputs()[i];
     const Shape& found = inputs_[i].shape();
     std::vector<std::int64_t> wanted = port.type.shape().dims();
-    check(found.rank() == wanted.size() && found.rank() >= 1 && found[0] >= 1 &&
+    check(found.dims().size() == wanted.size() && found.rank() >= 1 && found[0] >= 1 &&
               std::equal(wanted.begin() + 1, wanted.end(), found.dims().begin() + 1),
           Code::invalid_argument, "input '{}' is {}, wanted are samples of {}", port.name, found.to_string(),
           Shape(std::vector<std::int64_t>(wanted.begin() + 1, wanted.end())).to_string());

@@ -19,9 +19,9 @@ namespace tessera {
 struct ChunkedRunOptions {
   std::int64_t chunk = 1;  // samples at a time: the first extent of the session's inputs
   // Where rank 0 keeps what is done until all of it is; empty: nowhere.
-  std::filesystem::path parts;
-  bool resume = false;      // go on from what is there; otherwise parts that are there are an Error
-  std::string fingerprint;  // of model, inputs and options: parts of another run are refused
+  std::filesystem::path parts = {};
+  bool resume = false;           // go on from what is there; otherwise parts that are there are an Error
+  std::string fingerprint = {};  // of model, inputs and options: parts of another run are refused
 };
 
 struct ChunkedRunReport {

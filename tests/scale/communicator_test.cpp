@@ -25,9 +25,8 @@ TEST(Communicator, OneProcessIsAWorldOfItsOwn) {
 
 TEST(Communicator, BytesOfAnyLengthComeFromTheRoot) {
   const Payload given(1000, std::byte{7});
-  const auto thrown = Threads(3).run([&](Communicator& world) {
-    EXPECT_EQ(broadcast_bytes(world, world.rank() == 1 ? given : Payload{}, 1), given);
-  });
+  const auto thrown = Threads(3).run(
+      [&](Communicator& world) { EXPECT_EQ(broadcast_bytes(world, world.rank() == 1 ? given : Payload{}, 1), given); });
   EXPECT_THAT(thrown, Each(""));
 }
 
@@ -43,9 +42,8 @@ TEST(Communicator, AFailureOfOneRankIsTheFailureOfAll) {
 }
 
 TEST(Communicator, ARankThatDiffersIsNamed) {
-  const auto thrown = Threads(3).run([](Communicator& world) {
-    must_agree(world, "the version", world.rank() == 1 ? "0.2" : "0.1");
-  });
+  const auto thrown =
+      Threads(3).run([](Communicator& world) { must_agree(world, "the version", world.rank() == 1 ? "0.2" : "0.1"); });
   EXPECT_THAT(thrown, Each(AllOf(HasSubstr("the version differs"), HasSubstr("rank 1 of 3 on here has 0.2"))));
 }
 

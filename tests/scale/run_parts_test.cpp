@@ -9,8 +9,8 @@ namespace tessera {
 namespace TSR_FILE {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
 using tessera::for_tests::error_of;
+using testing::HasSubstr;
 
 Payload bytes_of(std::initializer_list<int> values) {
   Payload out;

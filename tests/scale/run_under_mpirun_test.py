@@ -55,7 +55,7 @@ class RunUnderMpirun(unittest.TestCase):
 
     def test_what_was_finished_when_it_was_killed_is_not_computed_again(self):
         output = self.folder / "killed"
-        command = [TESSERA, "run", MODEL, "--samples", "400", "--output", str(output)]
+        command = [TESSERA, "run", MODEL, "--samples", "80", "--output", str(output)]
         process = subprocess.Popen([*MPIRUN, "-n", "2", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                    env={**os.environ, "TESSERA_THREADS": "1"}, start_new_session=True)
         end = time.monotonic() + 60
@@ -65,13 +65,13 @@ class RunUnderMpirun(unittest.TestCase):
             time.sleep(0.02)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(timeout=30)
-        refused = tessera("run", MODEL, "--samples", 400, "--output", output)
+        refused = tessera("run", MODEL, "--samples", 80, "--output", output)
         self.assertEqual(refused.returncode, 1)
         self.assertIn("--resume goes on", refused.stderr)
-        other = tessera("run", MODEL, "--samples", 399, "--output", output, "--resume")
+        other = tessera("run", MODEL, "--samples", 79, "--output", output, "--resume")
         self.assertEqual(other.returncode, 1)
         self.assertIn("belongs to another run", other.stderr)
-        done = tessera("run", MODEL, "--samples", 400, "--output", output, "--resume", ranks=2)
+        done = tessera("run", MODEL, "--samples", 80, "--output", output, "--resume", ranks=2)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("there already", done.stdout)
         self.assertEqual([file.suffix for file in output.iterdir()], [".npy"])

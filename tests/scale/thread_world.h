@@ -42,7 +42,8 @@ class Threads::Rank final : public Communicator {
   const std::string& host(int) const override { return host_; }
   void barrier() override { all_gather({}); }
   void broadcast(std::span<std::byte> bytes, int root) override {
-    const std::vector<Payload> all = all_gather(rank_ == root ? std::span<const std::byte>(bytes) : std::span<std::byte>());
+    const std::vector<Payload> all =
+        all_gather(rank_ == root ? std::span<const std::byte>(bytes) : std::span<std::byte>());
     std::ranges::copy(all[static_cast<std::size_t>(root)], bytes.begin());
   }
   std::vector<Payload> all_gather(std::span<const std::byte> bytes) override {
