@@ -70,9 +70,8 @@ std::string card_plan_summary(const CardPlan& plan) {
   text += fmt::format("  kernels     {}, {} of it moves\n", format_time(plan.kernels_ns), format_time(totals.moves_ns));
   text += fmt::format("  device      {}{}\n", format_time(plan.device_ns), rate(plan.device_ns));
   text += fmt::format("  end to end  {}{}: {}, {} command queue{}, {} card{}\n", format_time(plan.end_to_end_ns),
-                      rate(plan.end_to_end_ns), plan.metal_trace ? "traced" : "not traced",
-                      plan.command_queues, plan.command_queues == 1 ? "" : "s", plan.request.mesh,
-                      plan.request.mesh == 1 ? "" : "s");
+                      rate(plan.end_to_end_ns), plan.metal_trace ? "traced" : "not traced", plan.command_queues,
+                      plan.command_queues == 1 ? "" : "s", plan.request.mesh, plan.request.mesh == 1 ? "" : "s");
   text += fmt::format("  L1          at most {} of {} B of a core\n", format_count(plan.l1_peak_bytes),
                       format_count(plan.l1_limit_bytes));
   text += fmt::format("  moves       {} reshards, {} spills, {} restores; {} reshards within convolutions\n",

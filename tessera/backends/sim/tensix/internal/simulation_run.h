@@ -26,9 +26,9 @@ struct SimulationRun {
   L1Recorder& recorder;
   SimulatedValues& values;
   std::vector<SimulatedStep>& steps;
-  std::vector<DeviceTensor> weights = {};  // stay on the card, as the next image wants them
-  SimulatedStep step = {};                 // the one that runs
-  std::size_t first_record = 0;            // of the step, in the device's trace
+  std::vector<DeviceTensor> weights = {};    // stay on the card, as the next image wants them
+  SimulatedStep step = {};                   // the one that runs
+  std::size_t first_record = 0;              // of the step, in the device's trace
   std::optional<Conv2dPlan> conv_plan = {};  // of the step, where it is a convolution
   std::optional<TensixCosts> costs = {};
   bool strict = false;               // nothing is tried but what was asked for
