@@ -75,7 +75,15 @@ def test_stopping_and_keeping_the_best():
     assert len(history) < 200
 
 
-def test_the_keyboard_stops_training_and_what_was_learnt_is_kept():
+@pytest.fixture
+def keyboard():
+    """Interrupts come through, even where whoever started the tests has them ignored (as shells do in the background)."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_the_keyboard_stops_training_and_what_was_learnt_is_kept(keyboard):
     model = CfC(3, 12, proj_size=2, seed=1)
     before = model.state_dict()
     timer = threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,))
