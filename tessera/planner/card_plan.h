@@ -104,6 +104,12 @@ struct CardPlan {
   // Convolutions over the network's input that step by one over an image that the host has folded
   // (tensix/fold_input.h). Steps are those of planned_network().
   std::vector<std::string> folded_inputs;
+  // Where the host writes the network's inputs, if not row by row over the banks of DRAM.
+  struct Input {
+    std::string value;
+    MemoryConfig memory;
+  };
+  std::vector<Input> placed_inputs;
   std::vector<PlannedStep> steps;
   // How it is run again and again: as the request has it, or what is fastest of what it allows if end-to-end time
   // counts.

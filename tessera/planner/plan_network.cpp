@@ -42,20 +42,29 @@ std::string moves_text(const std::vector<PlannedMove>& moves) {
 
 constexpr std::size_t kStem = 3;  // operators from the first on that tell whether folding pays
 
-// Inputs that the host had better fold: the first operators are faster so.
-std::vector<std::string> worth_folding(const tensix::LoweredGraph& network, const Machine& machine,
-                                       const PlanRequest& request, const std::vector<Precision>& precisions) {
-  const std::vector<std::string> names = tensix::foldable_inputs(network);
-  if (names.empty()) return {};
-  const auto time_of = [&](const tensix::LoweredGraph& one) {
+// How the host had better write the inputs: the first operators are fastest so.
+struct Arrival {
+  std::vector<std::string> folded;  // convolutions whose image is folded
+  bool sharded = false;
+};
+Arrival fastest_arrival(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
+                        const std::vector<Precision>& precisions) {
+  const auto time_of = [&](const tensix::LoweredGraph& one, bool sharded) {
     try {
-      return Planning(one, machine, request, {}).fastest_start(precisions, kStem);
+      return Planning(one, machine, request, {}, {.candidates = {}, .sharded_inputs = sharded})
+          .fastest_start(precisions, kStem);
     } catch (const Error& error) {
       if (error.code() == Code::internal || error.code() == Code::not_found || error.code() == Code::parse) throw;
       return std::numeric_limits<double>::max();
     }
   };
-  return time_of(tensix::fold_inputs(network, names)) < time_of(network) ? names : std::vector<std::string>{};
+  Arrival best{tensix::foldable_inputs(network), false};
+  tensix::LoweredGraph folded = tensix::fold_inputs(network, best.folded);
+  double least = time_of(folded, false);
+  if (!best.folded.empty())
+    if (const double ns = time_of(network, false); ns <= least) best.folded.clear(), folded = network, least = ns;
+  best.sharded = time_of(folded, true) < least;
+  return best;
 }
 
 }  // namespace
@@ -124,6 +133,9 @@ CardPlan Planning::written(const std::vector<SearchStep>& path) {
   plan.request = request_;
   if (!graph.inputs.empty() && graph.value(graph.inputs[0]).type.rank() > 0)
     plan.batch = graph.value(graph.inputs[0]).type.shape()[0];
+  for (const ValueId id : graph.inputs)
+    if (const auto memory = search_.input_memory(id); memory && *memory != kDramMemoryConfig)
+      plan.placed_inputs.push_back({graph.value(id).name, *memory});
   const std::vector<std::int64_t> last = last_uses(network_);
   for (std::size_t i = 0; i < path.size(); ++i) {
     const tensix::LoweredNode& node = network_.nodes[i];
@@ -186,7 +198,6 @@ void Planning::fill(CardPlan& plan, const tensix::Simulation& done) {
   tensix::PipelineWork work{.steps = std::move(queued),
                             .input_bytes = bytes_of(network_.graph.inputs),
                             .output_bytes = bytes_of(network_.graph.outputs)};
-  work.input_move_ns = tensix::dram_move_ns(card, work.input_bytes);
   work.output_move_ns = tensix::dram_move_ns(card, work.output_bytes);
   const auto time_of = [&](bool trace, int queues, bool separate) {
     const tensix::Executor executor = tensix::executor_of(
@@ -260,12 +271,12 @@ CardPlan plan_network(const tensix::LoweredGraph& network, const Machine& machin
     budgeted =
         hold_budget(calibration, machine, request.l1_small_bytes, pinned(request.pins, network), request.min_pcc, late);
   }
-  const std::vector<std::string> folded = worth_folding(network, machine, request, budgeted.precisions);
-  const tensix::LoweredGraph chosen = tensix::fold_inputs(network, folded);
-  Planning planning(chosen, machine, request, hooks);
+  const Arrival arrival = fastest_arrival(network, machine, request, budgeted.precisions);
+  const tensix::LoweredGraph chosen = tensix::fold_inputs(network, arrival.folded);
+  Planning planning(chosen, machine, request, hooks, {.candidates = {}, .sharded_inputs = arrival.sharded});
   CardPlan plan = planning.plan(budgeted.precisions);
   plan.network_digest = network_digest(network);
-  plan.folded_inputs = folded;
+  plan.folded_inputs = arrival.folded;
   if (request.min_pcc > 0) {
     plan.pcc = budgeted.accuracy.pcc;
     for (std::size_t i = 0; i < plan.steps.size(); ++i) plan.steps[i].pcc = budgeted.accuracy.nodes[i];

@@ -38,6 +38,12 @@ tensix::Simulation run_plan(const std::shared_ptr<Device>& device, const tensix:
     return found->second;
   };
   tensix::SimulateOptions options;
+  for (const CardPlan::Input& input : plan.placed_inputs) {
+    const auto found = values.find(input.value);
+    check(found != values.end(), Code::not_found, again, "the plan places an input '{}', which is no value",
+          input.value);
+    options.inputs.insert_or_assign(found->second, input.memory);
+  }
   options.on_step = hooks.on_step;
   options.on_result = hooks.on_result;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {

@@ -40,7 +40,21 @@ SpecId Search::at(const Live& live, ValueId id) {
 
 SpecId Search::dram_of(SpecId id) { return trials_.id_of(trials_.spec(id).with_memory_config(kDramMemoryConfig)); }
 
-// Inputs come through DRAM, row by row.
+// Convolutions pad the channels of row-major shards so far, since rows begin at multiples of 32 B.
+constexpr std::int64_t kChannelsOfShards = 16;
+
+bool Search::in_dram_shards(SpecId id) const {
+  const MemoryConfig& memory = trials_.spec(id).memory_config();
+  return memory.is_dram() && memory.is_sharded();
+}
+
+std::optional<MemoryConfig> Search::input_memory(ValueId id) {
+  const SpecId spec = at(start().live, id);
+  return spec == kNoSpec ? std::nullopt : std::optional(trials_.spec(spec).memory_config());
+}
+
+// Inputs come through DRAM: row by row over its banks, or as many rows in one piece as a bank gets. A convolution's
+// cores read the latter in long pieces.
 Search::State Search::start() {
   State state;
   for (const ValueId id : network_.graph.inputs) {
@@ -51,7 +65,21 @@ Search::State Search::start() {
       const Shape rows = fold != network_.folds.end()
                              ? fold->second.rows()
                              : Shape{1, 1, type.shape().volume() / type.shape()[1], type.shape()[1]};
-      spec = trials_.id_of(TensorSpec(rows, DType::bfloat16, Layout::row_major));
+      const auto& uses = uses_[static_cast<std::size_t>(id)];
+      const bool for_convolutions = std::ranges::all_of(uses, [&](std::int64_t node) {
+        return std::holds_alternative<tensix::ConvLayer>(network_.nodes[static_cast<std::size_t>(node)].layer);
+      });
+      MemoryConfig memory = kDramMemoryConfig;
+      // Where DRAM is aligned to more than such a row, the real reshard wants buffers as large as a bank's shard.
+      const bool aligned = trials_.card().dram_alignment_bytes <= kChannelsOfShards * 2;
+      if (settings_.sharded_inputs && for_convolutions && aligned) {
+        const int banks = trials_.card().dram_banks;
+        // As wide as the shards that convolutions read, so that rows go in long pieces from one to the other.
+        memory = MemoryConfig(TensorMemoryLayout::height_sharded, BufferType::dram,
+                              ShardSpec{CoreRange({0, 0}, {banks - 1, 0}),
+                                        {ceil_div(rows[2], banks), round_up(rows[3], kChannelsOfShards)}});
+      }
+      spec = trials_.id_of(TensorSpec(rows, DType::bfloat16, Layout::row_major, memory));
     }
     state.live.emplace_back(id, spec);
   }

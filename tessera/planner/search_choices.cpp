@@ -19,6 +19,8 @@ constexpr std::size_t kMostSliced = 3;
 constexpr double kLarge = 0.3;  // of L1: an input that may have to be read from DRAM
 constexpr double kTight = 0.6;  // of L1: slices are tried where no convolution takes less
 
+constexpr std::size_t kArrivals = 2;  // shards into which an image may come from DRAM, best first
+
 bool same_parts(const TensorSpec& a, const TensorSpec& b) { return a.memory_config() == b.memory_config(); }
 
 }  // namespace
@@ -66,6 +68,22 @@ std::vector<Search::Inputs> Search::input_choices(std::size_t node, const State&
   const auto spec = [&](std::size_t i) -> const TensorSpec& { return trials_.spec(at(state.live, n.inputs[i])); };
   if (std::holds_alternative<tensix::ViewLayer>(n.layer)) return out;
   if (std::holds_alternative<tensix::ConvLayer>(n.layer)) {
+    if (in_dram_shards(at(state.live, n.inputs[0]))) {
+      out.clear();  // it reads rows over the banks, or shards in L1
+      const std::vector<SpecId> rows{dram_of(at(state.live, n.inputs[0]))};
+      std::vector<const Trial*> fits;
+      for (const ConfigId config : configs(node, rows))
+        if (const Trial& trial = trials_.node(node, rows, config); trial.fits() && trial.input_shards)
+          fits.push_back(&trial);
+      std::ranges::stable_sort(fits, {}, [](const Trial* trial) { return trial->ns; });
+      std::set<std::string> seen;
+      for (const Trial* trial : fits) {
+        if (seen.size() == kArrivals) break;
+        if (seen.insert(trial->input_shards->to_string()).second)
+          add({{0, *trial->input_shards}}, "the image comes in long pieces");
+      }
+      return out;
+    }
     // Where others read it too, shards that suit this one may suit them.
     if (!is_last(n.inputs[0], node)) {
       const std::vector<SpecId> as_is{at(state.live, n.inputs[0])};

@@ -27,7 +27,6 @@ tensix::EndToEnd end_to_end(const planner::CardPlan& plan, const TensixSpec& car
     one.programs = static_cast<int>(step.programs);
     work.steps.push_back(std::move(one));
   }
-  work.input_move_ns = tensix::dram_move_ns(card, work.input_bytes);
   work.output_move_ns = tensix::dram_move_ns(card, work.output_bytes);
   const tensix::Executor executor =
       tensix::executor_of({.use_trace = plan.metal_trace,

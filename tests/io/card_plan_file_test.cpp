@@ -129,6 +129,11 @@ TEST(CardPlanFile, EveryFieldComesBack) {
   EXPECT_EQ(again.request, plan.request);
   EXPECT_EQ(again.batch, plan.batch);
   EXPECT_EQ(again.folded_inputs, plan.folded_inputs);
+  ASSERT_EQ(again.placed_inputs.size(), plan.placed_inputs.size());
+  for (std::size_t i = 0; i < plan.placed_inputs.size(); ++i) {
+    EXPECT_EQ(again.placed_inputs[i].value, plan.placed_inputs[i].value);
+    EXPECT_EQ(again.placed_inputs[i].memory, plan.placed_inputs[i].memory);
+  }
   EXPECT_EQ(again.metal_trace, plan.metal_trace);
   EXPECT_EQ(again.command_queues, plan.command_queues);
   EXPECT_EQ(again.separate_transfers, plan.separate_transfers);

@@ -33,6 +33,8 @@ inline CardPlan plan_with_every_field() {
                   .partial = true};
   plan.batch = 2;
   plan.folded_inputs = {"conv"};
+  plan.placed_inputs = {{"x", MemoryConfig(TensorMemoryLayout::height_sharded, BufferType::dram,
+                                           ShardSpec{CoreRange({0, 0}, {11, 0}), {22, 16}})}};
   plan.command_queues = 1;
   plan.separate_transfers = true;
   plan.kernels_ns = 12345.678;

@@ -35,11 +35,13 @@ std::string py_cores(const CoreRangeSet& cores) {
 
 std::string py_memory(const MemoryConfig& memory) {
   if (!memory.is_sharded()) return memory.is_dram() ? "DRAM" : "L1";
-  check(memory.shard_spec() && memory.is_l1(), Code::unsupported,
-        "a tensor in {} cannot be written as TTNN code: only shards in L1 can", memory.to_string());
+  check(memory.shard_spec().has_value(), Code::unsupported, "a tensor in {} cannot be written as TTNN code",
+        memory.to_string());
   const ShardSpec& shards = *memory.shard_spec();
-  return fmt::format("sharded({}, [{}, {}], {}{})", py(name(memory.layout())), shards.shape.height, shards.shape.width,
-                     py_cores(shards.grid), shards.orientation == ShardOrientation::row_major ? "" : ", \"COL_MAJOR\"");
+  return fmt::format("sharded({}, [{}, {}], {}{}{})", py(name(memory.layout())), shards.shape.height,
+                     shards.shape.width, py_cores(shards.grid),
+                     shards.orientation == ShardOrientation::row_major ? "" : ", \"COL_MAJOR\"",
+                     memory.is_l1() ? "" : ", place=ttnn.BufferType.DRAM");
 }
 
 std::string py_compute(const ComputeConfig& c) {
@@ -146,6 +148,10 @@ each layer's use of L1 is compared with the plan's.
           fmt::format("{}: ({}, {}, {}, {}, {}, {})", py(value(id)), f.height, f.width, f.by_h, f.by_w, f.top, f.left));
     text += py_call(0, "INPUTS = {", inputs, "}");
     text += py_call(0, "FOLDS = {", folds, "}  # height, width, pixels in one, padding above and left");
+    std::vector<std::string> places;
+    for (const planner::CardPlan::Input& input : plan_.placed_inputs)
+      places.push_back(fmt::format("{}: {}", py(input.value), py_memory(input.memory)));
+    text += py_call(0, "PLACES = {", places, "}");
     text += py_call(0, "OUTPUTS = {", outputs, "}");
     text += fmt::format("INPUT_DTYPE = ttnn.bfloat16\nL1_SMALL = {}\nTRACE, QUEUES, TRACE_REGION = {}, {}, {}\n\n",
                         plan_.request.l1_small_bytes, py(plan_.metal_trace), plan_.command_queues,

@@ -256,6 +256,9 @@ void write_card_plan(const CardPlan& plan, PlanJson& file) {
   file["inputs"] = plan.model_inputs;
   file["batch"] = plan.batch;
   file["folded_inputs"] = plan.folded_inputs;
+  file["placed_inputs"] = PlanJson::array();
+  for (const CardPlan::Input& input : plan.placed_inputs)
+    file["placed_inputs"].push_back({{"value", input.value}, {"memory", memory_config_json(input.memory)}});
   file["network_digest"] = plan.network_digest;
   file["machine"] = plan.machine;
   file["machine_digest"] = plan.machine_digest;
@@ -277,13 +280,17 @@ void write_card_plan(const CardPlan& plan, PlanJson& file) {
 }
 
 CardPlan read_card_plan(const JsonCursor& file) {
-  only(file, {"schema", "kind", "model", "inputs", "batch", "folded_inputs", "network_digest", "machine",
-              "machine_digest", "request", "replay", "predicted", "steps"});
+  only(file, {"schema", "kind", "model", "inputs", "batch", "folded_inputs", "placed_inputs", "network_digest",
+              "machine", "machine_digest", "request", "replay", "predicted", "steps"});
   CardPlan plan;
   plan.model = file.at("model").text();
   plan.model_inputs = file.at("inputs").texts();
   plan.batch = file.at("batch").whole(1);
   plan.folded_inputs = file.at("folded_inputs").texts();
+  for (const JsonCursor& input : file.at("placed_inputs").items()) {
+    only(input, {"value", "memory"});
+    plan.placed_inputs.push_back({input.at("value").text(), read_memory_config(input.at("memory"))});
+  }
   plan.network_digest = file.at("network_digest").text();
   plan.machine = file.at("machine").text();
   plan.machine_digest = file.at("machine_digest").text();

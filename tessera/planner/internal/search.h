@@ -39,6 +39,7 @@ struct SearchSettings {
   CandidateLimits candidates;
   std::size_t beam = 32;
   std::size_t same_result = 8;  // of the beam, with the newest value in the same place
+  bool sharded_inputs = false;  // images for convolutions come in shards over the banks of DRAM, not row by row
 };
 
 // What earlier attempts have shown of a node.
@@ -63,6 +64,9 @@ class Search {
   std::vector<std::vector<Alternative>> alternatives(const std::vector<SearchStep>& path,
                                                      const std::vector<Precision>& precisions,
                                                      const std::vector<NodeLimit>& limits);
+
+  // Where an input of the network is written; none: not on the card.
+  std::optional<MemoryConfig> input_memory(ValueId id);
 
   Trials& trials() { return trials_; }
 
@@ -89,6 +93,7 @@ class Search {
   };
 
   State start();
+  bool in_dram_shards(SpecId id) const;
   std::vector<std::vector<State>> beams(const std::vector<Precision>& precisions, const std::vector<NodeLimit>& limits,
                                         std::size_t nodes, FunctionRef<void(std::size_t)> progress);
   void expand(std::size_t node, const State& state, Heard& heard);

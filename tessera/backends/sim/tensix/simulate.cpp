@@ -130,17 +130,19 @@ class Runner {
 
   DType input_dtype() const { return is_block_float(options().dtype) ? DType::bfloat16 : options().dtype; }
 
-  DeviceTensor send(const Array& array, DType dtype) {
+  DeviceTensor send(const Array& array, DType dtype, const MemoryConfig& memory = kDramMemoryConfig) {
     const Shape flat{1, 1, array.count() / array.shape()[1], array.shape()[1]};
-    return send_values(run_.device, TensorSpec(flat, dtype, Layout::row_major, kDramMemoryConfig),
+    return send_values(run_.device, TensorSpec(flat, dtype, Layout::row_major, memory),
                        [&] { return Tensor::from_float32(rows_from_array(array), flat, dtype, Layout::row_major); });
   }
 
   DeviceTensor send_input(ValueId id, const Array& image) {
     const auto fold = network().folds.find(id);
-    if (fold == network().folds.end()) return send(image, input_dtype());
+    const auto place = options().inputs.find(id);
+    const MemoryConfig& memory = place == options().inputs.end() ? kDramMemoryConfig : place->second;
+    if (fold == network().folds.end()) return send(image, input_dtype(), memory);
     const Shape flat = fold->second.rows();
-    return send_values(run_.device, TensorSpec(flat, input_dtype(), Layout::row_major, kDramMemoryConfig), [&] {
+    return send_values(run_.device, TensorSpec(flat, input_dtype(), Layout::row_major, memory), [&] {
       return Tensor::from_float32(folded_rows(image, fold->second), flat, input_dtype(), Layout::row_major);
     });
   }

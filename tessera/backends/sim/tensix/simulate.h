@@ -12,6 +12,7 @@
 #include "tessera/machine/tensor_spec.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,6 +60,7 @@ struct SimulateOptions {
   // One for each node: exactly these calls are made, with the configs of `layers` and nothing in their stead; what does
   // not fit is an Error. None: as described below.
   std::vector<PlannedCall> planned = {};
+  std::map<ValueId, MemoryConfig> inputs = {};  // where they are sent; others: interleaved in DRAM
 };
 
 struct Simulation {

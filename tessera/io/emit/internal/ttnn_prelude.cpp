@@ -39,9 +39,9 @@ def cores(*corners):
     return ttnn.CoreRangeSet([ttnn.CoreRange(ttnn.CoreCoord(a, b), ttnn.CoreCoord(c, d)) for a, b, c, d in corners])
 
 
-def sharded(layout, shape, cores, orientation="ROW_MAJOR"):
+def sharded(layout, shape, cores, orientation="ROW_MAJOR", place=ttnn.BufferType.L1):
     spec = ttnn.ShardSpec(cores, shape, getattr(ttnn.ShardOrientation, orientation))
-    return ttnn.MemoryConfig(getattr(ttnn.TensorMemoryLayout, layout), ttnn.BufferType.L1, spec)
+    return ttnn.MemoryConfig(getattr(ttnn.TensorMemoryLayout, layout), place, spec)
 
 
 def unary(name, *parameters):
@@ -285,7 +285,7 @@ def received(y, shape, pixels):
 def replay(arrays, runs):
     """The whole network as a trace; with two queues, one writes inputs when the trace before has read its own."""
     host = send(arrays)
-    inputs = {name: x.to(DEVICE, DRAM) for name, x in host.items()}
+    inputs = {name: x.to(DEVICE, PLACES.get(name, DRAM)) for name, x in host.items()}
     trace = ttnn.begin_trace_capture(DEVICE, cq_id=0)
     results = run_layers(dict(inputs))
     ttnn.end_trace_capture(DEVICE, trace, cq_id=0)
@@ -334,7 +334,7 @@ def main():
     more = {} if check else {"trace_region_size": TRACE_REGION, "num_command_queues": QUEUES}
     DEVICE = ttnn.open_device(device_id=arguments.device_id, l1_small_size=L1_SMALL, **more)
     try:
-        v = {name: x.to(DEVICE, DRAM) for name, x in send(arrays).items()}
+        v = {name: x.to(DEVICE, PLACES.get(name, DRAM)) for name, x in send(arrays).items()}
         accepted, total, moves = try_layers(v)
         if not check and accepted == total and not moves:
             outputs = {name: received(v[name], *OUTPUTS[name]) for name in OUTPUTS}
@@ -344,7 +344,7 @@ def main():
             elif arguments.runs:
                 began = time.perf_counter()
                 for _ in range(arguments.runs):
-                    v = run_layers({name: x.to(DEVICE, DRAM) for name, x in send(arrays).items()})
+                    v = run_layers({name: x.to(DEVICE, PLACES.get(name, DRAM)) for name, x in send(arrays).items()})
                     outputs = {name: received(v[name], *OUTPUTS[name]) for name in OUTPUTS}
                 print(f"{1e3 * (time.perf_counter() - began) / arguments.runs:.3f} ms a batch over {arguments.runs} runs")
             if arguments.output:

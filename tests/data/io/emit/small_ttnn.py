@@ -43,9 +43,9 @@ def cores(*corners):
     return ttnn.CoreRangeSet([ttnn.CoreRange(ttnn.CoreCoord(a, b), ttnn.CoreCoord(c, d)) for a, b, c, d in corners])
 
 
-def sharded(layout, shape, cores, orientation="ROW_MAJOR"):
+def sharded(layout, shape, cores, orientation="ROW_MAJOR", place=ttnn.BufferType.L1):
     spec = ttnn.ShardSpec(cores, shape, getattr(ttnn.ShardOrientation, orientation))
-    return ttnn.MemoryConfig(getattr(ttnn.TensorMemoryLayout, layout), ttnn.BufferType.L1, spec)
+    return ttnn.MemoryConfig(getattr(ttnn.TensorMemoryLayout, layout), place, spec)
 
 
 def unary(name, *parameters):
@@ -113,6 +113,7 @@ def convolution(x, name, *, image, channels, kernel, stride, padding, dilation, 
 WEIGHTS_FILE = "small.safetensors"
 INPUTS = {"x": (1, 16, 8, 8)}
 FOLDS = {}  # height, width, pixels in one, padding above and left
+PLACES = {}
 OUTPUTS = {"fc": ((1, 10), 1)}
 INPUT_DTYPE = ttnn.bfloat16
 L1_SMALL = 32768
@@ -359,7 +360,7 @@ def received(y, shape, pixels):
 def replay(arrays, runs):
     """The whole network as a trace; with two queues, one writes inputs when the trace before has read its own."""
     host = send(arrays)
-    inputs = {name: x.to(DEVICE, DRAM) for name, x in host.items()}
+    inputs = {name: x.to(DEVICE, PLACES.get(name, DRAM)) for name, x in host.items()}
     trace = ttnn.begin_trace_capture(DEVICE, cq_id=0)
     results = run_layers(dict(inputs))
     ttnn.end_trace_capture(DEVICE, trace, cq_id=0)
@@ -408,7 +409,7 @@ def main():
     more = {} if check else {"trace_region_size": TRACE_REGION, "num_command_queues": QUEUES}
     DEVICE = ttnn.open_device(device_id=arguments.device_id, l1_small_size=L1_SMALL, **more)
     try:
-        v = {name: x.to(DEVICE, DRAM) for name, x in send(arrays).items()}
+        v = {name: x.to(DEVICE, PLACES.get(name, DRAM)) for name, x in send(arrays).items()}
         accepted, total, moves = try_layers(v)
         if not check and accepted == total and not moves:
             outputs = {name: received(v[name], *OUTPUTS[name]) for name in OUTPUTS}
@@ -418,7 +419,7 @@ def main():
             elif arguments.runs:
                 began = time.perf_counter()
                 for _ in range(arguments.runs):
-                    v = run_layers({name: x.to(DEVICE, DRAM) for name, x in send(arrays).items()})
+                    v = run_layers({name: x.to(DEVICE, PLACES.get(name, DRAM)) for name, x in send(arrays).items()})
                     outputs = {name: received(v[name], *OUTPUTS[name]) for name in OUTPUTS}
                 print(f"{1e3 * (time.perf_counter() - began) / arguments.runs:.3f} ms a batch over {arguments.runs} runs")
             if arguments.output:
