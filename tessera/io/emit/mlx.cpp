@@ -143,7 +143,7 @@ Needs mlx and numpy, and its weights beside it. Inputs and outputs are N C H W.
 
 )",
                                py_comment(model_));
-    script_.text += kMlxHead.substr(1);
+    script_.text += std::string(kMlxHead.substr(1)) + std::string(kReadSafetensors) + "\n\n";
     script_.text += kMlxImages.substr(1);
     script_.text += fmt::format("WEIGHTS_FILE = {}\n", script_.weights.empty() ? py("") : py(script_.weights_file));
     script_.text += py_call(0, "INPUTS = {", inputs, "}") + py_call(0, "OUTPUTS = [", outputs, "]");

@@ -84,7 +84,7 @@ and the last state.
 
 )",
                             py_comment(model), cfc ? "CfC" : "LTC");
-  script.text += kMlxHead.substr(1);
+  script.text += std::string(kMlxHead.substr(1)) + std::string(kReadSafetensors) + "\n\n";
   script.text += fmt::format("WEIGHTS_FILE = {}\n", py(weights_file));
   script.text += fmt::format("INPUTS = {{\"x\": (1, 16, {}), \"elapsed\": (1, 16)}}  # by default\n", sizes.inputs);
   script.text += "OUTPUTS = [\"y\", \"state\"]\nFIXED = False\n";

@@ -22,19 +22,6 @@ import sys
 
 constexpr std::string_view kNkiTail = R"py(
 
-def read_safetensors(path):
-    with open(path, "rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        header = json.loads(file.read(length))
-        data = file.read()
-    header.pop("__metadata__", None)
-    found = {}
-    for name, each in header.items():
-        first, last = each["data_offsets"]
-        found[name] = np.frombuffer(data[first:last], np.float32).reshape(each["shape"])
-    return found
-
-
 def run_layer(name, x, weights):
     """A layer of the network, from its input to its output, as the network has them."""
     kernel, _, pads, pool, relu, _ = LAYERS[name]
@@ -266,7 +253,7 @@ Weights lie beside it. LEFT_OUT says which convolutions are missing, and why; {}
         "\n# name: kernel, input, padding of rows and columns, pool, relu behind it, microseconds simulated\nLAYERS = "
         "{{\n{}}}\nLEFT_OUT = {{\n{}}}\n",
         layers, left_out);
-    text += kNkiTail;
+    text += "\n\n" + std::string(kReadSafetensors) + std::string(kNkiTail);
   }
 
   Graph graph_;

@@ -100,7 +100,8 @@ class Writer {
           network_.nodes.size());
     std::string layers;
     for (const PlannedStep& step : plan_.steps) layers += layer_text(step);
-    script_.text = head() + std::string(kTtnnHead.substr(1)) + facts() + layers + std::string(kTtnnTail.substr(1));
+    script_.text = head() + std::string(kTtnnHead.substr(1)) + std::string(kReadSafetensors) + "\n\n" + facts() +
+                   layers + std::string(kTtnnTail.substr(1));
     return std::move(script_);
   }
 

@@ -13,19 +13,6 @@ import mlx.core as mx
 import numpy as np
 
 
-def read_safetensors(path):
-    with open(path, "rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        header = json.loads(file.read(length))
-        data = file.read()
-    header.pop("__metadata__", None)
-    found = {}
-    for name, each in header.items():
-        first, last = each["data_offsets"]
-        found[name] = mx.array(np.frombuffer(data[first:last], np.float32).reshape(each["shape"]))
-    return found
-
-
 )py";
 
 const std::string_view kMlxImages = R"py(
@@ -223,6 +210,7 @@ def main():
     if arguments.cpu:
         mx.set_default_device(mx.cpu)
     w = read_safetensors(pathlib.Path(__file__).resolve().parent / WEIGHTS_FILE) if WEIGHTS_FILE else {}
+    w = {name: mx.array(values) for name, values in w.items()}
     random = np.random.default_rng(0)
     arrays = {}
     for name, shape in INPUTS.items():

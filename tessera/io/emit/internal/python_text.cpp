@@ -71,4 +71,17 @@ std::string py_call(int indent, std::string_view head, const std::vector<std::st
   return text + fmt::format("{}    {}\n{}{}\n", pad, line, pad, tail);
 }
 
+const std::string_view kReadSafetensors = R"py(def read_safetensors(path):
+    with open(path, "rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(length))
+        data = file.read()
+    header.pop("__metadata__", None)
+    found = {}
+    for name, each in header.items():
+        first, last = each["data_offsets"]
+        found[name] = np.frombuffer(data[first:last], np.float32).reshape(each["shape"]).copy()
+    return found
+)py";
+
 }  // namespace tessera::emit

@@ -28,4 +28,7 @@ std::string py_comment(std::string_view text);
 std::string py_call(int indent, std::string_view head, const std::vector<std::string>& arguments,
                     std::string_view tail = ")");
 
+// A function read_safetensors(path): float32 arrays by name. Needs json and numpy as np.
+extern const std::string_view kReadSafetensors;
+
 }  // namespace tessera::emit

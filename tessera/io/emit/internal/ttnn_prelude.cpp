@@ -55,19 +55,6 @@ def compute(fidelity, fp32_dest_acc_en, packer_l1_acc, math_approx_mode):
     )  # fmt: skip
 
 
-def read_safetensors(path):
-    with open(path, "rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        header = json.loads(file.read(length))
-        data = file.read()
-    header.pop("__metadata__", None)
-    found = {}
-    for name, each in header.items():
-        first, last = each["data_offsets"]
-        found[name] = np.frombuffer(data[first:last], np.float32).reshape(each["shape"]).copy()
-    return found
-
-
 def on_host(values, dtype, layout=ROWS):
     return ttnn.Tensor(np.ascontiguousarray(values, np.float32), dtype, layout=layout)
 

@@ -24,7 +24,7 @@ def read_safetensors(path):
     found = {}
     for name, each in header.items():
         first, last = each["data_offsets"]
-        found[name] = mx.array(np.frombuffer(data[first:last], np.float32).reshape(each["shape"]))
+        found[name] = np.frombuffer(data[first:last], np.float32).reshape(each["shape"]).copy()
     return found
 
 
@@ -111,6 +111,7 @@ def main():
     if arguments.cpu:
         mx.set_default_device(mx.cpu)
     w = read_safetensors(pathlib.Path(__file__).resolve().parent / WEIGHTS_FILE) if WEIGHTS_FILE else {}
+    w = {name: mx.array(values) for name, values in w.items()}
     random = np.random.default_rng(0)
     arrays = {}
     for name, shape in INPUTS.items():

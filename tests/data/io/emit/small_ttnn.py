@@ -59,19 +59,6 @@ def compute(fidelity, fp32_dest_acc_en, packer_l1_acc, math_approx_mode):
     )  # fmt: skip
 
 
-def read_safetensors(path):
-    with open(path, "rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        header = json.loads(file.read(length))
-        data = file.read()
-    header.pop("__metadata__", None)
-    found = {}
-    for name, each in header.items():
-        first, last = each["data_offsets"]
-        found[name] = np.frombuffer(data[first:last], np.float32).reshape(each["shape"]).copy()
-    return found
-
-
 def on_host(values, dtype, layout=ROWS):
     return ttnn.Tensor(np.ascontiguousarray(values, np.float32), dtype, layout=layout)
 
@@ -108,6 +95,19 @@ def convolution(x, name, *, image, channels, kernel, stride, padding, dilation, 
         conv_config=ttnn.Conv2dConfig(**config), compute_config=compute_config, return_weights_and_bias=True, **more,
     )  # fmt: skip
     return y
+
+
+def read_safetensors(path):
+    with open(path, "rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(length))
+        data = file.read()
+    header.pop("__metadata__", None)
+    found = {}
+    for name, each in header.items():
+        first, last = each["data_offsets"]
+        found[name] = np.frombuffer(data[first:last], np.float32).reshape(each["shape"]).copy()
+    return found
 
 
 WEIGHTS_FILE = "small.safetensors"
