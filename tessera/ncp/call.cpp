@@ -88,6 +88,7 @@ struct Call {
     state = floats(arguments.state);
     memory = floats(arguments.memory);
     timespans = floats(arguments.timespans);
+    if (timespans.size() == 1 && arguments.timespans->shape().rank() == 0 && timespans[0] == 1) timespans.clear();
   }
   Sequence<float> sequence(const std::optional<std::uint64_t>& dropout_seed) const {
     return {form.batch, form.steps, input, timespans, state, memory, dropout_seed};

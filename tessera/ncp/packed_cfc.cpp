@@ -13,18 +13,22 @@ namespace {
 // Steps whose inputs are multiplied in one go when there are too few samples to share weights among.
 constexpr std::int64_t kChunk = 32;
 
-// weight(part, column, segment, input) and bias(part, column). A quad has four parts for each column, else there is one
-// part and blocks are four times as many columns wide.
+// weight(part, column, segment, input) and bias(part, column). A block has a vector for each of its parts, or four
+// times as many columns of a single one.
 template <class Weight, class Bias>
-PackedProduct pack(int lanes, bool quad, std::int64_t columns, std::int64_t first, std::int64_t second,
+PackedProduct pack(int lanes, int parts, std::int64_t columns, std::int64_t first, std::int64_t second,
                    const Weight& weight, const Bias& bias) {
-  const std::int64_t in_block = quad ? lanes : kQuad * lanes;
-  PackedProduct out{.blocks = (columns + in_block - 1) / in_block, .first_inputs = first, .second_inputs = second};
+  const int vectors = parts == 1 ? kQuad : parts;
+  const std::int64_t in_block = parts == 1 ? kQuad * lanes : lanes;
+  PackedProduct out{.vectors = vectors,
+                    .blocks = (columns + in_block - 1) / in_block,
+                    .first_inputs = first,
+                    .second_inputs = second};
   const auto each = [&](std::int64_t block, auto&& use) {
-    for (int q = 0; q < kQuad; ++q)
+    for (int q = 0; q < vectors; ++q)
       for (std::int64_t l = 0; l < lanes; ++l) {
-        const std::int64_t column = block * in_block + (quad ? l : q * lanes + l);
-        use(quad ? q : 0, column, column < columns);
+        const std::int64_t column = block * in_block + (parts == 1 ? q * lanes + l : l);
+        use(parts == 1 ? 0 : q, column, column < columns);
       }
   };
   for (std::int64_t block = 0; block < out.blocks; ++block) {
@@ -39,24 +43,44 @@ PackedProduct pack(int lanes, bool quad, std::int64_t columns, std::int64_t firs
   return out;
 }
 
+float weight_of(const ParameterSet<float>& p, const Linear& l, std::int64_t column, std::int64_t input) {
+  const auto at = static_cast<std::size_t>(column * l.inputs + input);
+  return p.at(l.weight)[at] * (l.mask < 0 ? 1.0f : p.at(l.mask)[at]);
+}
+
+float bias_of(const ParameterSet<float>& p, const Linear& l, std::int64_t column) {
+  return p.at(l.bias)[static_cast<std::size_t>(column)];
+}
+
 // Linear layers of the same inputs as one product; the first `first` inputs come from one place, the rest from another.
 PackedProduct pack_linear(const ParameterSet<float>& p, const std::vector<Linear>& parts, int lanes,
                           std::int64_t first) {
-  const std::int64_t inputs = parts[0].inputs;
   return pack(
-      lanes, parts.size() == kQuad, parts[0].outputs, first, inputs - first,
+      lanes, static_cast<int>(parts.size()), parts[0].outputs, first, parts[0].inputs - first,
       [&](int part, std::int64_t column, int segment, std::int64_t k) {
-        const Linear& l = parts[static_cast<std::size_t>(part)];
-        const auto at = static_cast<std::size_t>(column * inputs + (segment == 0 ? k : first + k));
-        return p.at(l.weight)[at] * (l.mask < 0 ? 1.0f : p.at(l.mask)[at]);
+        return weight_of(p, parts[static_cast<std::size_t>(part)], column, segment == 0 ? k : first + k);
+      },
+      [&](int part, std::int64_t column) { return bias_of(p, parts[static_cast<std::size_t>(part)], column); });
+}
+
+// (ff1, ff2, time_b + sign * time_a): what the four heads are to a step that takes a time of 1.
+PackedProduct pack_timed_heads(const ParameterSet<float>& p, const CfcCell<float>& cell, float sign, int lanes,
+                               std::int64_t first) {
+  const auto sum_of = [&](int part, auto&& value) {
+    return part == 0 ? value(cell.ff1) : part == 1 ? value(cell.ff2) : value(cell.time_b) + sign * value(cell.time_a);
+  };
+  return pack(
+      lanes, kTriple, cell.ff1.outputs, first, cell.ff1.inputs - first,
+      [&](int part, std::int64_t column, int segment, std::int64_t k) {
+        return sum_of(part, [&](const Linear& l) { return weight_of(p, l, column, segment == 0 ? k : first + k); });
       },
       [&](int part, std::int64_t column) {
-        return p.at(parts[static_cast<std::size_t>(part)].bias)[static_cast<std::size_t>(column)];
+        return sum_of(part, [&](const Linear& l) { return bias_of(p, l, column); });
       });
 }
 
 DenseStep product_step(const PackedProduct& product, std::int64_t rows, Segment first, Segment second) {
-  DenseStep step{.rows = rows, .blocks = product.blocks, .start = product.bias.data()};
+  DenseStep step{.rows = rows, .blocks = product.blocks, .vectors = product.vectors, .start = product.bias.data()};
   const auto add = [&](Segment segment, std::int64_t inputs, const CountedFloats& weights) {
     if (inputs == 0 || segment.rows == nullptr) return;
     segment.inputs = inputs;
@@ -80,8 +104,9 @@ struct PackedCfc::StepInput {
   std::int64_t x_stride = 0;
   const float* projected = nullptr;  // instead of x, for the first cell
   std::int64_t projected_stride = 0;
-  const float* timespans = nullptr;
+  const float* timespans = nullptr;  // null: 1
   std::int64_t timespan_stride = 0;
+  bool unit_time() const { return timespans == nullptr; }
 };
 
 PackedCfc::PackedCfc(const CfcLayer& layer, const ParameterSet<float>& p, const DenseKernel& kernel)
@@ -125,6 +150,7 @@ void PackedCfc::add_cell(const CfcLayer& layer, const ParameterSet<float>& p, co
     state_width_ += cell.heads.width();
   } else {
     cell.heads = pack_linear(p, {found.ff1, found.ff2, found.time_a, found.time_b}, kernel_->lanes, from_input);
+    cell.timed_heads = pack_timed_heads(p, found, static_cast<float>(rules_.time_sign), kernel_->lanes, from_input);
     state_width_ += cell.heads.width() / kQuad;
   }
   cells_.push_back(std::move(cell));
@@ -141,7 +167,7 @@ void PackedCfc::add_memory(const ParameterSet<float>& p) {
   const float* recurrent = p.at(p.find("lstm.recurrent_map.weight"));
   const std::int64_t n = sizes_.state;
   memory_ = pack(
-      kernel_->lanes, true, state_width_, sizes_.inputs, state_width_,
+      kernel_->lanes, kQuad, state_width_, sizes_.inputs, state_width_,
       [&](int part, std::int64_t column, int segment, std::int64_t k) {
         const std::int64_t unit = place[static_cast<std::size_t>(column)];
         if (unit < 0) return 0.0f;
@@ -188,10 +214,12 @@ void PackedCfc::run_cell(const PackedCfcCell& cell, Workspace& work, const StepI
     from = {.rows = wide, .stride = widest_};
     std::swap(wide, other);
   }
-  const DenseStep product = product_step(cell.heads, work.rows, from, cell.backbone.empty() ? own : Segment{});
+  const DenseStep product =
+      product_step(cell.heads_for(input.unit_time()), work.rows, from, cell.backbone.empty() ? own : Segment{});
   std::copy(std::begin(product.segments), std::end(product.segments), std::begin(heads.segments));
   heads.segment_count = product.segment_count;
   heads.blocks = product.blocks;
+  heads.vectors = product.vectors;
   heads.start = product.start;
   if (cell.backbone.empty() && projected) {
     heads.start = input.projected;
@@ -231,8 +259,8 @@ void PackedCfc::step(Workspace& work, const StepInput& input) const {
   std::swap(work.state, work.next);
 }
 
-void PackedCfc::project(Workspace& work, const float* x, std::int64_t steps) const {
-  const PackedProduct& entry = cells_.front().entry();
+void PackedCfc::project(Workspace& work, const float* x, std::int64_t steps, bool unit_time) const {
+  const PackedProduct& entry = cells_.front().entry(unit_time);
   DenseStep all = product_step(entry, steps, {.rows = x, .stride = sizes_.inputs}, {});
   all.out = work.projected.data();
   all.out_stride = entry.width();
@@ -264,8 +292,8 @@ std::shared_ptr<PackedCfc::Workspace> PackedCfc::make_workspace(std::int64_t row
   return work;
 }
 
-void PackedCfc::step_once(Workspace& work, const float* x, float elapsed, float* output) const {
-  step(work, {.x = x, .timespans = &elapsed});
+void PackedCfc::step_once(Workspace& work, const float* x, const float* elapsed, float* output) const {
+  step(work, {.x = x, .timespans = elapsed});
   write_output(work, 0, output);
 }
 
@@ -294,20 +322,22 @@ void PackedCfc::run(const Sequence<float>& sequence, std::int64_t begin, std::in
     if (!sequence.memory.empty())
       scatter(sequence.memory.data() + (begin + r) * sizes_.state, work.memory.data() + r * state_width_);
   }
+  const bool unit_time = sequence.timespans.empty();
   // A single sample cannot share weights with others, but its steps can where they see the inputs.
   const bool projects = rows == 1 && by_step == 1;
-  if (projects) work.projected.resize(size(kChunk, cells_.front().entry().width()));
+  const std::int64_t projected_width = cells_.front().entry(unit_time).width();
+  if (projects) work.projected.resize(size(kChunk, projected_width));
   for (std::int64_t t = 0; t < steps; ++t) {
     const std::int64_t place = begin * by_sample + t * by_step;
     StepInput input{.x = sequence.input.data() + place * sizes_.inputs, .x_stride = by_sample * sizes_.inputs};
-    if (!sequence.timespans.empty()) {
+    if (!unit_time) {
       const bool one = sequence.timespans.size() == 1;
       input.timespans = sequence.timespans.data() + (one ? 0 : place);
       input.timespan_stride = one ? 0 : by_sample;
     }
     if (projects) {
-      if (t % kChunk == 0) project(work, input.x, std::min(kChunk, steps - t));
-      input.projected = work.projected.data() + (t % kChunk) * cells_.front().entry().width();
+      if (t % kChunk == 0) project(work, input.x, std::min(kChunk, steps - t), unit_time);
+      input.projected = work.projected.data() + (t % kChunk) * projected_width;
     }
     step(work, input);
     for (std::int64_t r = 0; r < rows; ++r) {

@@ -52,8 +52,10 @@ class TSR_API Stepper {
   explicit Stepper(const Runner& runner);
   ~Stepper();
 
-  // The output of the step, valid until the next one. The same as a sequence of these steps gives.
-  std::span<const float> step(std::span<const float> input, float elapsed = 1);
+  // The output of the step, valid until the next one. The same as a sequence of these steps gives: one without
+  // timespans, or one that has them.
+  std::span<const float> step(std::span<const float> input);
+  std::span<const float> step(std::span<const float> input, float elapsed);
 
   std::vector<float> state() const;
   std::vector<float> memory() const;  // of mixed memory, else empty
@@ -61,6 +63,8 @@ class TSR_API Stepper {
   void reset();  // to zeros
 
  private:
+  std::span<const float> advance(std::span<const float> input, const float* elapsed);  // null: 1
+
   struct Work;
   const Runner& runner_;
   std::unique_ptr<Work> work_;

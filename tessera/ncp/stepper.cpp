@@ -30,17 +30,24 @@ void Stepper::reset() {
   work_->memory.assign(work_->size.mixed_memory ? work_->state.size() : 0, 0);
 }
 
+std::span<const float> Stepper::step(std::span<const float> input) { return advance(input, nullptr); }
+
 std::span<const float> Stepper::step(std::span<const float> input, float elapsed) {
+  check(std::isfinite(elapsed), Code::invalid_argument, "the elapsed time is {}", elapsed);
+  return advance(input, &elapsed);
+}
+
+std::span<const float> Stepper::advance(std::span<const float> input, const float* elapsed) {
   const auto& layer = *runner_.state_;
   check(static_cast<std::int64_t>(input.size()) == work_->size.inputs, Code::invalid_argument,
         "a step of {} inputs for a layer of {}", input.size(), work_->size.inputs);
-  check(std::isfinite(elapsed), Code::invalid_argument, "the elapsed time is {}", elapsed);
   if (layer.cfc) {
     layer.cfc->step_once(*work_->cfc, input.data(), elapsed, work_->output.data());
   } else if (layer.ltc) {
-    layer.ltc->step_once(work_->ltc, input.data(), elapsed, work_->output.data());
+    layer.ltc->step_once(work_->ltc, input.data(), elapsed == nullptr ? 1.0f : *elapsed, work_->output.data());
   } else {
-    const auto result = runner_.run({1, 1, input, {&elapsed, 1}, work_->state, work_->memory, {}});
+    const auto result =
+        runner_.run({1, 1, input, {elapsed, elapsed == nullptr ? 0u : 1u}, work_->state, work_->memory, {}});
     work_->state = result.state;
     work_->memory = result.memory;
     work_->output = result.output;

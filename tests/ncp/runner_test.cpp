@@ -36,22 +36,35 @@ void expect_near(const std::vector<float>& found, const std::vector<double>& wan
   }
 }
 
-void compare_with_reference(const Layer& layer, std::int64_t batch, std::int64_t steps) {
+// Steps that all take a time of 1 have fewer products, so sequences without timespans are a case of their own.
+enum class Times { given, none };
+
+Sequence<float> with(Times times, Sequence<float> sequence) {
+  if (times == Times::none) sequence.timespans = {};
+  return sequence;
+}
+
+void compare_with_reference(const Layer& layer, std::int64_t batch, std::int64_t steps, Times times) {
+  SCOPED_TRACE(times == Times::none ? "without timespans" : "with timespans");
   const ParameterSet<double> parameters = converted<double>(converted<float>(initial_parameters(layer, 9)));
   const Given given(layer, batch, steps);
-  const auto input = wide(given.input), timespans = wide(given.timespans), state = wide(given.state),
-             memory = wide(given.memory);
+  const auto input = wide(given.input), state = wide(given.state), memory = wide(given.memory),
+             timespans = times == Times::none ? std::vector<double>{} : wide(given.timespans);
   const auto wanted =
       run_reference<double>(layer, parameters, {batch, steps, input, timespans, state, memory, {}}, KeepStates::yes);
   for_each_isa([&] {
     const Runner runner(layer, converted<float>(parameters));
-    const auto found = runner.run(given.sequence, KeepStates::yes);
+    const auto found = runner.run(with(times, given.sequence), KeepStates::yes);
     const double tolerance = allowed(layer, steps);
     expect_near(found.output, wanted.output, tolerance, "output");
     expect_near(found.state, wanted.state, tolerance, "state");
     expect_near(found.memory, wanted.memory, tolerance * static_cast<double>(steps), "memory");
     expect_near(found.states, wanted.states, tolerance, "states");
   });
+}
+
+void compare_with_reference(const Layer& layer, std::int64_t batch, std::int64_t steps) {
+  for (const Times times : {Times::given, Times::none}) compare_with_reference(layer, batch, steps, times);
 }
 
 TEST(Runner, GoldenCasesComeOutAsByNcps) {
@@ -125,33 +138,36 @@ TEST(Runner, ASampleDoesNotDependOnItsCompanyOrOnThreads) {
     const Layer layer = layer_from_json(fmt::format(R"({{"type":"CfC","input_size":6,{}}})", rest));
     const Runner runner(layer, converted<float>(initial_parameters(layer, 1)));
     const Given given(layer, 23, 9);
-    const auto whole = runner.run(given.sequence);
-    SequenceResult<float> again = runner.run(Given(layer, 3, 2).sequence, KeepStates::yes);
-    runner.run(given.sequence, again);
-    EXPECT_EQ(again.output, whole.output);
-    EXPECT_EQ(again.state, whole.state);
-    EXPECT_EQ(again.states, whole.states);
-    for (const int threads : {1, 2, 3}) {
-      const ThreadLimit limit(threads);
-      EXPECT_EQ(runner.run(given.sequence).output, whole.output);
-    }
-    const LayerSizes size = sizes(layer);
-    for (std::int64_t first = 0; first < 23;) {
-      const std::int64_t n = std::min<std::int64_t>(1 + first % 5, 23 - first);
-      const auto part = [&](const std::vector<float>& all, std::int64_t width) {
-        return std::span<const float>(all).subspan(static_cast<std::size_t>(first * width),
-                                                   static_cast<std::size_t>(n * width));
-      };
-      const auto some = runner.run({n,
-                                    9,
-                                    part(given.input, 9 * size.inputs),
-                                    part(given.timespans, 9),
-                                    part(given.state, size.state),
-                                    size.mixed_memory ? part(given.memory, size.state) : std::span<const float>{},
-                                    {}});
-      const auto same = part(whole.output, 9 * size.outputs);
-      EXPECT_EQ(some.output, std::vector<float>(same.begin(), same.end())) << first;
-      first += n;
+    for (const Times times : {Times::given, Times::none}) {
+      const Sequence<float> sequence = with(times, given.sequence);
+      const auto whole = runner.run(sequence);
+      SequenceResult<float> again = runner.run(Given(layer, 3, 2).sequence, KeepStates::yes);
+      runner.run(sequence, again);
+      EXPECT_EQ(again.output, whole.output);
+      EXPECT_EQ(again.state, whole.state);
+      EXPECT_EQ(again.states, whole.states);
+      for (const int threads : {1, 2, 3}) {
+        const ThreadLimit limit(threads);
+        EXPECT_EQ(runner.run(sequence).output, whole.output);
+      }
+      const LayerSizes size = sizes(layer);
+      for (std::int64_t first = 0; first < 23;) {
+        const std::int64_t n = std::min<std::int64_t>(1 + first % 5, 23 - first);
+        const auto part = [&](const std::vector<float>& all, std::int64_t width) {
+          return std::span<const float>(all).subspan(static_cast<std::size_t>(first * width),
+                                                     static_cast<std::size_t>(n * width));
+        };
+        const auto some = runner.run({n,
+                                      9,
+                                      part(given.input, 9 * size.inputs),
+                                      times == Times::none ? std::span<const float>{} : part(given.timespans, 9),
+                                      part(given.state, size.state),
+                                      size.mixed_memory ? part(given.memory, size.state) : std::span<const float>{},
+                                      {}});
+        const auto same = part(whole.output, 9 * size.outputs);
+        EXPECT_EQ(some.output, std::vector<float>(same.begin(), same.end())) << first;
+        first += n;
+      }
     }
   }
 }
@@ -164,16 +180,16 @@ TEST(Stepper, StepsOneByOneAreTheSequence) {
     const Runner runner(golden.layer, converted<float>(golden.parameters));
     const LayerSizes size = sizes(golden.layer);
     const Given given(golden.layer, 1, 40);
-    const auto whole = runner.run(given.sequence);
     Stepper stepper(runner);
-    for (int round = 0; round < 2; ++round) {
+    for (const Times times : {Times::given, Times::none, Times::given}) {
+      const auto whole = runner.run(with(times, given.sequence));
       stepper.set_state(given.state, given.memory);
       EXPECT_EQ(stepper.state(), given.state);
       std::vector<float> outputs;
       for (std::size_t t = 0; t < 40; ++t) {
         const auto x = std::span<const float>(given.input)
                            .subspan(t * static_cast<std::size_t>(size.inputs), static_cast<std::size_t>(size.inputs));
-        const auto y = stepper.step(x, given.timespans[t]);
+        const auto y = times == Times::none ? stepper.step(x) : stepper.step(x, given.timespans[t]);
         outputs.insert(outputs.end(), y.begin(), y.end());
       }
       EXPECT_EQ(outputs, whole.output);

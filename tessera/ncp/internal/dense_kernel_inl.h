@@ -18,6 +18,7 @@ namespace tessera::ncp {
 namespace {
 
 constexpr int kRows = TSR_NCP_ROWS;
+constexpr int kTripleRows = kRows * kQuad / kTriple;
 constexpr int kSingleBlocks = kLanes == 16 ? 4 : 2;
 
 inline Vec vlecun(Vec x) { return all(1.7159f) * vtanh(all(0.666f) * x); }
@@ -149,7 +150,22 @@ inline void finish_row_with_trace(const DenseStep& step, std::int64_t block, std
   }
 }
 
-inline void finish_row(const DenseStep& step, std::int64_t block, std::int64_t row, const Vec* sum) {
+// The new state of `gated` and `no_gate`.
+inline Vec next_state(const DenseStep& step, Vec first_sum, Vec second_sum, Vec gate_sum) {
+  const Vec gate = vsigmoid(gate_sum);
+  const Vec first = vhead(step.head, first_sum), second = vhead(step.head, second_sum);
+  return (step.finish == Finish::gated ? first * (all(1) - gate) : first) + gate * second;
+}
+
+inline void finish_row(const DenseStep& step, std::int64_t block, std::int64_t row, const Vec (&sum)[kTriple]) {
+  float* out = step.out + row * step.out_stride;
+  if (step.finish == Finish::store)
+    for (int q = 0; q < kTriple; ++q) save(out + (block * kTriple + q) * kLanes, sum[q]);
+  else
+    save(out + block * kLanes, next_state(step, sum[0], sum[1], sum[2]));
+}
+
+inline void finish_row(const DenseStep& step, std::int64_t block, std::int64_t row, const Vec (&sum)[kQuad]) {
   if (step.trace != nullptr) return finish_row_with_trace(step, block, row, sum);
   const std::int64_t wide = block * kQuad * kLanes, narrow = block * kLanes;
   float* out = step.out + row * step.out_stride;
@@ -162,17 +178,10 @@ inline void finish_row(const DenseStep& step, std::int64_t block, std::int64_t r
     case Finish::activate:
       for (int q = 0; q < kQuad; ++q) save(out + wide + q * kLanes, vactivate(step.activation, sum[q]));
       return;
-    case Finish::gated: {
-      const Vec gate = vsigmoid(sum[2] * all(step.time_sign * ts) + sum[3]);
-      const Vec first = vhead(step.head, sum[0]), second = vhead(step.head, sum[1]);
-      save(out + narrow, first * (all(1) - gate) + gate * second);
+    case Finish::gated:
+    case Finish::no_gate:
+      save(out + narrow, next_state(step, sum[0], sum[1], sum[2] * all(step.time_sign * ts) + sum[3]));
       return;
-    }
-    case Finish::no_gate: {
-      const Vec gate = vsigmoid(sum[2] * all(step.time_sign * ts) + sum[3]);
-      save(out + narrow, vhead(step.head, sum[0]) + gate * vhead(step.head, sum[1]));
-      return;
-    }
     case Finish::pure:
       for (int q = 0; q < kQuad; ++q) {
         const std::int64_t at = wide + q * kLanes;
@@ -244,14 +253,14 @@ void add_all_pairs(const DenseStep& step, std::int64_t block, std::int64_t row, 
 }
 #endif
 
-template <int Rows, int Blocks>
+template <int Rows, int Blocks, int Vectors = kQuad>
 void run_rows(const DenseStep& step, std::int64_t block, std::int64_t first) {
-  constexpr int kWide = kQuad * kLanes;
-  Vec sum[Rows][Blocks][kQuad];
+  constexpr int kWide = Vectors * kLanes;
+  Vec sum[Rows][Blocks][Vectors];
   const float* start = step.start + block * kWide + first * step.start_stride;
   for (int r = 0; r < Rows; ++r)
     for (int b = 0; b < Blocks; ++b)
-      for (int q = 0; q < kQuad; ++q) sum[r][b][q] = load(start + r * step.start_stride + b * kWide + q * kLanes);
+      for (int q = 0; q < Vectors; ++q) sum[r][b][q] = load(start + r * step.start_stride + b * kWide + q * kLanes);
 #if defined(TSR_NCP_PAIRS)
   add_all_pairs<Rows, Blocks>(step, block, first % kPairedRows, sum);
 #else
@@ -262,11 +271,11 @@ void run_rows(const DenseStep& step, std::int64_t block, std::int64_t first) {
     const float* x = segment.rows + first * segment.stride;
     for (std::int64_t k = 0; k < segment.inputs; ++k, w += kWide) {
       for (int b = 0; b < Blocks; ++b) {
-        Vec weight[kQuad];
-        for (int q = 0; q < kQuad; ++q) weight[q] = load(w + b * panel + q * kLanes);
+        Vec weight[Vectors];
+        for (int q = 0; q < Vectors; ++q) weight[q] = load(w + b * panel + q * kLanes);
         for (int r = 0; r < Rows; ++r) {
           const Vec value = all(x[r * segment.stride + k]);
-          for (int q = 0; q < kQuad; ++q) sum[r][b][q] += value * weight[q];
+          for (int q = 0; q < Vectors; ++q) sum[r][b][q] += value * weight[q];
         }
       }
     }
@@ -276,11 +285,27 @@ void run_rows(const DenseStep& step, std::int64_t block, std::int64_t first) {
     for (int r = 0; r < Rows; ++r) finish_row(step, block + b, first + r, sum[r][b]);
 }
 
-template <int Rows>
+template <int Rows, int Vectors = kQuad>
 void run_rest(const DenseStep& step, std::int64_t block, std::int64_t first, std::int64_t rows) {
   if constexpr (Rows > 0) {
-    if (rows == Rows) return run_rows<Rows, 1>(step, block, first);
-    run_rest<Rows - 1>(step, block, first, rows);
+    if (rows == Rows) return run_rows<Rows, 1, Vectors>(step, block, first);
+    run_rest<Rows - 1, Vectors>(step, block, first, rows);
+  }
+}
+
+template <int Rows, int Vectors>
+void run_blocks(const DenseStep& step) {
+  if (step.rows == 1) {
+    std::int64_t block = 0;
+    for (; block + kSingleBlocks <= step.blocks; block += kSingleBlocks)
+      run_rows<1, kSingleBlocks, Vectors>(step, block, 0);
+    for (; block < step.blocks; ++block) run_rows<1, 1, Vectors>(step, block, 0);
+    return;
+  }
+  for (std::int64_t block = 0; block < step.blocks; ++block) {
+    std::int64_t row = 0;
+    for (; row + Rows <= step.rows; row += Rows) run_rows<Rows, 1, Vectors>(step, block, row);
+    run_rest<Rows - 1, Vectors>(step, block, row, step.rows - row);
   }
 }
 
@@ -300,18 +325,10 @@ void TSR_NCP_NAME(run_dense)(const DenseStep& step) noexcept {
   }
   if (step.rows > 1) return;
   if (step.rows == 1) pair_rows(step, 0, 1);
+#else
+  if (step.vectors == kTriple) return run_blocks<kTripleRows, kTriple>(step);
 #endif
-  if (step.rows == 1) {
-    std::int64_t block = 0;
-    for (; block + kSingleBlocks <= step.blocks; block += kSingleBlocks) run_rows<1, kSingleBlocks>(step, block, 0);
-    for (; block < step.blocks; ++block) run_rows<1, 1>(step, block, 0);
-    return;
-  }
-  for (std::int64_t block = 0; block < step.blocks; ++block) {
-    std::int64_t row = 0;
-    for (; row + kRows <= step.rows; row += kRows) run_rows<kRows, 1>(step, block, row);
-    run_rest<kRows - 1>(step, block, row, step.rows - row);
-  }
+  run_blocks<kRows, kQuad>(step);
 }
 
 #if !defined(TSR_NCP_PAIRS)

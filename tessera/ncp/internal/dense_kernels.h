@@ -10,13 +10,15 @@
 
 namespace tessera::ncp {
 
-// Weights are packed in blocks of kQuad vectors of columns: [block][input][kQuad][lanes].
+// Weights are packed in blocks of kQuad vectors of columns: [block][input][kQuad][lanes]. A triple has three instead.
 constexpr int kQuad = 4;
+constexpr int kTriple = 3;
 
 enum class Finish {
   store,     // sums as they are
   activate,  // a layer of a backbone
-  gated,     // a quad is (ff1, ff2, time_a, time_b) of the same neurons, and the new state comes out
+  gated,     // a quad is (ff1, ff2, time_a, time_b) of the same neurons, and the new state comes out; a triple has
+             // the gate's sum as its third, for steps that all take the same time
   no_gate,   // likewise
   pure,      // sums are ff1 alone
   memory,    // a quad is (value, input, forget, output) of an LSTM
@@ -40,6 +42,7 @@ constexpr std::int64_t pairs_of(std::int64_t inputs) { return (inputs + 1) / 2; 
 struct DenseStep {
   std::int64_t rows = 0;
   std::int64_t blocks = 0;
+  int vectors = kQuad;    // of a block; kTriple for `gated`, `no_gate` and `store` without a trace, in float32
   Segment segments[2]{};  // inputs come from two places: the layer's input and its own state
   int segment_count = 0;
   const float* start = nullptr;  // what sums begin with: a bias, or rows that were computed before

@@ -15,6 +15,7 @@ namespace tessera::ncp {
 
 // One product: weights for up to two places that inputs come from, and the bias, padded with zeros to whole blocks.
 struct PackedProduct {
+  int vectors = kQuad;  // of a block
   std::int64_t blocks = 0;
   std::int64_t first_inputs = 0;
   std::int64_t second_inputs = 0;
@@ -29,10 +30,17 @@ struct PackedCfcCell {
   std::int64_t offset = 0;  // of its part in a row of the state
   std::vector<PackedProduct> backbone{};
   PackedProduct heads{};
+  PackedProduct
+      timed_heads{};           // for steps that take a time of 1: the gate's two products are one; not of the pure mode
   std::vector<float> w_tau{};  // of the pure mode
   std::vector<float> amplitude{};
 
-  const PackedProduct& entry() const { return backbone.empty() ? heads : backbone.front(); }
+  const PackedProduct& heads_for(bool unit_time) const {
+    return unit_time && timed_heads.blocks > 0 ? timed_heads : heads;
+  }
+  const PackedProduct& entry(bool unit_time) const {
+    return backbone.empty() ? heads_for(unit_time) : backbone.front();
+  }
 };
 
 class PackedCfc {
@@ -45,7 +53,7 @@ class PackedCfc {
   // One sample step by step; nothing is allocated after the workspace. Rows of states have no padding.
   struct Workspace;
   std::shared_ptr<Workspace> make_workspace(std::int64_t rows) const;
-  void step_once(Workspace& work, const float* x, float elapsed, float* output) const;
+  void step_once(Workspace& work, const float* x, const float* elapsed, float* output) const;  // null: 1
   void set_state(Workspace& work, const float* state, const float* memory) const;
   void get_state(const Workspace& work, float* state, float* memory) const;
 
@@ -57,7 +65,7 @@ class PackedCfc {
   void step(Workspace& work, const StepInput& input) const;
   void run_cell(const PackedCfcCell& cell, Workspace& work, const StepInput& input, Segment from,
                 DenseStep heads) const;
-  void project(Workspace& work, const float* x, std::int64_t steps) const;
+  void project(Workspace& work, const float* x, std::int64_t steps, bool unit_time) const;
   // Rows of the padded state as rows without padding, and back.
   void gather(const float* padded, float* to) const;
   void scatter(const float* from, float* padded) const;
