@@ -15,9 +15,9 @@ class Counter {
   Counter(MemoryKind from, MemoryKind to, int banks)
       : transfer_{.from = from, .to = to}, by_bank_(static_cast<std::size_t>(banks)) {}
 
-  void add(int bank, std::int64_t bytes, bool local) {
+  void add(int bank, std::int64_t bytes, bool local, std::int64_t pieces = 1) {
     transfer_.bytes += bytes;
-    transfer_.pieces += 1;
+    transfer_.pieces += pieces;
     if (local) transfer_.local_bytes += bytes;
     by_bank_[static_cast<std::size_t>(bank)] += bytes;
   }
@@ -46,7 +46,9 @@ struct RowCut {
 };
 
 void count_pages(const DeviceTensor& x, Counter& counter) {
-  for (std::int64_t i = 0; i < x.num_pages(); ++i) counter.add(x.pages().place(i).bank, x.page_bytes(), false);
+  const std::vector<std::int64_t> pages = x.pages().pages_by_bank();
+  for (std::size_t bank = 0; bank < pages.size(); ++bank)
+    counter.add(static_cast<int>(bank), pages[bank] * x.page_bytes(), false, pages[bank]);
 }
 
 }  // namespace
@@ -150,7 +152,7 @@ Transfer copy_pages(const DeviceTensor& x, DeviceTensor& y) {
     for (std::int64_t column = 0; column < b.per_row * b.page_width;) {
       const std::int64_t to_page = row * b.per_row + column / b.page_width;
       const std::int64_t to_end = (column / b.page_width + 1) * b.page_width;
-      std::byte* target = y.page(to_page) + (column % b.page_width) * size;
+      std::byte* target = values ? y.page(to_page) + (column % b.page_width) * size : nullptr;
       if (column >= b.width) {
         if (values) std::memset(target, 0, static_cast<std::size_t>((to_end - column) * size));
         column = to_end;

@@ -82,9 +82,29 @@ PagePlace PageMap::place(std::int64_t page) const {
   return {deal_[static_cast<std::size_t>(shard % places)], shard / places * pages_per_shard_ + inside};
 }
 
+// Shard by shard: all pages of one lie where its first one does. Those at the far edges of the tensor hold what is
+// left.
 std::vector<std::int64_t> PageMap::pages_by_bank() const {
   std::vector<std::int64_t> counts(static_cast<std::size_t>(bank_count_));
-  for (std::int64_t i = 0; i < num_pages_; ++i) ++counts[static_cast<std::size_t>(place(i).bank)];
+  if (num_pages_ == 0) return counts;
+  if (!sharded_) {
+    for (std::int64_t bank = 0; bank < interleave_; ++bank)
+      counts[static_cast<std::size_t>(bank)] = num_pages_ / interleave_ + (bank < num_pages_ % interleave_ ? 1 : 0);
+    return counts;
+  }
+  std::int64_t shards = 1;
+  for (const std::int64_t count : shard_counts_) shards *= count;
+  for (std::int64_t shard = 0; shard < shards; ++shard) {
+    std::int64_t rest = shard, first = 0, pages = 1, stride = 1;
+    for (std::size_t i = page_dims_.size(); i-- > 0;) {
+      const std::int64_t begin = rest % shard_counts_[i] * shard_dims_[i];
+      rest /= shard_counts_[i];
+      first += begin * stride;
+      pages *= std::min(page_dims_[i] - begin, shard_dims_[i]);
+      stride *= page_dims_[i];
+    }
+    counts[static_cast<std::size_t>(place(first).bank)] += pages;
+  }
   return counts;
 }
 

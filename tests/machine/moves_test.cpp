@@ -100,6 +100,33 @@ TEST_P(Moves, TilesAndRowsConvertWhereTheyAre) {
   }
 }
 
+// As TTNN 0.81.1 answers on a mocked n150.
+TEST_P(Moves, RowsLoseThePaddingThatTheirTilesHad) {
+  struct Case {
+    TensorMemoryLayout layout;
+    int columns, rows;
+    Extent2d shard, tensor, untilized;
+  };
+  constexpr auto kHeight = TensorMemoryLayout::height_sharded, kWidth = TensorMemoryLayout::width_sharded,
+                 kBlock = TensorMemoryLayout::block_sharded;
+  tr::Rng rng(5);
+  for (const Case& c :
+       {Case{kHeight, 4, 1, {64, 64}, {256, 48}, {64, 48}}, Case{kHeight, 4, 1, {64, 64}, {250, 48}, {64, 48}},
+        Case{kHeight, 4, 1, {64, 32}, {200, 8}, {64, 8}}, Case{kHeight, 4, 1, {128, 32}, {200, 8}, {64, 8}},
+        Case{kHeight, 4, 1, {128, 64}, {256, 64}, {128, 64}}, Case{kHeight, 4, 1, {64, 32}, {250, 32}, {64, 32}},
+        Case{kBlock, 2, 2, {64, 32}, {100, 48}, {64, 32}}, Case{kWidth, 2, 1, {64, 32}, {50, 48}, {50, 32}},
+        Case{kWidth, 2, 1, {64, 32}, {64, 48}, {64, 32}}}) {
+    const CoreRangeSet cores(CoreRange({0, 0}, {c.columns - 1, c.rows - 1}));
+    const Tensor x = tr::tensor(rng, Shape{1, 1, c.tensor.height, c.tensor.width}, DType::bfloat16, Layout::row_major);
+    const DeviceTensor tiles = to_device(to_layout(x, Layout::tile), device,
+                                         MemoryConfig(c.layout, BufferType::l1, ShardSpec{cores, c.shard}));
+    const DeviceTensor rows = to_layout(tiles, Layout::row_major);
+    EXPECT_EQ(rows.spec().memory_config().shard_spec()->shape.height, c.untilized.height);
+    EXPECT_EQ(rows.spec().memory_config().shard_spec()->shape.width, c.untilized.width);
+    EXPECT_TRUE(same_bytes(from_device(rows), x));
+  }
+}
+
 TEST_P(Moves, MoveSlidesIntoTheHoleAboveEvenIfItOverlaps) {
   tr::Rng rng(4);
   const Tensor x = tr::tensor(rng, Shape{256, 64}, DType::bfloat16, Layout::tile);

@@ -17,6 +17,9 @@ class ShardGolden : public testing::TestWithParam<std::string> {};
 // Everything that the real one says about an accepted placement.
 Json answer(const std::shared_ptr<Device>& device, const TensorSpec& spec, BufferType type) {
   const DeviceTensor t = DeviceTensor::allocate(device, spec);
+  std::vector<std::int64_t> pages(static_cast<std::size_t>(device->banks(type).count()));
+  for (std::int64_t i = 0; i < t.num_pages(); ++i) ++pages[static_cast<std::size_t>(t.pages().place(i).bank)];
+  EXPECT_EQ(t.pages().pages_by_bank(), pages) << "counted page by page";
   return {{"padded", t.spec().padded_shape().dims()},
           {"page", t.page_bytes()},
           {"apage", t.aligned_page_bytes()},

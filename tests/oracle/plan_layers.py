@@ -5,9 +5,10 @@ is dispatched).
 
     plan_layers.py [--tessera build/tessera] [--python PYTHON] [--clusters DIR] [--folder DIR] [MODEL[:BATCH] ...]
 
-CLUSTERS has a description of each board: n150.yaml, p150.yaml. Without models: the whole zoo. Prints a line for each
-plan, and at the end how many layers of how many plans were accepted, and how many peaks of L1 were as planned. Exits
-with 1 if a layer was refused.
+CLUSTERS has a description of each board: n150.yaml, n300.yaml, p100.yaml, p150.yaml. Without models: the whole zoo.
+Every step is tried in the order of the plan on what the steps before it left: layers, and the moves between them. Prints
+a line for each plan; then for each kind of step how many were tried, accepted, found with the peak of L1 that was planned,
+with their result where it was planned, and the largest difference of peaks in bytes. Exits with 1 if a step was refused.
 """
 
 import argparse
@@ -21,7 +22,39 @@ ZOO = [
     "resnet18", "resnet50", "resnet50:16", "mobilenet_v2", "vgg16", "unet", "vanilla_unet", "shallow_unet",
     "efficientnet_like", "yolo_like",
 ]  # fmt: skip
-CARDS = {"n150": "wormhole_n150", "p150": "blackhole_p150"}
+CARDS = {"n150": "wormhole_n150", "n300": "wormhole_n300", "p100": "blackhole_p100", "p150": "blackhole_p150"}
+
+
+class Kinds:
+    """What a script's lines say about its steps, kind by kind."""
+
+    def __init__(self):
+        self.rows = {}
+
+    def row(self, kind):
+        return self.rows.setdefault(kind, {"tried": 0, "accepted": 0, "peak": 0, "elsewhere": 0, "worst": 0})
+
+    def take(self, text):
+        for line in text.splitlines():
+            if found := re.match(r".* \((\w+)\): L1 (\d+) B planned, (\d+) B found", line):
+                row, difference = self.row(found[1]), int(found[3]) - int(found[2])
+                row["tried"] += 1
+                row["accepted"] += 1
+                row["peak"] += difference == 0
+                row["worst"] = max(row["worst"], difference, key=abs)
+            elif found := re.match(r".* \((\w+)\): refused: ", line):
+                self.row(found[1])["tried"] += 1
+            elif found := re.match(r".* \((\w+)\): its result lies elsewhere", line):
+                self.row(found[1])["elsewhere"] += 1
+
+    def table(self):
+        lines = [f"{'kind':<18} {'tried':>6} {'accepted':>9} {'peak equal':>11} {'place equal':>12} {'worst difference':>17}"]
+        total = {key: sum(row[key] for row in self.rows.values()) for key in ("tried", "accepted", "peak", "elsewhere")}
+        total["worst"] = max((row["worst"] for row in self.rows.values()), key=abs, default=0)
+        for kind, row in [*sorted(self.rows.items(), key=lambda each: -each[1]["tried"]), ("all", total)]:
+            lines.append(f"{kind:<18} {row['tried']:>6} {row['accepted']:>9} {row['peak']:>11} "
+                         f"{row['accepted'] - row['elsewhere']:>12} {row['worst']:>15} B")  # fmt: skip
+        return "\n".join(lines)
 
 
 def main():
@@ -34,7 +67,8 @@ def main():
     parser.add_argument("models", nargs="*", default=ZOO)
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
-    plans = accepted = layers = same = measured = 0
+    plans = failed = 0
+    kinds = Kinds()
     for card in given.cards.split(","):
         quiet = {"TT_LOGGER_LEVEL": "fatal", "TT_METAL_LOGGER_LEVEL": "FATAL", "LOGURU_LEVEL": "ERROR"}
         mock = {"TT_METAL_MOCK_CLUSTER_DESC_PATH": str((given.clusters / f"{card}.yaml").resolve()),
@@ -54,19 +88,16 @@ def main():
             (given.folder / f"{name}.log").write_text(done.stdout + done.stderr, encoding="utf-8")
             told = re.search(r"(\d+) of (\d+) layers accepted", done.stdout)
             peaks = re.search(r"(\d+) of (\d+) peaks of L1 as planned", done.stdout)
+            failed += done.returncode != 0
             if told is None:
                 print(f"{name}: failed with {done.returncode}: see {name}.log", flush=True)
-                layers += 1
                 continue
             plans += 1
-            accepted += int(told[1])
-            layers += int(told[2])
-            if peaks:
-                same += int(peaks[1])
-                measured += int(peaks[2])
+            kinds.take(done.stdout)
             print(f"{name}: {told[0]}, {peaks[0] if peaks else 'no peaks'}", flush=True)
-    print(f"{accepted} of {layers} layers of {plans} plans accepted, {same} of {measured} peaks of L1 as planned")
-    return 0 if accepted == layers else 1
+    print(kinds.table())
+    print(f"{plans - failed} of {plans} plans accepted whole")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 #include "tessera/core/elements.h"
 #include "tessera/core/error.h"
+#include "tessera/machine/ops/movement_buffers.h"
 #include "tessera/machine/ops/program.h"
 #include "tessera/machine/ops/shard_inheritance.h"
 #include "tessera/machine/ops/to_layout.h"
@@ -71,6 +72,9 @@ DeviceTensor join(std::span<const DeviceTensor> inputs, int dim, const Shape& sh
   const std::size_t rank = static_cast<std::size_t>(shape.rank());
   DeviceTensor y = DeviceTensor::allocate(inputs.front().device(),
                                           TensorSpec(shape, first.dtype(), first.layout(), config, first.tile()));
+  std::vector<TensorSpec> parts;
+  for (const DeviceTensor& x : inputs) parts.push_back(x.spec());
+  place_program(*y.device(), concat_buffers(parts, y.spec(), y.device()->card()));
   const DType element = is_block_float(first.dtype()) ? DType::float32 : first.dtype();
   const bool values = y.device()->options().values;
   std::vector<std::byte> elements(values ? static_cast<std::size_t>(shape.volume() * element_bytes(element)) : 0);

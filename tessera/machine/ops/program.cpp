@@ -6,6 +6,10 @@
 
 namespace tessera {
 
+void place_program(const Device& device, const std::vector<CircularBuffer>& buffers) {
+  if (!buffers.empty()) place_circular_buffers(device, buffers, device.next_program_id());
+}
+
 void finish_program(TraceRecord record, const std::vector<const DeviceTensor*>& inputs, const DeviceTensor& output) {
   std::string key = record.op + " " + output.spec().to_string();
   for (const DeviceTensor* x : inputs) key.append(" ").append(x->spec().to_string());

@@ -1,11 +1,15 @@
 #pragma once
 
 #include "tessera/core/trace.h"
+#include "tessera/machine/circular_buffers.h"
 #include "tessera/machine/device_tensor.h"
 
 #include <vector>
 
 namespace tessera {
+
+// Whether a program with these circular buffers fits beside the tensors that are on the device.
+void place_program(const Device& device, const std::vector<CircularBuffer>& buffers);
 
 // Ends an operation: hands its record to the device, under a key made of the operation and the specs it worked on. A
 // record that does not say what it does is one whose work follows from the tensors.

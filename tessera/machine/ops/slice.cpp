@@ -2,6 +2,7 @@
 
 #include "tessera/core/elements.h"
 #include "tessera/core/error.h"
+#include "tessera/machine/ops/movement_buffers.h"
 #include "tessera/machine/ops/program.h"
 #include "tessera/machine/ops/shard_inheritance.h"
 #include "tessera/machine/ops/to_layout.h"
@@ -59,6 +60,7 @@ DeviceTensor cut(const DeviceTensor& x, const Box& box, const MemoryConfig& conf
   const TensorSpec& from = x.spec();
   DeviceTensor y =
       DeviceTensor::allocate(x.device(), TensorSpec(box.shape, from.dtype(), from.layout(), config, from.tile()));
+  place_program(*x.device(), slice_buffers(from, y.spec(), box.begin.back(), x.device()->card()));
   const DType element = is_block_float(from.dtype()) ? DType::float32 : from.dtype();
   write_values(y, [&] {
     std::vector<std::byte> elements(static_cast<std::size_t>(box.shape.volume() * element_bytes(element)));

@@ -1,8 +1,11 @@
 #include "tessera/machine/ops/to_layout.h"
 
 #include "tessera/core/error.h"
+#include "tessera/machine/ops/movement_buffers.h"
 #include "tessera/machine/ops/program.h"
 #include "tessera/machine/page_copy.h"
+
+#include <algorithm>
 
 namespace tessera {
 namespace {
@@ -34,8 +37,9 @@ DeviceTensor to_layout(const DeviceTensor& x, Layout layout, std::optional<DType
   if (layout == from.layout()) return x;
   const bool tilize = layout == Layout::tile;
   const DType target = tilize ? dtype.value_or(from.dtype()) : untilized_dtype(from, dtype);
-  const MemoryConfig place =
-      tilize ? tilized_place(from.memory_config(), config) : config.value_or(from.memory_config());
+  const MemoryConfig place = tilize   ? tilized_place(from.memory_config(), config)
+                             : config ? *config
+                                      : untilized_place(from);
   const TensorSpec spec(from.logical_shape(), target, layout, place);
   check(!tilize || from.dtype() != DType::uint8 || spec.padded_shape() == from.padded_shape(), Code::unsupported,
         Hint{"pad the tensor to whole tiles first, or use another dtype"},
@@ -44,6 +48,8 @@ DeviceTensor to_layout(const DeviceTensor& x, Layout layout, std::optional<DType
         from.logical_shape().to_string(), spec.padded_shape().to_string());
 
   DeviceTensor y = DeviceTensor::allocate(x.device(), spec);
+  place_program(*x.device(), tilize ? tilize_buffers(from, spec, x.device()->card())
+                                    : untilize_buffers(from, spec, x.device()->card()));
   // The packer rounds elements, so a change of dtype goes by elements too.
   const DType element = is_block_float(from.dtype()) ? DType::float32 : from.dtype();
   write_values(y, [&] {

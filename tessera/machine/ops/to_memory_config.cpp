@@ -1,6 +1,7 @@
 #include "tessera/machine/ops/to_memory_config.h"
 
 #include "tessera/core/error.h"
+#include "tessera/machine/ops/movement_buffers.h"
 #include "tessera/machine/ops/program.h"
 #include "tessera/machine/page_copy.h"
 
@@ -16,6 +17,8 @@ TensorSpec target_spec(const DeviceTensor& x, const MemoryConfig& config, std::o
 DeviceTensor carry_out(std::string_view op, const DeviceTensor& x, const TensorSpec& target,
                        const std::optional<DeviceTensor>& output = std::nullopt) {
   DeviceTensor y = output ? *output : DeviceTensor::allocate(x.device(), target);
+  if (target.dtype() == x.spec().dtype())
+    place_program(*x.device(), move_buffers(x.spec(), target, x.device()->card()));
   TraceRecord record{std::string(op), target.memory_config().to_string(), {}};
   if (target.dtype() == x.spec().dtype()) {
     record.transfers = {copy_pages(x, y)};

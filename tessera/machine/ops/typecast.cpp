@@ -1,6 +1,7 @@
 #include "tessera/machine/ops/typecast.h"
 
 #include "tessera/core/error.h"
+#include "tessera/machine/ops/movement_buffers.h"
 #include "tessera/machine/ops/program.h"
 #include "tessera/machine/page_copy.h"
 
@@ -15,6 +16,7 @@ DeviceTensor typecast(const DeviceTensor& x, DType dtype, const std::optional<Me
         "typecast: input and output must have the same memory layout, they are {} and {}",
         name(from.memory_config().layout()), name(to.memory_config().layout()));
   DeviceTensor y = DeviceTensor::allocate(x.device(), to);
+  place_program(*x.device(), typecast_buffers(from, to, x.device()->card()));
   write_values(y, [&] { return typecast(read_pages(x), dtype, Rounding::packer); });
   finish_program({"typecast", fmt::format("{} to {}", name(from.dtype()), name(dtype)), stream_transfers(x, y)}, {&x},
                  y);
