@@ -103,7 +103,8 @@ Calibration calibration_of(const tensix::LoweredGraph& network, std::uint64_t se
 }
 
 Accuracy measure(const Calibration& calibration, const Machine& machine, std::int64_t l1_small_bytes,
-                 const std::vector<Precision>& precisions, const std::vector<tensix::LayerConfig>& pins) {
+                 const std::vector<Precision>& precisions, const std::vector<tensix::LayerConfig>& pins,
+                 const std::function<void()>& pulse) {
   const tensix::LoweredGraph& network = *calibration.network;
   tensix::SimulateOptions options;
   options.dtype = DType::bfloat16;
@@ -123,6 +124,7 @@ Accuracy measure(const Calibration& calibration, const Machine& machine, std::in
   Accuracy out;
   out.nodes.resize(network.nodes.size());
   options.on_result = [&](const tensix::LoweredNode& node, const Array& found) {
+    if (pulse) pulse();
     const auto there = calibration.values.find(network.graph.value(node.outputs[0]).name);
     if (there != calibration.values.end() && found.type() == ElementType::float32 &&
         there->second.count() == found.count())
@@ -147,7 +149,9 @@ Budgeted hold_budget(const Calibration& calibration, const Machine& machine, std
   for (;;) {
     Budgeted out;
     for (const std::size_t each : level) out.precisions.push_back(levels[each]);
-    out.accuracy = measure(calibration, machine, l1_small_bytes, out.precisions, pins);
+    out.accuracy = measure(calibration, machine, l1_small_bytes, out.precisions, pins, [&] {
+      if (late) late();
+    });
     if (out.accuracy.pcc >= min_pcc) return out;
     best = std::max(best, out.accuracy.pcc);
     const std::vector<double> lost = losses(network, out.accuracy);

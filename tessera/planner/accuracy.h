@@ -37,9 +37,10 @@ struct Accuracy {
   std::vector<std::optional<double>> nodes;  // of each result
 };
 
-// One precision for each node; `pins` come before it.
+// One precision for each node; `pins` come before it. `pulse` is called after each node: what it throws ends this.
 TSR_API Accuracy measure(const Calibration& calibration, const Machine& machine, std::int64_t l1_small_bytes,
-                         const std::vector<Precision>& precisions, const std::vector<tensix::LayerConfig>& pins);
+                         const std::vector<Precision>& precisions, const std::vector<tensix::LayerConfig>& pins,
+                         const std::function<void()>& pulse = {});
 
 // From fastest to most exact.
 TSR_API const std::vector<Precision>& precision_levels();
@@ -50,8 +51,8 @@ struct Budgeted {
 };
 
 // The cheapest precisions that hold the budget, found step by step: where results lose most for the time that more
-// exactness takes, it is raised. An Error with the best that was found if none hold it. `late`: asked between steps;
-// true: everything is made as exact as can be.
+// exactness takes, it is raised. An Error with the best that was found if none hold it. `late`: asked after
+// every node of every step; true between steps: everything is made as exact as can be.
 TSR_API Budgeted hold_budget(const Calibration& calibration, const Machine& machine, std::int64_t l1_small_bytes,
                              const std::vector<tensix::LayerConfig>& pins, double min_pcc,
                              const std::function<bool()>& late);

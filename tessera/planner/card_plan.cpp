@@ -9,6 +9,7 @@ std::string_view name(PlannedMove::Kind kind) {
     case PlannedMove::Kind::spill: return "spill";
     case PlannedMove::Kind::restore: return "restore";
     case PlannedMove::Kind::reshard: return "reshard";
+    case PlannedMove::Kind::slide: return "slide";
   }
   return "";
 }

@@ -36,11 +36,12 @@ struct Pin {
 struct PlanRequest {
   Objective objective = Objective::device;
   double min_pcc = 0;  // of the network's outputs against float32, by the card's arithmetic; 0: any
+  std::optional<std::int64_t> max_reshards = {};  // before steps and within convolutions; none: what is fastest
   std::vector<Pin> pins;
   std::int64_t l1_small_bytes = 32768;
   bool metal_trace = true;
   int command_queues = 2;
-  std::int64_t mesh = 1;  // cards, each with an equal share of the batch
+  std::int64_t mesh = 1;  // cards, each with a batch of its own
   double budget_s = 20;   // of searching, at most
   bool partial = false;   // what the card has no operator for runs on the host
   bool operator==(const PlanRequest&) const = default;
@@ -59,12 +60,14 @@ struct PlannedMove {
     spill,    // to DRAM, to make room
     restore,  // back into L1
     reshard,  // from L1 to L1
+    slide,    // to another address of L1, in the shards it has: holes between tensors become one
   };
   Kind kind = Kind::reshard;
   std::string value;
   MemoryConfig to;
   double ns = 0;
   std::string why;
+  std::int64_t l1_peak_bytes = 0;  // predicted, of a core
 };
 TSR_API std::string_view name(PlannedMove::Kind kind);
 
@@ -104,6 +107,8 @@ struct CardPlan {
   // Convolutions over the network's input that step by one over an image that the host has folded
   // (tensix/fold_input.h). Steps are those of planned_network().
   std::vector<std::string> folded_inputs;
+  // So many images of the batch go side by side in channels, each a group of its own (tensix/batch_groups.h).
+  std::int64_t grouped_images = 1;
   // Where the host writes the network's inputs, if not row by row over the banks of DRAM.
   struct Input {
     std::string value;
@@ -111,6 +116,11 @@ struct CardPlan {
   };
   std::vector<Input> placed_inputs;
   std::vector<PlannedStep> steps;
+  // The search was interrupted when it had weighed so many of all operators: this is the best plan it had by then.
+  struct Interruption {
+    std::int64_t weighed = 0, of = 0;
+  };
+  std::optional<Interruption> interrupted;
   // How it is run again and again: as the request has it, or what is fastest of what it allows if end-to-end time
   // counts.
   bool metal_trace = true;

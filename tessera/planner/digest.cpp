@@ -38,7 +38,9 @@ struct LayerText {
                        b.constant_first ? " first" : "");
   }
   std::string operator()(const tensix::UnaryLayer& u) const { return u.function.name; }
-  std::string operator()(const tensix::ConcatLayer& c) const { return c.channels ? "channels" : "rows"; }
+  std::string operator()(const tensix::ConcatLayer& c) const {
+    return c.groups > 1 ? fmt::format("channels of {} groups", c.groups) : c.channels ? "channels" : "rows";
+  }
   std::string operator()(const tensix::SliceLayer& s) const { return fmt::format("{}..{}", s.begin, s.end); }
   std::string operator()(const tensix::UpsampleLayer& u) const {
     return fmt::format("{}x{}x{}x{} by {}x{} {}", u.batch, u.height, u.width, u.channels, u.scale_h, u.scale_w,
@@ -77,6 +79,7 @@ std::string network_digest(const tensix::LoweredGraph& network) {
 std::string machine_digest(const Machine& machine) {
   std::string text = machine.name + "\n";
   for (const Figure& figure : machine.figures) {
+    if (figure.group == "fleet") continue;  // what is around cards is no part of a plan for one
     text += fmt::format("{}.{} ", figure.group, figure.key);
     std::visit([&](const auto& value) { text += fmt::format("{}", value); }, figure.value);
     text += "\n";

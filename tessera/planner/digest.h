@@ -12,7 +12,7 @@ namespace tessera::planner {
 
 // Operators, their parameters and shapes, and how they hang together; no weights.
 TSR_API std::string network_digest(const tensix::LoweredGraph& network);
-// Every figure of the machine.
+// Every figure of the machine but those of [fleet].
 TSR_API std::string machine_digest(const Machine& machine);
 
 // All that the time and memory of an operator follow from, besides where its operands are.

@@ -42,6 +42,7 @@ PlanTotals totals_of(const CardPlan& plan) {
       totals.moves_ns += move.ns;
       ++(move.kind == PlannedMove::Kind::reshard ? totals.reshards
          : move.kind == PlannedMove::Kind::spill ? totals.spills
+         : move.kind == PlannedMove::Kind::slide ? totals.slides
                                                  : totals.restores);
     }
   }
@@ -88,6 +89,8 @@ PlanDifference compare_plans(const CardPlan& first, const CardPlan& second) {
   if (first.machine == second.machine)
     remark(out, "numbers of the machine", first.machine_digest, second.machine_digest);
   remark(out, "batches", fmt::format("{}", first.batch), fmt::format("{}", second.batch));
+  remark(out, "images side by side in channels", fmt::format("{}", first.grouped_images),
+         fmt::format("{}", second.grouped_images));
   remark(out, "objectives", std::string(name(first.request.objective)), std::string(name(second.request.objective)));
   remark(out, "least PCC asked for", fmt::format("{}", first.request.min_pcc),
          fmt::format("{}", second.request.min_pcc));

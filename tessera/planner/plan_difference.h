@@ -23,7 +23,7 @@ struct LayerDifference {
 
 struct PlanTotals {
   double steps_ns = 0, moves_ns = 0;
-  std::int64_t reshards = 0, spills = 0, restores = 0;
+  std::int64_t reshards = 0, spills = 0, restores = 0, slides = 0;
   std::int64_t inner_reshards = 0;  // that convolutions do themselves, within their time
 };
 TSR_API PlanTotals totals_of(const CardPlan& plan);

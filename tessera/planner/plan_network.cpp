@@ -1,5 +1,6 @@
 #include "tessera/planner/plan_network.h"
 
+#include "tessera/backends/sim/tensix/batch_groups.h"
 #include "tessera/backends/sim/tensix/fold_input.h"
 #include "tessera/backends/sim/tensix/host_model.h"
 #include "tessera/backends/sim/tensix/pipeline.h"
@@ -8,19 +9,23 @@
 #include "tessera/planner/internal/pins.h"
 #include "tessera/planner/internal/planning.h"
 #include "tessera/planner/internal/search.h"
+#include "tessera/planner/plan_difference.h"
 #include "tessera/planner/run_plan.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
+#include <memory>
 
 namespace tessera::planner {
 namespace {
 
 constexpr int kAttempts = 200;  // each forbids something; far more than were ever needed
-constexpr int kBatches = 32;    // that end-to-end time is the average of
+constexpr std::size_t kHurriedBeam = 2;
+constexpr int kBatches = 32;  // that end-to-end time is the average of
 
 void check_supported(const tensix::LoweredGraph& network, bool partial) {
   std::string all;
@@ -42,28 +47,35 @@ std::string moves_text(const std::vector<PlannedMove>& moves) {
 
 constexpr std::size_t kStem = 3;  // operators from the first on that tell whether folding pays
 
-// How the host had better write the inputs: the first operators are fastest so.
+// How the host had better write the inputs: the first operators are fastest so. What was tried on the way to know it
+// serves the plan as well.
 struct Arrival {
   std::vector<std::string> folded;  // convolutions whose image is folded
-  bool sharded = false;
+  std::unique_ptr<tensix::LoweredGraph> network;
+  std::unique_ptr<Planning> planning;
+  double ns = 0;
 };
 Arrival fastest_arrival(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
-                        const std::vector<Precision>& precisions) {
-  const auto time_of = [&](const tensix::LoweredGraph& one, bool sharded) {
+                        const PlanHooks& hooks, const std::vector<Precision>& precisions) {
+  const auto tried = [&](const std::vector<std::string>& folded, bool sharded) {
+    Arrival one{folded, std::make_unique<tensix::LoweredGraph>(tensix::fold_inputs(network, folded)), nullptr, 0};
+    one.planning =
+        std::make_unique<Planning>(*one.network, machine, request, hooks,
+                                   SearchSettings{.candidates = {}, .score = hooks.score, .sharded_inputs = sharded});
     try {
-      return Planning(one, machine, request, {}, {.candidates = {}, .sharded_inputs = sharded})
-          .fastest_start(precisions, kStem);
+      one.ns = one.planning->fastest_start(precisions, kStem);
+    } catch (const Interrupted&) {
+      throw;
     } catch (const Error& error) {
       if (error.code() == Code::internal || error.code() == Code::not_found || error.code() == Code::parse) throw;
-      return std::numeric_limits<double>::max();
+      one.ns = std::numeric_limits<double>::max();
     }
+    return one;
   };
-  Arrival best{tensix::foldable_inputs(network), false};
-  tensix::LoweredGraph folded = tensix::fold_inputs(network, best.folded);
-  double least = time_of(folded, false);
+  Arrival best = tried(tensix::foldable_inputs(network), false);
   if (!best.folded.empty())
-    if (const double ns = time_of(network, false); ns <= least) best.folded.clear(), folded = network, least = ns;
-  best.sharded = time_of(folded, true) < least;
+    if (Arrival plain = tried({}, false); plain.ns <= best.ns) best = std::move(plain);
+  if (Arrival sharded = tried(best.folded, true); sharded.ns < best.ns) best = std::move(sharded);
   return best;
 }
 
@@ -78,19 +90,87 @@ Planning::Planning(const tensix::LoweredGraph& network, const Machine& machine, 
       search_(network, machine, request.l1_small_bytes, pinned(request.pins, network), settings),
       limits_(network.nodes.size()) {}
 
+double Planning::fastest_start(const std::vector<Precision>& precisions, std::size_t nodes) {
+  return search_.fastest_start(precisions, limits_, nodes, [&](std::size_t) { weighed(0); });
+}
+
 CardPlan Planning::plan(const std::vector<Precision>& precisions) {
+  std::optional<CardPlan> best;
+  if (hooks_.hurry) best = hurried(precisions);
+  try {
+    return with_few_reshards(precisions);
+  } catch (const Interrupted&) {
+    if (!best) throw;
+    best->interrupted = {static_cast<std::int64_t>(weighed_), static_cast<std::int64_t>(network_.nodes.size())};
+    return std::move(*best);
+  }
+}
+
+// A few ways are followed. That none of them is legal says nothing of all.
+std::optional<CardPlan> Planning::hurried(const std::vector<Precision>& precisions) {
+  const std::vector<NodeLimit> limits = limits_;
+  const std::size_t beam = search_.settings().beam, same_result = search_.settings().same_result;
+  std::function<void(std::size_t, std::size_t, const std::string&)> on_progress;
+  on_progress.swap(hooks_.on_progress);
+  search_.begin(std::min(beam, kHurriedBeam), std::min(same_result, kHurriedBeam));
+  std::optional<CardPlan> plan;
+  try {
+    plan = attempts(precisions);
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    if (error.code() == Code::internal) throw;
+  }
+  limits_ = limits;
+  on_progress.swap(hooks_.on_progress);
+  search_.begin(beam, same_result);
+  return plan;
+}
+
+// Reshards count for more and more until there are few enough of them.
+CardPlan Planning::with_few_reshards(const std::vector<Precision>& precisions) {
+  CardPlan plan = attempts(precisions);
+  const auto reshards = [&] {
+    const PlanTotals totals = totals_of(plan);
+    return totals.reshards + totals.inner_reshards;
+  };
+  if (!request_.max_reshards) return plan;
+  const double usual = search_.settings().reshard_ns;
+  std::int64_t fewest = reshards();
+  for (double us = 5; us <= 640 && reshards() > *request_.max_reshards; us *= std::sqrt(2.0)) {
+    search_.weigh_reshards(us * 1e3);
+    plan = attempts(precisions);
+    fewest = std::min(fewest, reshards());
+  }
+  search_.weigh_reshards(usual);
+  check(reshards() <= *request_.max_reshards, Code::unsupported, Hint{fmt::format("ask for {} or more", fewest)},
+        "no plan of at most {} reshards was found: the fewest were {}", *request_.max_reshards, fewest);
+  return plan;
+}
+
+void Planning::weighed(std::size_t nodes) {
+  weighed_ = nodes;
+  if (hooks_.stop && hooks_.stop())
+    throw Interrupted(nodes == 0 ? fmt::format("planning was interrupted before the search: none of {} operators was "
+                                               "placed, and there is no plan yet",
+                                               network_.nodes.size())
+                                 : fmt::format("planning was interrupted: {} of {} operators were placed, and there is "
+                                               "no whole plan yet",
+                                               nodes, network_.nodes.size()));
+  if (hooks_.on_progress && nodes > 0) hooks_.on_progress(nodes, network_.nodes.size(), network_.nodes[nodes - 1].name);
+}
+
+CardPlan Planning::attempts(const std::vector<Precision>& precisions) {
   const std::size_t nodes = network_.nodes.size();
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const std::vector<SearchStep> path = search_.run(precisions, limits_, [&](std::size_t done) {
-      check(!hooks_.stop || !hooks_.stop(), Code::invalid_argument, "planning was interrupted");
-      if (hooks_.on_progress) hooks_.on_progress(done, nodes, network_.nodes[done - 1].name);
-    });
+    const std::vector<SearchStep> path = search_.run(precisions, limits_, [&](std::size_t done) { weighed(done); });
     CardPlan plan = written(path);
     std::size_t reached = 0;
     try {
       const tensix::Simulation done =
           rehearse_plan(machine_, network_, plan, {.on_step = [&](const auto& step) {
-                          if (step.op != "spill" && step.op != "restore" && step.op != "reshard") ++reached;
+                          if (step.op != "spill" && step.op != "restore" && step.op != "reshard" && step.op != "slide")
+                            ++reached;
                         }});
       fill(plan, done);
       explain(plan, search_.alternatives(path, precisions, limits_));
@@ -119,7 +199,10 @@ void Planning::learn(std::size_t node, const SearchStep& step, const PlannedStep
   }
   check(error.code() == Code::out_of_memory && limit.l1_bytes > 0, Code::internal,
         "a step that was possible alone is refused in the network: {}", error.what());
-  limit.l1_bytes = step.estimate_bytes - 1;
+  const bool slid =
+      std::ranges::any_of(step.moves, [](const SearchMove& move) { return move.kind == PlannedMove::Kind::slide; });
+  limit.l1_bytes = std::min(limit.l1_bytes, step.estimate_bytes - 1);
+  if (slid) limit.l1_bytes_slid = step.estimate_bytes - 1;
 }
 
 CardPlan Planning::written(const std::vector<SearchStep>& path) {
@@ -178,10 +261,12 @@ void Planning::fill(CardPlan& plan, const tensix::Simulation& done) {
         one.programs = static_cast<int>(simulated.programs);
         queued.push_back(std::move(one));
       }
-      if (m < step.moves.size())
+      if (m < step.moves.size()) {
         step.moves[m].ns = simulated.time.ns;
-      else
+        step.moves[m].l1_peak_bytes = simulated.l1_peak_bytes;
+      } else {
         step.predicted = simulated;
+      }
     }
   }
   for (std::size_t i = 0; i < done.results.size(); ++i) {
@@ -221,45 +306,113 @@ void Planning::fill(CardPlan& plan, const tensix::Simulation& done) {
     }
 }
 
-void Planning::explain(CardPlan& plan, std::vector<std::vector<Alternative>> others) {
+void Planning::explain(CardPlan& plan, std::vector<Search::Weighed> weighed) {
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     PlannedStep& step = plan.steps[i];
     if (std::holds_alternative<tensix::HostLayer>(network_.nodes[i].layer)) {
       step.why = "runs on the host: the card has no such operator";
       continue;
     }
+    const Alternative& taken = weighed[i].taken;
     double moves = 0;
     for (const PlannedMove& move : step.moves) moves += move.ns;
-    const double own = step.predicted.time.ns + moves;
-    double best = std::numeric_limits<double>::max();
+    const Alternative* fastest = nullptr;
     std::size_t fit = 0;
-    std::string fastest;
-    for (const Alternative& each : others[i])
-      if (each.refusal.empty()) {
-        ++fit;
-        if (each.ns < best) best = each.ns, fastest = each.config;
-      }
-    const double gaps = tensix_of(machine_).op_gap_ns *
-                        static_cast<double>(step.predicted.programs + static_cast<std::int64_t>(step.moves.size()));
+    for (const Alternative& each : weighed[i].others) {
+      if (!each.refusal.empty()) continue;
+      ++fit;
+      if (each.config != taken.config && (fastest == nullptr || each.ns < fastest->ns)) fastest = &each;
+    }
     if (fit <= 1)
       step.why = "the only way that fits";
-    else if (own + gaps <= best * 1.001)
-      step.why =
-          fmt::format("the fastest way that fits: {:.1f} us, bound by {}", own * 1e-3, step.predicted.time.bound_by);
+    else if (fastest == nullptr || taken.ns <= fastest->ns * 1.001)
+      step.why = fmt::format("the fastest way that fits: {:.1f} us, bound by {}",
+                             (step.predicted.time.ns + moves) * 1e-3, step.predicted.time.bound_by);
     else
-      step.why =
-          fmt::format("{:.1f} us slower here than '{}', and less in what follows", (own + gaps - best) * 1e-3, fastest);
-    step.alternatives = std::move(others[i]);
+      step.why = fmt::format("{:.1f} us slower here than '{}', and less in what follows",
+                             (taken.ns - fastest->ns) * 1e-3, fastest->config);
+    step.alternatives = std::move(weighed[i].others);
   }
 }
+
+namespace {
+
+CardPlan plan_arrival(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
+                      const PlanHooks& hooks, const std::vector<Precision>& precisions) {
+  const PlanHooks quiet{.on_progress = {}, .calibration = {}, .stop = hooks.stop, .score = hooks.score};
+  const Arrival arrival = fastest_arrival(network, machine, request, quiet, precisions);
+  arrival.planning->hear(hooks);
+  CardPlan plan = arrival.planning->plan(precisions);
+  plan.folded_inputs = arrival.folded;
+  return plan;
+}
+
+double time_of(const CardPlan& plan) {
+  return plan.request.objective == Objective::end_to_end ? plan.end_to_end_ns : plan.device_ns;
+}
+
+constexpr double kClose = 1.25;  // of the least time at a glance: worth a search too
+
+// With as many images side by side in channels as is fastest.
+CardPlan plan_batch(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
+                    const PlanHooks& hooks, const std::vector<Precision>& precisions) {
+  std::vector<std::int64_t> groups = tensix::image_groups(network);
+  if (groups.empty()) return plan_arrival(network, machine, request, hooks, precisions);
+  groups.insert(groups.begin(), 1);
+  struct Glance {
+    std::int64_t images;
+    double ns;
+  };
+  std::vector<Glance> glances;
+  for (const std::int64_t images : groups) {
+    const tensix::LoweredGraph together = tensix::group_images(network, images);
+    glances.push_back({images, Planning(together, machine, request, {}).convolutions_ns(precisions)});
+  }
+  std::ranges::stable_sort(glances, {}, &Glance::ns);
+  std::optional<CardPlan> best;
+  std::optional<Error> refused;
+  for (const Glance& each : glances) {
+    if (best && each.ns > kClose * glances.front().ns) break;
+    try {
+      CardPlan plan = plan_arrival(tensix::group_images(network, each.images), machine, request, hooks, precisions);
+      plan.grouped_images = each.images;
+      const auto interrupted = plan.interrupted;
+      if (!best || time_of(plan) < time_of(*best)) best = std::move(plan);
+      best->interrupted = interrupted;
+      if (interrupted) break;
+    } catch (const Interrupted&) {
+      if (!best) throw;
+      best->interrupted = CardPlan::Interruption{0, static_cast<std::int64_t>(network.nodes.size())};
+      break;
+    } catch (const Error& error) {
+      if (error.code() == Code::internal) throw;
+      if (!refused || each.images == 1) refused = error;
+    }
+  }
+  if (!best) throw Error(*refused);
+  best->batch = network.graph.value(network.graph.inputs[0]).type.shape()[0];
+  best->model_inputs.clear();
+  for (const ValueId id : network.graph.inputs)
+    best->model_inputs.push_back(
+        fmt::format("{} {}", network.graph.value(id).name, network.graph.value(id).type.to_string()));
+  return std::move(*best);
+}
+
+}  // namespace
 
 CardPlan plan_network(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
                       const PlanHooks& hooks) {
   check_supported(network, request.partial);
   const auto begin = std::chrono::steady_clock::now();
   const auto late = [&] {
-    check(!hooks.stop || !hooks.stop(), Code::invalid_argument, "planning was interrupted");
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > request.budget_s;
+    if (hooks.stop && hooks.stop())
+      throw Interrupted(fmt::format(
+          "planning was interrupted while precisions for a PCC of {} were measured: no operator was placed, "
+          "and there is no plan yet",
+          request.min_pcc));
+    const bool over =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > request.budget_s;
+    return hooks.agree ? hooks.agree(over) : over;
   };
   Budgeted budgeted;
   budgeted.precisions.resize(network.nodes.size());
@@ -271,12 +424,8 @@ CardPlan plan_network(const tensix::LoweredGraph& network, const Machine& machin
     budgeted =
         hold_budget(calibration, machine, request.l1_small_bytes, pinned(request.pins, network), request.min_pcc, late);
   }
-  const Arrival arrival = fastest_arrival(network, machine, request, budgeted.precisions);
-  const tensix::LoweredGraph chosen = tensix::fold_inputs(network, arrival.folded);
-  Planning planning(chosen, machine, request, hooks, {.candidates = {}, .sharded_inputs = arrival.sharded});
-  CardPlan plan = planning.plan(budgeted.precisions);
+  CardPlan plan = plan_batch(network, machine, request, hooks, budgeted.precisions);
   plan.network_digest = network_digest(network);
-  plan.folded_inputs = arrival.folded;
   if (request.min_pcc > 0) {
     plan.pcc = budgeted.accuracy.pcc;
     for (std::size_t i = 0; i < plan.steps.size(); ++i) plan.steps[i].pcc = budgeted.accuracy.nodes[i];

@@ -3,7 +3,9 @@
 // The way to run a whole network on a card, searched for.
 
 #include "tessera/backends/sim/tensix/lower.h"
+#include "tessera/core/error.h"
 #include "tessera/core/export.h"
+#include "tessera/core/function_ref.h"
 #include "tessera/machine/machine.h"
 #include "tessera/planner/accuracy.h"
 #include "tessera/planner/card_plan.h"
@@ -11,8 +13,16 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace tessera::planner {
+
+// Planning was stopped before there was a plan.
+class TSR_API Interrupted : public Error {
+ public:
+  explicit Interrupted(std::string message) : Error(Code::invalid_argument, std::move(message)) {}
+};
 
 struct PlanHooks {
   // `done` of `all`, and at what.
@@ -20,7 +30,17 @@ struct PlanHooks {
   // What an accuracy budget is measured by; none: the network itself, on random inputs (calibration_of). Called at most
   // once, if there is a budget.
   std::function<Calibration()> calibration = {};
-  std::function<bool()> stop = {};  // asked now and then; true: the best plan so far, or an Error if there is none
+  // Asked now and then; true: the best plan so far, marked as such, or Interrupted if there is none.
+  std::function<bool()> stop = {};
+  // A plan is sought in a hurry first, so that there is one early on to stop with. The plan at the end is the same.
+  bool hurry = false;
+  // Several processes that plan the same together: each calls plan_network, and they share what takes time. `score`
+  // computes pieces [0, count), each on one of them, and gives every one of them all results; `agree` gives all of them
+  // the answer of the first; `stop` has to be the same for all.
+  std::function<std::vector<std::vector<std::byte>>(std::size_t count,
+                                                    FunctionRef<std::vector<std::byte>(std::size_t)> piece)>
+      score = {};
+  std::function<bool(bool)> agree = {};
 };
 
 // The plan has been followed on a card without values before it is handed out: its figures are those of that run.

@@ -1,7 +1,9 @@
 #include "tessera/planner/run_plan.h"
 
+#include "tessera/backends/sim/tensix/batch_groups.h"
 #include "tessera/backends/sim/tensix/fold_input.h"
 #include "tessera/core/error.h"
+#include "tessera/graph/evaluate.h"
 #include "tessera/planner/digest.h"
 
 #include <map>
@@ -10,15 +12,16 @@
 namespace tessera::planner {
 
 tensix::LoweredGraph planned_network(const tensix::LoweredGraph& network, const CardPlan& plan) {
-  return plan.folded_inputs.empty() ? network : tensix::fold_inputs(network, plan.folded_inputs);
+  return tensix::fold_inputs(tensix::group_images(network, plan.grouped_images), plan.folded_inputs);
 }
 
 tensix::Simulation run_plan(const std::shared_ptr<Device>& device, const tensix::LoweredGraph& given,
                             const CardPlan& plan, const std::vector<Array>& inputs, const RunPlanHooks& hooks) {
   const Hint again{"make the plan again"};
-  std::optional<tensix::LoweredGraph> folded;
-  if (!plan.folded_inputs.empty()) folded = planned_network(given, plan);
-  const tensix::LoweredGraph& network = folded ? *folded : given;
+  const bool grouped = plan.grouped_images > 1;
+  std::optional<tensix::LoweredGraph> rewritten;
+  if (grouped || !plan.folded_inputs.empty()) rewritten = planned_network(given, plan);
+  const tensix::LoweredGraph& network = rewritten ? *rewritten : given;
   check(plan.steps.size() == network.nodes.size(), Code::invalid_argument, again,
         "the plan is not for this network: it has {} steps, the network {} operators on the card", plan.steps.size(),
         network.nodes.size());
@@ -46,6 +49,10 @@ tensix::Simulation run_plan(const std::shared_ptr<Device>& device, const tensix:
   }
   options.on_step = hooks.on_step;
   options.on_result = hooks.on_result;
+  if (grouped && hooks.on_result)
+    options.on_result = [&](const tensix::LoweredNode& node, const Array& result) {
+      hooks.on_result(node, result.reshaped(given.graph.value(node.outputs[0]).type.shape()));
+    };
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const PlannedStep& step = plan.steps[i];
     check(step.node == network.nodes[i].name, Code::invalid_argument, again,
@@ -56,7 +63,16 @@ tensix::Simulation run_plan(const std::shared_ptr<Device>& device, const tensix:
       call.moves.push_back({std::string(name(move.kind)), value_of(move.value, step), move.to});
     for (const std::string& value : step.frees) call.frees.push_back(value_of(value, step));
   }
-  return tensix::simulate(device, network, inputs, options);
+  if (!grouped) return tensix::simulate(device, network, inputs, options);
+  std::vector<Array> together;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    check_input(given.graph, i, inputs[i]);
+    together.push_back(inputs[i].reshaped(tensix::grouped_shape(inputs[i].shape(), plan.grouped_images)));
+  }
+  tensix::Simulation done = tensix::simulate(device, network, together, options);
+  for (std::size_t i = 0; i < done.outputs.size(); ++i)
+    done.outputs[i] = std::move(done.outputs[i]).reshaped(given.graph.value(given.graph.outputs[i]).type.shape());
+  return done;
 }
 
 tensix::Simulation rehearse_plan(const Machine& machine, const tensix::LoweredGraph& network, const CardPlan& plan,

@@ -12,8 +12,6 @@ namespace tessera::planner {
 namespace {
 
 constexpr std::size_t kShownAlternatives = 16;
-// What a reshard has to win besides its time: ways that are about as fast differ in how much can go wrong.
-constexpr double kReshardNs = 2e3;
 
 }  // namespace
 
@@ -70,9 +68,7 @@ Search::State Search::start() {
         return std::holds_alternative<tensix::ConvLayer>(network_.nodes[static_cast<std::size_t>(node)].layer);
       });
       MemoryConfig memory = kDramMemoryConfig;
-      // Where DRAM is aligned to more than such a row, the real reshard wants buffers as large as a bank's shard.
-      const bool aligned = trials_.card().dram_alignment_bytes <= kChannelsOfShards * 2;
-      if (settings_.sharded_inputs && for_convolutions && aligned) {
+      if (settings_.sharded_inputs && for_convolutions) {
         const int banks = trials_.card().dram_banks;
         // As wide as the shards that convolutions read, so that rows go in long pieces from one to the other.
         memory = MemoryConfig(TensorMemoryLayout::height_sharded, BufferType::dram,
@@ -88,8 +84,8 @@ Search::State Search::start() {
 }
 
 double Search::fastest_start(const std::vector<Precision>& precisions, const std::vector<NodeLimit>& limits,
-                             std::size_t nodes) {
-  return beams(precisions, limits, std::min(nodes, network_.nodes.size()), [](std::size_t) {}).back().front().ns;
+                             std::size_t nodes, FunctionRef<void(std::size_t)> progress) {
+  return beams(precisions, limits, std::min(nodes, network_.nodes.size()), progress).back().front().ns;
 }
 
 std::vector<std::vector<Search::State>> Search::beams(const std::vector<Precision>& precisions,
@@ -99,6 +95,7 @@ std::vector<std::vector<Search::State>> Search::beams(const std::vector<Precisio
   limits_ = &limits;
   std::vector<std::vector<State>> layers{{start()}};
   for (std::size_t i = 0; i < nodes; ++i) {
+    if (settings_.score) score_ahead(i, layers.back());
     std::vector<State> next;
     Heard heard;
     heard.states = &next;
@@ -113,6 +110,19 @@ std::vector<std::vector<Search::State>> Search::beams(const std::vector<Precisio
     progress(i + 1);
   }
   return layers;
+}
+
+// What the next node will ask is known before it is: in rounds, since what can be asked depends on earlier answers.
+void Search::score_ahead(std::size_t node, const std::vector<State>& states) {
+  do {
+    trials_.collect();
+    for (const State& state : states) {
+      std::vector<State> ignored;
+      Heard heard;
+      heard.states = &ignored;
+      expand(node, state, heard);
+    }
+  } while (trials_.score(settings_.score));
 }
 
 std::vector<SearchStep> Search::run(const std::vector<Precision>& precisions, const std::vector<NodeLimit>& limits,
@@ -146,7 +156,7 @@ void Search::expand(std::size_t node, const State& state, Heard& heard) {
   const std::size_t before = heard.states->size();
   for (const Inputs& inputs : input_choices(node, state))
     for (const ConfigId config : configs(node, inputs.specs)) consider(node, state, inputs, config, heard);
-  if (heard.states->size() > before) return;
+  if (heard.states->size() > before || trials_.unknown() > 0) return;
   // Nothing fits beside its operands: they go first.
   std::vector<std::pair<std::size_t, MemoryConfig>> all;
   for (std::size_t i = 0; i < network_.nodes[node].inputs.size(); ++i) all.emplace_back(i, kDramMemoryConfig);
@@ -176,7 +186,7 @@ void Search::expand_host(std::size_t node, const State& state, Heard& heard) {
 void Search::consider(std::size_t node, const State& state, const Inputs& inputs, ConfigId config, Heard& heard) {
   const tensix::LoweredNode& n = network_.nodes[node];
   const Trial& trial = trials_.node(node, inputs.specs, config);
-  const std::int64_t limit = std::min(trials_.limit_bytes(), (*limits_)[node].l1_bytes);
+  const NodeLimit& known = (*limits_)[node];
   Alternative other;
   if (heard.others != nullptr) {
     const tensix::LayerConfig& asked = trials_.config(config);
@@ -212,6 +222,10 @@ void Search::consider(std::size_t node, const State& state, const Inputs& inputs
   const auto is_input = [&](ValueId id) { return std::find(n.inputs.begin(), n.inputs.end(), id) != n.inputs.end(); };
   std::int64_t estimate = std::max(most, all - trial.operand_bytes + trial.peak_bytes);
   other.l1_bytes = estimate;
+  // What did not find its bytes in one piece may find them when its operands have slid to one end.
+  std::vector<SearchMove> slides;
+  if (estimate > known.l1_bytes && estimate <= known.l1_bytes_slid) slides = operand_slides(n, live);
+  const std::int64_t limit = std::min(trials_.limit_bytes(), slides.empty() ? known.l1_bytes : known.l1_bytes_slid);
   std::vector<SearchMove> spills;
   while (estimate > limit) {
     // What is read last leaves first.
@@ -246,6 +260,10 @@ void Search::consider(std::size_t node, const State& state, const Inputs& inputs
     farthest->second = to;
   }
   moves.insert(moves.begin(), spills.begin(), spills.end());
+  for (SearchMove& slide : slides) {
+    ns += slide.ns;
+    moves.push_back(std::move(slide));
+  }
   if (heard.others != nullptr) {
     other.ns = ns;
     for (const SearchMove& move : moves)
@@ -255,7 +273,7 @@ void Search::consider(std::size_t node, const State& state, const Inputs& inputs
   State next;
   const auto is_reshard = [](const SearchMove& move) { return move.kind == PlannedMove::Kind::reshard; };
   const auto reshards = std::count_if(moves.begin(), moves.end(), is_reshard) + (trial.reshards ? 1 : 0);
-  next.ns = state.ns + ns + kReshardNs * static_cast<double>(reshards);
+  next.ns = state.ns + ns + settings_.reshard_ns * static_cast<double>(reshards);
   next.step = {config, std::move(moves), ns, estimate};
   next.result = trial.result;
   std::erase_if(live, [&](const auto& each) { return is_last(each.first, node); });
@@ -267,12 +285,25 @@ void Search::consider(std::size_t node, const State& state, const Inputs& inputs
   heard.states->push_back(std::move(next));
 }
 
-std::vector<std::vector<Alternative>> Search::alternatives(const std::vector<SearchStep>& path,
-                                                           const std::vector<Precision>& precisions,
-                                                           const std::vector<NodeLimit>& limits) {
+std::vector<SearchMove> Search::operand_slides(const tensix::LoweredNode& node, const Live& live) {
+  std::vector<SearchMove> slides;
+  for (const ValueId id : node.inputs) {
+    const SpecId spec = at(live, id);
+    if (spec == kNoSpec || trials_.bytes(spec) == 0) continue;
+    if (std::ranges::any_of(slides, [&](const SearchMove& each) { return each.value == id; })) continue;
+    const Trial& trial = trials_.move(spec, spec);
+    if (trial.fits())
+      slides.push_back({PlannedMove::Kind::slide, id, spec, trial.ns, "holes between tensors become one"});
+  }
+  return slides;
+}
+
+std::vector<Search::Weighed> Search::alternatives(const std::vector<SearchStep>& path,
+                                                  const std::vector<Precision>& precisions,
+                                                  const std::vector<NodeLimit>& limits) {
   precisions_ = &precisions;
   limits_ = &limits;
-  std::vector<std::vector<Alternative>> out;
+  std::vector<Weighed> out;
   State state = start();
   for (std::size_t i = 0; i < path.size(); ++i) {
     std::vector<Alternative> others;
@@ -281,6 +312,20 @@ std::vector<std::vector<Alternative>> Search::alternatives(const std::vector<Sea
     heard.states = &next;
     heard.others = &others;
     expand(i, state, heard);
+    // The way that was taken.
+    const auto taken = std::find_if(next.begin(), next.end(), [&](const State& each) {
+      const SearchStep &a = each.step, &b = path[i];
+      return a.config == b.config && a.ns == b.ns && a.moves.size() == b.moves.size() &&
+             std::equal(a.moves.begin(), a.moves.end(), b.moves.begin(),
+                        [](const SearchMove& x, const SearchMove& y) { return x.value == y.value && x.to == y.to; });
+    });
+    check(taken != next.end(), Code::internal, "the plan's step for '{}' cannot be found again",
+          network_.nodes[i].name);
+    // Ways that can run are in the order of the states that they lead to.
+    Alternative chosen;
+    auto way = taken - next.begin();
+    for (const Alternative& each : others)
+      if (each.refusal.empty() && way-- == 0) chosen = each;
     std::vector<Alternative> kept = limits[i].refused;
     std::stable_sort(others.begin(), others.end(), [](const Alternative& a, const Alternative& b) {
       return a.refusal.empty() != b.refusal.empty() ? a.refusal.empty() : a.ns < b.ns;
@@ -294,19 +339,10 @@ std::vector<std::vector<Alternative>> Search::alternatives(const std::vector<Sea
     }
     if (const auto* conv = std::get_if<tensix::ConvLayer>(&network_.nodes[i].layer); conv != nullptr)
       for (const auto& [key, choices] : choices_)
-        if (key.starts_with(fmt::format("{} ", trials_.kind(i))))
+        if (asked_.contains(key) && key.starts_with(fmt::format("{} ", trials_.kind(i))))
           for (const ConvRefusal& each : choices.refusals)
             if (refused++ < kShownAlternatives) kept.push_back({each.config, each.reason, 0, each.l1_bytes});
-    out.push_back(std::move(kept));
-    // The way that was taken.
-    const auto taken = std::find_if(next.begin(), next.end(), [&](const State& each) {
-      const SearchStep &a = each.step, &b = path[i];
-      return a.config == b.config && a.ns == b.ns && a.moves.size() == b.moves.size() &&
-             std::equal(a.moves.begin(), a.moves.end(), b.moves.begin(),
-                        [](const SearchMove& x, const SearchMove& y) { return x.value == y.value && x.to == y.to; });
-    });
-    check(taken != next.end(), Code::internal, "the plan's step for '{}' cannot be found again",
-          network_.nodes[i].name);
+    out.push_back({std::move(chosen), std::move(kept)});
     state = std::move(*taken);
   }
   return out;

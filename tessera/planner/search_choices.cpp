@@ -154,16 +154,33 @@ const std::vector<ConfigId>& Search::configs(std::size_t node, const std::vector
       fmt::format("{} {} {} {} {}", trials_.kind(node), config_key(plain_config(node)), limit.lists_in_dram,
                   limit.l1_bytes < trials_.limit_bytes(), conv != nullptr || pool ? inputs[0] : 0);
   if (!pins_[node].conv_fields.empty()) key += fmt::format(" node {}", node);
+  if (conv != nullptr) asked_.insert(choices_key(node, inputs[0]));
   const auto found = configs_.find(key);
   if (found != configs_.end()) return found->second;
   std::vector<ConfigId> out;
+  incomplete_ = false;
   if (conv != nullptr)
     out = conv_configs(node, *conv, inputs[0]);
   else if (pool)
     out = pool_configs(node, inputs[0]);
+  else if (const auto* join = std::get_if<tensix::ConcatLayer>(&n.layer); join != nullptr && join->channels)
+    out = concat_configs(node);
   else
     out.push_back(trials_.id_of(plain_config(node)));
+  if (incomplete_) return known_configs_ = std::move(out);
   return configs_.emplace(std::move(key), std::move(out)).first->second;
+}
+
+// Joined as they are, or converted to rows or tiles first.
+std::vector<ConfigId> Search::concat_configs(std::size_t node) {
+  tensix::LayerConfig c = plain_config(node);
+  std::vector<ConfigId> out{trials_.id_of(c)};
+  c.conv_fields.emplace_back("output_layout");
+  for (const Layout layout : {Layout::row_major, Layout::tile}) {
+    c.conv.output_layout = layout;
+    out.push_back(trials_.id_of(c));
+  }
+  return out;
 }
 
 std::vector<ConfigId> Search::pool_configs(std::size_t node, SpecId input) {
@@ -186,12 +203,18 @@ std::vector<ConfigId> Search::pool_configs(std::size_t node, SpecId input) {
   return out;
 }
 
+// Of a convolution, whose candidates depend on no more than this.
+std::string Search::choices_key(std::size_t node, SpecId input) const {
+  const TensorSpec& spec = trials_.spec(input);
+  return fmt::format("{} {} {} {} {}", trials_.kind(node), name(spec.dtype()), name(spec.layout()),
+                     (*precisions_)[node].to_string(), pins_[node].conv_fields.empty() ? -1 : static_cast<int>(node));
+}
+
 std::vector<ConfigId> Search::conv_configs(std::size_t node, const tensix::ConvLayer& layer, SpecId input) {
   const TensorSpec spec = trials_.spec(input);
   const Precision& precision = (*precisions_)[node];
   const tensix::LayerConfig& pins = pins_[node];
-  const std::string key = fmt::format("{} {} {} {} {}", trials_.kind(node), name(spec.dtype()), name(spec.layout()),
-                                      precision.to_string(), pins.conv_fields.empty() ? -1 : static_cast<int>(node));
+  const std::string key = choices_key(node, input);
   auto found = choices_.find(key);
   if (found == choices_.end())
     found = choices_.emplace(key, candidates_.choices(layer, spec.dtype(), spec.layout(), precision, pins)).first;
@@ -256,9 +279,14 @@ std::vector<ConfigId> Search::conv_configs(std::size_t node, const tensix::ConvL
   for (const ConvGrid& grid : choices.grids)
     for (const ConvCandidate& each : grid.candidates) least = std::min(least, static_cast<double>(each.l1_bytes));
   const bool tried = (*limits_)[node].l1_bytes < trials_.limit_bytes();
+  const std::size_t unknown = trials_.unknown();
   const bool none_fits = std::none_of(out.begin(), out.end(),
                                       [&](ConfigId id) { return trials_.node(node, std::vector{input}, id).fits(); });
+  incomplete_ = trials_.unknown() > unknown;
+  if (incomplete_) return out;
   if (!tried && !none_fits && least < kTight * static_cast<double>(trials_.limit_bytes())) return out;
+  incomplete_ = trials_.collecting();  // how many slices are tried depends on what each comes to
+  if (incomplete_) return out;
   tensix::LayerConfig c = complete_config(layer, precision);
   c.conv.config_tensors_in_dram = (*limits_)[node].lists_in_dram;
   c.conv.override_sharding_config = false;
@@ -279,6 +307,27 @@ std::vector<ConfigId> Search::conv_configs(std::size_t node, const tensix::ConvL
       }
     }
   return out;
+}
+
+double Search::convolutions_ns(const std::vector<Precision>& precisions) {
+  const ConvCandidates free(trials_.card(), costs_, std::numeric_limits<std::int64_t>::max(),
+                            {.height_grids = 1, .block_grids = 1, .width_grids = 1, .per_grid = 1});
+  std::map<std::pair<int, bool>, double> known;
+  double all = 0;
+  for (std::size_t i = 0; i < network_.nodes.size(); ++i) {
+    const auto* conv = std::get_if<tensix::ConvLayer>(&network_.nodes[i].layer);
+    if (conv == nullptr) continue;
+    const bool first =
+        std::ranges::find(network_.graph.inputs, network_.nodes[i].inputs[0]) != network_.graph.inputs.end();
+    const auto [found, added] = known.try_emplace({trials_.kind(i), first}, 0.0);
+    if (added) {
+      const ConvChoices choices = free.choices(*conv, first ? DType::bfloat16 : precisions[i].dtype,
+                                               first ? Layout::row_major : Layout::tile, precisions[i], pins_[i]);
+      if (!choices.grids.empty()) found->second = choices.grids.front().candidates.front().ns;
+    }
+    all += found->second;
+  }
+  return all;
 }
 
 }  // namespace tessera::planner

@@ -1,5 +1,8 @@
 #include "tessera/planner/internal/trials.h"
+
+#include "tessera/core/error.h"
 #include "tessera/planner/digest.h"
+#include "tessera/planner/internal/trial_bytes.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +14,14 @@ std::string key_of(const std::optional<T>& value, Text&& text) {
   return value ? std::string(text(*value)) : "-";
 }
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+// The first line of what a card says. Programs are numbered by all that ran before, which says nothing of this one.
+std::string plain_refusal(const std::string& text) {
+  constexpr std::string_view kNumbered = "in program ";
+  std::string line = text.substr(0, text.find('\n'));
+  if (const std::size_t at = line.find(kNumbered); at != std::string::npos)
+    line.erase(at, line.find_first_not_of("0123456789 ", at + kNumbered.size()) - at);
+  return line;
+}
 
 }  // namespace
 
@@ -32,6 +42,7 @@ std::string config_key(const tensix::LayerConfig& c) {
                       key_of(v.enable_kernel_stride_folding, flag), flag(v.override_sharding_config),
                       flag(v.reshard_if_not_optimal), flag(v.transpose_shards), name(v.output_layout),
                       flag(v.override_output_sharding_config));
+  text += " " + v.activation.value_or("-");
   for (const std::string& field : c.conv_fields) text += " " + field;
   return text;
 }
@@ -85,7 +96,16 @@ ConfigId Trials::id_of(const tensix::LayerConfig& config) {
   return found->second;
 }
 
-Trial Trials::taken(const tensix::NodeTrial& trial) {
+UnnumberedTrial Trials::tried(const Wanted& wanted) {
+  tensix::NodeTrial trial;
+  if (const auto* node = std::get_if<NodeKey>(&wanted.key)) {
+    std::vector<TensorSpec> specs;
+    for (const SpecId id : std::get<2>(*node)) specs.push_back(spec(id));
+    trial = trial_card_.try_node(wanted.node, specs, config(std::get<1>(*node)));
+  } else {
+    const auto& [from, to] = std::get<MoveKey>(wanted.key);
+    trial = trial_card_.try_move(spec(from), spec(to).memory_config());
+  }
   Trial out;
   out.peak_bytes = trial.step.l1_peak_bytes;
   out.operand_bytes = trial.operand_bytes;
@@ -95,31 +115,60 @@ Trial Trials::taken(const tensix::NodeTrial& trial) {
   if (trial.plan && trial.plan->moves_input && !trial.plan->interleaved && !trial.plan->folded)
     out.input_shards = trial.plan->input_memory();
   if (trial.refusal) {
-    out.refusal = first_line(trial.refusal->message());
-    return out;
+    out.refusal = plain_refusal(trial.refusal->message());
+    return {std::move(out), std::nullopt};
   }
   out.kernel_ns = trial.step.time.ns;
   out.programs = trial.step.programs;
   out.ns = out.kernel_ns + card_.op_gap_ns * static_cast<double>(out.programs);
-  out.result = id_of(*trial.result);
-  return out;
+  return {std::move(out), std::move(trial.result)};
+}
+
+Trial Trials::numbered(UnnumberedTrial trial) {
+  if (trial.result) trial.trial.result = id_of(*trial.result);
+  return std::move(trial.trial);
+}
+
+const Trial& Trials::found(Wanted wanted) {
+  static const Trial unknown;
+  if (collecting_) {
+    if (wanted_keys_.insert(wanted.key).second) wanted_.push_back(std::move(wanted));
+    return unknown;
+  }
+  Trial trial = numbered(tried(wanted));
+  if (auto* node = std::get_if<NodeKey>(&wanted.key))
+    return nodes_.emplace(std::move(*node), std::move(trial)).first->second;
+  return moves_.emplace(std::get<MoveKey>(wanted.key), std::move(trial)).first->second;
+}
+
+bool Trials::score(const ScorePieces& pieces) {
+  collecting_ = false;
+  wanted_keys_.clear();
+  const std::vector<Wanted> wanted = std::move(wanted_);
+  wanted_.clear();
+  if (wanted.empty()) return false;
+  const std::vector<std::vector<std::byte>> results = pieces(
+      wanted.size(), [&](std::size_t i) { return trial_bytes(tried(wanted[i])).value_or(std::vector<std::byte>()); });
+  check(results.size() == wanted.size(), Code::internal, "{} trials came to {} results", wanted.size(), results.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    Trial trial = numbered(results[i].empty() ? tried(wanted[i]) : trial_of(results[i]));
+    if (const auto* node = std::get_if<NodeKey>(&wanted[i].key))
+      nodes_.emplace(*node, std::move(trial));
+    else
+      moves_.emplace(std::get<MoveKey>(wanted[i].key), std::move(trial));
+  }
+  return true;
 }
 
 const Trial& Trials::node(std::size_t node, std::span<const SpecId> inputs, ConfigId config) {
-  std::tuple key{kinds_[node], config, std::vector<SpecId>(inputs.begin(), inputs.end())};
-  const auto found = nodes_.find(key);
-  if (found != nodes_.end()) return found->second;
-  std::vector<TensorSpec> specs;
-  for (const SpecId id : inputs) specs.push_back(spec(id));
-  Trial trial = taken(trial_card_.try_node(node, specs, configs_[static_cast<std::size_t>(config)]));
-  return nodes_.emplace(std::move(key), std::move(trial)).first->second;
+  NodeKey key{kinds_[node], config, std::vector<SpecId>(inputs.begin(), inputs.end())};
+  const auto there = nodes_.find(key);
+  return there != nodes_.end() ? there->second : found({node, std::move(key)});
 }
 
 const Trial& Trials::move(SpecId from, SpecId to) {
-  const auto found = moves_.find({from, to});
-  if (found != moves_.end()) return found->second;
-  Trial trial = taken(trial_card_.try_move(spec(from), spec(to).memory_config()));
-  return moves_.emplace(std::pair{from, to}, std::move(trial)).first->second;
+  const auto there = moves_.find({from, to});
+  return there != moves_.end() ? there->second : found({0, MoveKey{from, to}});
 }
 
 }  // namespace tessera::planner

@@ -5,12 +5,15 @@
 #include "tessera/core/error.h"
 #include "tessera/graph/zoo/zoo.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/planner/plan_difference.h"
 #include "tessera/planner/run_plan.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 
 namespace tessera::planner {
 namespace TSR_FILE {
@@ -127,6 +130,93 @@ TEST(PlanNetwork, TakesTheQueuesThatAreFastestEndToEnd) {
   EXPECT_FALSE(plain.metal_trace);
   EXPECT_EQ(plain.command_queues, 1);
   EXPECT_GT(plain.end_to_end_ns, both.end_to_end_ns);
+}
+
+TEST(PlanNetwork, GivesEachConvolutionItsOwnActivation) {
+  const tensix::LoweredGraph network = lowered("efficientnet_like");  // silu, sigmoid and none on the same shapes
+  const CardPlan plan = plan_network(network, n150(), {});
+  for (std::size_t i = 0; i < network.nodes.size(); ++i)
+    if (const auto* conv = std::get_if<tensix::ConvLayer>(&network.nodes[i].layer)) {
+      EXPECT_EQ(plan.steps[i].config.conv.activation, conv->activation) << plan.steps[i].node;
+    }
+}
+
+TEST(PlanNetwork, ComparesNoWayWithItself) {
+  const CardPlan plan = plan_network(lowered("resnet18", 8), n150(), {});
+  for (const PlannedStep& step : plan.steps) {
+    const std::size_t at = step.why.find("slower here than '");
+    if (at == std::string::npos) continue;
+    EXPECT_GT(std::stod(step.why), 0) << step.node << ": " << step.why;
+    const std::string other = step.why.substr(step.why.find('\'') + 1);
+    if (step.moves.empty()) {
+      EXPECT_FALSE(other.starts_with(step.predicted.config + "'")) << step.node << ": " << step.why;
+    }
+  }
+}
+
+// Stops when it is asked for the nth time.
+PlanHooks stopping(int n, bool hurry) {
+  PlanHooks hooks;
+  hooks.stop = [n, asked = std::make_shared<int>(0)] { return ++*asked >= n; };
+  hooks.hurry = hurry;
+  return hooks;
+}
+
+TEST(PlanNetwork, StopsWithTheBestPlanSoFarOrSaysThatThereIsNone) {
+  const tensix::LoweredGraph network = lowered("resnet18");
+  const auto nodes = static_cast<int>(network.nodes.size());
+  try {
+    plan_network(network, n150(), {}, stopping(2, true));
+    FAIL() << "there was a plan";
+  } catch (const Interrupted& error) {
+    EXPECT_THAT(error.what(), HasSubstr("there is no plan yet"));
+  }
+  try {
+    plan_network(network, n150(), {}, stopping(9 + nodes / 2, false));
+    FAIL() << "there was a plan";
+  } catch (const Interrupted& error) {
+    EXPECT_THAT(error.what(), HasSubstr(fmt::format("of {} operators were placed", nodes)));
+  }
+  const CardPlan plan = plan_network(network, n150(), {}, stopping(9 + nodes + nodes / 2, true));
+  ASSERT_TRUE(plan.interrupted);
+  EXPECT_EQ(plan.interrupted->of, nodes);
+  EXPECT_GT(plan.interrupted->weighed, 0);
+  EXPECT_LT(plan.interrupted->weighed, nodes);
+  double kernels = 0;
+  for (const tensix::SimulatedStep& step : rehearse_plan(n150(), network, plan).steps) kernels += step.time.ns;
+  EXPECT_EQ(kernels, plan.kernels_ns);
+}
+
+TEST(PlanNetwork, IsTheSameAfterAHurriedOne) {
+  const tensix::LoweredGraph network = lowered("mobilenet_v2");
+  const CardPlan a = plan_network(network, n150(), {}), b = plan_network(network, n150(), {}, stopping(1 << 30, true));
+  EXPECT_FALSE(b.interrupted);
+  EXPECT_EQ(a.device_ns, b.device_ns);
+  ASSERT_EQ(a.steps.size(), b.steps.size());
+  for (std::size_t i = 0; i < a.steps.size(); ++i) {
+    EXPECT_EQ(a.steps[i].config.conv, b.steps[i].config.conv);
+    ASSERT_EQ(a.steps[i].alternatives.size(), b.steps[i].alternatives.size()) << a.steps[i].node;
+    for (std::size_t k = 0; k < a.steps[i].alternatives.size(); ++k)
+      EXPECT_EQ(a.steps[i].alternatives[k].refusal, b.steps[i].alternatives[k].refusal);
+  }
+}
+
+TEST(PlanNetwork, ReshardsNoMoreThanItMay) {
+  const tensix::LoweredGraph network = lowered("mobilenet_v2", 10);
+  const auto reshards = [](const CardPlan& plan) {
+    const PlanTotals totals = totals_of(plan);
+    return totals.reshards + totals.inner_reshards;
+  };
+  const CardPlan free = plan_network(network, n150(), {});
+  ASSERT_GT(reshards(free), 8);
+  PlanRequest request;
+  request.max_reshards = 8;
+  const CardPlan few = plan_network(network, n150(), request);
+  EXPECT_LE(reshards(few), 8);
+  EXPECT_GE(few.device_ns, free.device_ns);
+  EXPECT_LE(few.device_ns, 1.1 * free.device_ns);
+  request.max_reshards = reshards(free);
+  EXPECT_EQ(plan_network(network, n150(), request).device_ns, free.device_ns);
 }
 
 TEST(PlanNetwork, MeetsPins) {

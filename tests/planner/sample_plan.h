@@ -24,6 +24,7 @@ inline CardPlan plan_with_every_field() {
   plan.machine_digest = "fedcba9876543210";
   plan.request = {.objective = Objective::end_to_end,
                   .min_pcc = 0.987,
+                  .max_reshards = 7,
                   .pins = {{"layer3.*", "shard", "BLOCK"}, {"a:b", "act_block_h_override", "64"}},
                   .l1_small_bytes = 24576,
                   .metal_trace = false,
@@ -33,6 +34,7 @@ inline CardPlan plan_with_every_field() {
                   .partial = true};
   plan.batch = 2;
   plan.folded_inputs = {"conv"};
+  plan.grouped_images = 2;
   plan.placed_inputs = {{"x", MemoryConfig(TensorMemoryLayout::height_sharded, BufferType::dram,
                                            ShardSpec{CoreRange({0, 0}, {11, 0}), {22, 16}})}};
   plan.command_queues = 1;

@@ -6,6 +6,7 @@
 #include "tessera/planner/internal/search.h"
 #include "tessera/planner/plan_network.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,24 +19,29 @@ class TSR_API Planning {
 
   // One for each node. The plan has passed an exact run.
   CardPlan plan(const std::vector<Precision>& precisions);
+  void hear(const PlanHooks& hooks) { hooks_ = hooks; }
   // The time of the first nodes, at best; none: they do not fit.
-  double fastest_start(const std::vector<Precision>& precisions, std::size_t nodes) {
-    return search_.fastest_start(precisions, limits_, nodes);
-  }
+  double fastest_start(const std::vector<Precision>& precisions, std::size_t nodes);
+  double convolutions_ns(const std::vector<Precision>& precisions) { return search_.convolutions_ns(precisions); }
   std::size_t trials() { return search_.trials().count(); }
 
  private:
+  CardPlan attempts(const std::vector<Precision>& precisions);
+  std::optional<CardPlan> hurried(const std::vector<Precision>& precisions);
+  void weighed(std::size_t nodes);
+  CardPlan with_few_reshards(const std::vector<Precision>& precisions);
   void learn(std::size_t node, const SearchStep& step, const PlannedStep& planned, const Error& error);
   CardPlan written(const std::vector<SearchStep>& path);
   void fill(CardPlan& plan, const tensix::Simulation& done);
-  void explain(CardPlan& plan, std::vector<std::vector<Alternative>> others);
+  void explain(CardPlan& plan, std::vector<Search::Weighed> weighed);
 
   const tensix::LoweredGraph& network_;
   const Machine& machine_;
   PlanRequest request_;
-  const PlanHooks& hooks_;
+  PlanHooks hooks_;
   Search search_;
   std::vector<NodeLimit> limits_;
+  std::size_t weighed_ = 0;  // nodes, by the search that is on its way
 };
 
 }  // namespace tessera::planner

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,12 +40,16 @@ struct SearchSettings {
   CandidateLimits candidates;
   std::size_t beam = 32;
   std::size_t same_result = 8;  // of the beam, with the newest value in the same place
+  ScorePieces score = {};       // none: trials are made when they are needed
   bool sharded_inputs = false;  // images for convolutions come in shards over the banks of DRAM, not row by row
+  // What a reshard has to win besides its time: ways that are about as fast differ in how much can go wrong.
+  double reshard_ns = 2e3;
 };
 
 // What earlier attempts have shown of a node.
 struct NodeLimit {
   std::int64_t l1_bytes = std::numeric_limits<std::int64_t>::max();
+  std::int64_t l1_bytes_slid = std::numeric_limits<std::int64_t>::max();  // where operands slide together first
   bool lists_in_dram = false;
   std::vector<Alternative> refused;  // what was tried and failed
 };
@@ -59,11 +64,26 @@ class Search {
                               FunctionRef<void(std::size_t)> progress);
   // The time of the first nodes, at best.
   double fastest_start(const std::vector<Precision>& precisions, const std::vector<NodeLimit>& limits,
-                       std::size_t nodes);
-  // What else could have been done at each node, had everything before it been as it is.
-  std::vector<std::vector<Alternative>> alternatives(const std::vector<SearchStep>& path,
-                                                     const std::vector<Precision>& precisions,
-                                                     const std::vector<NodeLimit>& limits);
+                       std::size_t nodes, FunctionRef<void(std::size_t)> progress);
+  // Of all convolutions, each in the fastest way there is if L1 had no end: what tells rewritten networks apart at a
+  // glance.
+  double convolutions_ns(const std::vector<Precision>& precisions);
+  // What could have been done at each node, had everything before it been as it is.
+  struct Weighed {
+    Alternative taken;                // as it was weighed; empty for the host's
+    std::vector<Alternative> others;  // it may be among them
+  };
+  std::vector<Weighed> alternatives(const std::vector<SearchStep>& path, const std::vector<Precision>& precisions,
+                                    const std::vector<NodeLimit>& limits);
+
+  // How many ways are followed from now on. What was asked about convolutions until now is no longer told as
+  // alternatives of theirs.
+  void begin(std::size_t beam, std::size_t same_result) {
+    settings_.beam = beam, settings_.same_result = same_result;
+    asked_.clear();
+  }
+  void weigh_reshards(double ns) { settings_.reshard_ns = ns; }
+  const SearchSettings& settings() const { return settings_; }
 
   // Where an input of the network is written; none: not on the card.
   std::optional<MemoryConfig> input_memory(ValueId id);
@@ -96,21 +116,25 @@ class Search {
   bool in_dram_shards(SpecId id) const;
   std::vector<std::vector<State>> beams(const std::vector<Precision>& precisions, const std::vector<NodeLimit>& limits,
                                         std::size_t nodes, FunctionRef<void(std::size_t)> progress);
+  void score_ahead(std::size_t node, const std::vector<State>& states);
   void expand(std::size_t node, const State& state, Heard& heard);
   void expand_host(std::size_t node, const State& state, Heard& heard);
   void consider(std::size_t node, const State& state, const Inputs& inputs, ConfigId config, Heard& heard);
   std::vector<Inputs> input_choices(std::size_t node, const State& state);
   std::optional<Inputs> moved(const State& state, std::size_t node,
                               const std::vector<std::pair<std::size_t, MemoryConfig>>& wanted, const std::string& why);
+  std::string choices_key(std::size_t node, SpecId input) const;
   const std::vector<ConfigId>& configs(std::size_t node, const std::vector<SpecId>& inputs);
   std::vector<ConfigId> conv_configs(std::size_t node, const tensix::ConvLayer& layer, SpecId input);
   std::vector<ConfigId> pool_configs(std::size_t node, SpecId input);
+  std::vector<ConfigId> concat_configs(std::size_t node);
   tensix::LayerConfig plain_config(std::size_t node) const;
   bool is_last(ValueId id, std::size_t node) const {
     return last_[static_cast<std::size_t>(id)] <= static_cast<std::int64_t>(node);
   }
   static SpecId at(const Live& live, ValueId id);
   SpecId dram_of(SpecId id);
+  std::vector<SearchMove> operand_slides(const tensix::LoweredNode& node, const Live& live);
   void keep_best(std::vector<State>& states) const;
   [[noreturn]] void no_way(std::size_t node, const Heard& heard) const;
 
@@ -125,6 +149,10 @@ class Search {
   const std::vector<Precision>* precisions_ = nullptr;
   const std::vector<NodeLimit>* limits_ = nullptr;
   std::map<std::string, ConvChoices> choices_;
+  std::set<std::string> asked_;  // of those
+  // While trials are collected: the configurations that do not depend on what is not known yet.
+  std::vector<ConfigId> known_configs_;
+  bool incomplete_ = false;
   std::map<std::string, std::vector<ConfigId>> configs_;
 };
 

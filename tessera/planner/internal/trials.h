@@ -5,15 +5,20 @@
 #include "tessera/backends/sim/tensix/layer_config.h"
 #include "tessera/backends/sim/tensix/lower.h"
 #include "tessera/backends/sim/tensix/node_trial.h"
+#include "tessera/core/function_ref.h"
 #include "tessera/machine/machine.h"
 #include "tessera/machine/tensor_spec.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <tuple>
+#include <variant>
 #include <vector>
 
 namespace tessera::planner {
@@ -39,6 +44,16 @@ struct Trial {
   bool fits() const { return result != kNoSpec; }
 };
 
+// As it comes from a card: its result is not numbered yet.
+struct UnnumberedTrial {
+  Trial trial;
+  std::optional<TensorSpec> result;
+};
+
+// Computes the pieces [0, count), here or elsewhere, and hands out what each came to.
+using ScorePieces = std::function<std::vector<std::vector<std::byte>>(
+    std::size_t count, FunctionRef<std::vector<std::byte>(std::size_t)> piece)>;
+
 class Trials {
  public:
   Trials(const tensix::LoweredGraph& network, const Machine& machine, std::int64_t l1_small_bytes);
@@ -54,12 +69,28 @@ class Trials {
   const Trial& node(std::size_t node, std::span<const SpecId> inputs, ConfigId config);
   const Trial& move(SpecId from, SpecId to);
 
+  // From here on what is not known is put down, and answered as refused, until it is scored.
+  void collect() { collecting_ = true; }
+  bool collecting() const { return collecting_; }
+  std::size_t unknown() const { return wanted_.size(); }
+  // Finds out what was put down; whether there was anything.
+  bool score(const ScorePieces& pieces);
+
   std::int64_t limit_bytes() const { return limit_bytes_; }
   std::size_t count() const { return nodes_.size() + moves_.size(); }
   const TensixSpec& card() const { return card_; }
 
  private:
-  Trial taken(const tensix::NodeTrial& trial);
+  using NodeKey = std::tuple<int, ConfigId, std::vector<SpecId>>;
+  using MoveKey = std::pair<SpecId, SpecId>;
+  struct Wanted {
+    std::size_t node = 0;
+    std::variant<NodeKey, MoveKey> key;
+  };
+
+  UnnumberedTrial tried(const Wanted& wanted);
+  Trial numbered(UnnumberedTrial trial);
+  const Trial& found(Wanted wanted);
 
   const tensix::LoweredGraph& network_;
   TensixSpec card_;
@@ -71,8 +102,11 @@ class Trials {
   std::map<std::string, SpecId> spec_ids_;
   std::vector<tensix::LayerConfig> configs_;
   std::map<std::string, ConfigId> config_ids_;
-  std::map<std::tuple<int, ConfigId, std::vector<SpecId>>, Trial> nodes_;
-  std::map<std::pair<SpecId, SpecId>, Trial> moves_;
+  std::map<NodeKey, Trial> nodes_;
+  std::map<MoveKey, Trial> moves_;
+  bool collecting_ = false;
+  std::vector<Wanted> wanted_;
+  std::set<std::variant<NodeKey, MoveKey>> wanted_keys_;
 };
 
 // Index of the last node that reads each value; the number of nodes for outputs of the network, -1 for what nobody

@@ -2,6 +2,7 @@
 
 #include "tessera/core/error.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tessera::tensix {
@@ -21,8 +22,40 @@ CommandQueues::CommandQueues(const HostModel& host, int queues, int chips) : mod
     chip.cores = add_resource(card + "cores", Resource::cores, sim::Order::ready);
     chip.to_card = add_resource(card + "PCIe to card", Resource::to_card, sim::Order::ready);
     chip.from_card = add_resource(card + "PCIe from card", Resource::from_card, sim::Order::ready);
+    chip.link.fill(sim::ResourceId::none);
+    chip.ethernet.fill(sim::ResourceId::none);
     chips_.push_back(std::move(chip));
   }
+  share_links();
+}
+
+void CommandQueues::share_links() {
+  if (model_.shared_copy_bytes_per_s > 0) memory_ = add_resource("host memory", Resource::memory, sim::Order::ready);
+  const auto per_board = static_cast<std::size_t>(model_.chips_per_board);
+  for (std::size_t c = 0; c < chips_.size(); ++c)
+    for (const std::size_t from_card : {0, 1}) {
+      const std::size_t first = c - c % per_board;  // the chip at the link
+      const std::string_view way = from_card ? "from" : "to";
+      if (model_.shared_link_bytes_per_s > 0)
+        chips_[c].link[from_card] = c == first ? add_resource(fmt::format("link {} {} card", c / per_board, way),
+                                                              Resource::link, sim::Order::ready)
+                                               : chips_[first].link[from_card];
+      if (model_.shared_ethernet_bytes_per_s > 0 && c != first)
+        chips_[c].ethernet[from_card] =
+            c == first + 1 ? add_resource(fmt::format("Ethernet of card {} {} chips", c / per_board, way),
+                                          Resource::ethernet, sim::Order::ready)
+                           : chips_[first + 1].ethernet[from_card];
+    }
+}
+
+TaskId CommandQueues::shared_part(sim::ResourceId shared, double rate, std::int64_t bytes, double& ns,
+                                  std::string_view label, TaskId after) {
+  if (shared == sim::ResourceId::none) return after;
+  const double part = static_cast<double>(bytes) / rate * 1e9;
+  ns = std::max(0.0, ns - part);
+  const TaskId task = timeline_.add_task(shared, part, label);
+  timeline_.after(task, after);
+  return task;
 }
 
 sim::ResourceId CommandQueues::add_resource(std::string name, Resource kind, sim::Order order) {
@@ -37,7 +70,7 @@ void CommandQueues::check_queue(int queue, std::string_view call) const {
 }
 
 TaskId CommandQueues::call(double ns, std::string_view label) {
-  last_call_ = timeline_.add_task(host_, ns, label);
+  last_call_ = timeline_.add_task(host_, ns > 0 ? ns + model_.more_chips_ns(chips()) : 0, label);
   return last_call_;
 }
 
@@ -55,10 +88,14 @@ void CommandQueues::transfer(int queue, std::int64_t bytes, std::string_view lab
   for (std::size_t c = 0; c < chips_.size(); ++c) {
     Queue& q = chips_[c].queues[static_cast<std::size_t>(queue)];
     const TaskId head = command(q, model_.command_ns, label, from_host);
-    const double ns =
-        to_card ? model_.write_ns(bytes, static_cast<int>(c)) : model_.read_ns(bytes, static_cast<int>(c));
+    // A chip alone is as fast as ever: what it shares with others is a part of its time, not on top of it.
+    double ns = to_card ? model_.write_ns(bytes, static_cast<int>(c)) : model_.read_ns(bytes, static_cast<int>(c));
+    const std::size_t way = to_card ? 0 : 1;
+    TaskId at = shared_part(memory_, model_.shared_copy_bytes_per_s, bytes, ns, label, head);
+    at = shared_part(chips_[c].link[way], model_.shared_link_bytes_per_s, bytes, ns, label, at);
+    at = shared_part(chips_[c].ethernet[way], model_.shared_ethernet_bytes_per_s, bytes, ns, label, at);
     const TaskId moved = timeline_.add_task(to_card ? chips_[c].to_card : chips_[c].from_card, ns, label);
-    timeline_.after(moved, head);
+    timeline_.after(moved, at);
     q.last = moved;
   }
   if (blocking == Blocking::yes) wait_for(last_of(queue), label);

@@ -8,6 +8,7 @@
 #include "tessera/backends/sim/timeline/timeline.h"
 #include "tessera/core/export.h"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -60,7 +61,7 @@ class TSR_API CommandQueues {
   };
   std::span<const ProgramRun> programs_run() const { return programs_run_; }
 
-  enum class Resource : std::uint8_t { host, queue, cores, to_card, from_card };
+  enum class Resource : std::uint8_t { host, queue, cores, to_card, from_card, link, ethernet, memory };
   Resource kind(sim::ResourceId id) const { return kinds_[sim::index(id)]; }
 
  private:
@@ -71,6 +72,8 @@ class TSR_API CommandQueues {
   struct Chip {
     std::vector<Queue> queues;
     sim::ResourceId cores, to_card, from_card;
+    // Shared with other chips, none where it has all of it: PCIe and Ethernet, to the card and from it.
+    std::array<sim::ResourceId, 2> link, ethernet;
   };
   struct Event {
     std::vector<sim::TaskId> recorded;              // by chip; empty: not yet
@@ -78,6 +81,10 @@ class TSR_API CommandQueues {
     std::string first_wait;
   };
 
+  void share_links();
+  // The part of a transfer that others have to wait for, of the `ns` it takes in all.
+  sim::TaskId shared_part(sim::ResourceId shared, double rate, std::int64_t bytes, double& ns, std::string_view label,
+                          sim::TaskId after);
   sim::ResourceId add_resource(std::string name, Resource kind, sim::Order order);
   Queue& queue_of(Chip& chip, int queue, std::string_view call);
   void check_queue(int queue, std::string_view call) const;
@@ -94,6 +101,7 @@ class TSR_API CommandQueues {
   sim::Timeline timeline_;
   std::vector<Resource> kinds_;
   sim::ResourceId host_;
+  sim::ResourceId memory_ = sim::ResourceId::none;
   sim::TaskId last_call_ = sim::TaskId::none;
   std::vector<Chip> chips_;
   std::vector<Event> events_;

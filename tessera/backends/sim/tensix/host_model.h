@@ -43,10 +43,18 @@ struct HostModel {
   double remote_read_bytes_per_s = 0;
   int chips_per_board = 1;
   int command_queues = 2;
+  // What chips of one host share. 0: nothing, each is fed as if it were alone.
+  double shared_link_bytes_per_s = 0;      // PCIe of a board, one direction
+  double shared_ethernet_bytes_per_s = 0;  // to the chips of a board behind the first
+  double shared_copy_bytes_per_s = 0;      // through the host's memory
+  double chip_command_ns = 0;              // on the host: a command for each chip after the first,
+  int host_threads = 1;                    // by this many at a time
 
   double program_ns(int kernel_groups, bool traced) const {
     return (traced ? traced_program_ns : untraced_program_ns) + kernel_group_ns * (kernel_groups - 1);
   }
+  // What a command for `chips` takes longer than one for a chip alone.
+  double more_chips_ns(int chips) const { return chip_command_ns * ((chips + host_threads - 1) / host_threads - 1); }
   // Chips are numbered board by board; the first of a board is the near one.
   TSR_API double write_ns(std::int64_t bytes, int chip = 0) const;
   TSR_API double read_ns(std::int64_t bytes, int chip = 0) const;

@@ -516,4 +516,18 @@ Array array_from_rows(std::span<const float> rows, const Shape& shape, std::int6
   return x;
 }
 
+std::vector<float> linear_matrix(const LinearLayer& layer, std::int64_t n) {
+  const auto given = layer.weights->as<float>();
+  const std::int64_t k = layer.weights->count() / n, channels = k / layer.pixels;
+  std::vector<float> matrix(given.size());
+  for (std::int64_t c = 0; c < channels; ++c)
+    for (std::int64_t p = 0; p < layer.pixels; ++p) {
+      const std::int64_t from = c * layer.pixels + p, to = p * channels + c;
+      for (std::int64_t j = 0; j < n; ++j)
+        matrix[static_cast<std::size_t>(to * n + j)] =
+            given[static_cast<std::size_t>(layer.transposed ? j * k + from : from * n + j)];
+    }
+  return matrix;
+}
+
 }  // namespace tessera::tensix

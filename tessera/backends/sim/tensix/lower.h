@@ -58,7 +58,8 @@ struct UnaryLayer {
   VectorFunction function;
 };
 struct ConcatLayer {
-  bool channels = true;  // else rows
+  bool channels = true;     // else rows
+  std::int64_t groups = 1;  // of channels: the first groups of all come first (batch_groups.h)
 };
 struct SliceLayer {
   std::int64_t begin = 0, end = 0;  // channels
@@ -116,5 +117,7 @@ TSR_API LoweredGraph lower(Graph graph, const LowerOptions& options = {});
 // Values of the graph as matrices of the card, and back.
 TSR_API std::vector<float> rows_from_array(const Array& x);
 TSR_API Array array_from_rows(std::span<const float> rows, const Shape& shape, std::int64_t pixels = 1);
+// Its weights as [k, n], the pixels of a flattened image before its channels.
+TSR_API std::vector<float> linear_matrix(const LinearLayer& layer, std::int64_t n);
 
 }  // namespace tessera::tensix

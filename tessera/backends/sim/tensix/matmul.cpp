@@ -101,7 +101,12 @@ DeviceTensor matmul(const DeviceTensor& a, const DeviceTensor& b, const MatmulOp
   if (options.bias) {
     check_operand(*options.bias, "third");
     broadcast_shape("matmul: bias", full, options.bias->spec().logical_shape());
-    fuse_bias = wish.is_dram() && right.batch == 1 && is_row_of(options.bias->spec().logical_shape(), full[-1]);
+    const MemoryConfig &from = a.spec().memory_config(), &other = b.spec().memory_config();
+    // A program that is made for operands in L1 leaves it to an addition.
+    const bool program_adds =
+        options.program || options.core_grid || from.is_sharded() || (from.is_dram() && other.is_dram());
+    fuse_bias =
+        wish.is_dram() && program_adds && right.batch == 1 && is_row_of(options.bias->spec().logical_shape(), full[-1]);
   }
   const DType dtype = options.dtype.value_or(a.spec().dtype());
   check(is_floating(dtype), Code::unsupported, "matmul: the result cannot be {}", name(dtype));

@@ -35,9 +35,9 @@ class TSR_API TrialCard {
 
   // By the rules of a planned run: nothing is tried in its stead.
   NodeTrial try_node(std::size_t node, std::span<const TensorSpec> inputs, const LayerConfig& config);
-  NodeTrial try_move(const TensorSpec& from, const MemoryConfig& to);
-  std::int64_t bytes_of(const TensorSpec& spec) const;  // of a core's L1
-  std::int64_t limit_bytes() const;                     // of a core's L1, without L1_SMALL
+  NodeTrial try_move(const TensorSpec& from, const MemoryConfig& to);  // where it is: to another address
+  std::int64_t bytes_of(const TensorSpec& spec) const;                 // of a core's L1
+  std::int64_t limit_bytes() const;                                    // of a core's L1, without L1_SMALL
 
  private:
   struct State;

@@ -151,8 +151,12 @@ PipelineRun run_pipeline(const HostModel& host, const PipelineWork& work, Execut
       case CommandQueues::Resource::cores: time.kernels_ns += ns; break;
       case CommandQueues::Resource::to_card:
       case CommandQueues::Resource::from_card: time.transfers_ns += ns; break;
+      case CommandQueues::Resource::link: time.link_ns += ns; break;
+      case CommandQueues::Resource::ethernet: time.ethernet_ns += ns; break;
+      case CommandQueues::Resource::memory: time.memory_ns += ns; break;
     }
   }
+  time.transfers_ns += time.link_ns + time.ethernet_ns + time.memory_ns;
   time.launch_ns = sim::ns_of(critical.back()) * share;
   for (std::size_t i = 0; i < schedule.tasks.size() && time.latency_ns == 0; ++i) {
     const sim::ResourceId resource = timeline.tasks()[i].resource;

@@ -49,7 +49,9 @@ struct EndToEnd {
   double launch_ns = 0;     // they started,
   double transfers_ns = 0;  // inputs and outputs moved and nothing else could,
   double host_ns = 0;       // the host was what all waited for
-  double latency_ns = 0;    // from the start of the run to the first result
+  // Of transfers_ns: what chips of a host share (host_model.h).
+  double link_ns = 0, ethernet_ns = 0, memory_ns = 0;
+  double latency_ns = 0;  // from the start of the run to the first result
 };
 
 struct PipelineRun {

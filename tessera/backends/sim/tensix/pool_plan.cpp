@@ -95,7 +95,11 @@ PoolPlan plan_pool(const PoolProblem& p) {
       plan.parallel.channel_parts = row_major ? box.columns() : box.rows();
     }
     plan.input_shard = shard.shape;
-    plan.output_shard = {round_up(ceil_div(out_rows, plan.parallel.row_parts), row_unit), shard.shape.width};
+    // Rows leave without the padding of tiles that is more than half a tile.
+    const bool narrower = p.layout == TensorMemoryLayout::height_sharded && !out_tiled;
+    plan.output_shard = {
+        round_up(ceil_div(out_rows, plan.parallel.row_parts), row_unit),
+        narrower ? std::min(shard.shape.width, round_up(p.channels, kChannelUnit)) : shard.shape.width};
   } else {
     const std::int64_t cores = std::int64_t{p.grid.x} * p.grid.y, units = ceil_div(out_rows, row_unit);
     const bool height = p.layout == TensorMemoryLayout::height_sharded;

@@ -11,12 +11,11 @@
 #include "tessera/backends/sim/tensix/upsample.h"
 #include "tessera/core/error.h"
 #include "tessera/graph/evaluate.h"
-#include "tessera/machine/ops/concat.h"
+#include "tessera/machine/ops/move.h"
 #include "tessera/machine/ops/reshape.h"
 #include "tessera/machine/ops/slice.h"
 #include "tessera/machine/ops/to_layout.h"
 #include "tessera/machine/ops/to_memory_config.h"
-#include "tessera/machine/ops/typecast.h"
 #include "tessera/machine/page_copy.h"
 
 #include <fmt/format.h>
@@ -25,19 +24,6 @@
 
 namespace tessera::tensix {
 namespace {
-
-bool is_tiled(const DeviceTensor& x) { return x.spec().layout() == Layout::tile; }
-DeviceTensor in_dram(const DeviceTensor& x) { return to_memory_config(x, kDramMemoryConfig); }
-DeviceTensor in_rows(const DeviceTensor& x) { return is_tiled(x) ? to_layout(x, Layout::row_major) : x; }
-DeviceTensor in_tiles(const DeviceTensor& x) { return is_tiled(x) ? x : to_layout(x, Layout::tile); }
-
-std::string place_text(const DeviceTensor& x) {
-  const MemoryConfig& memory = x.spec().memory_config();
-  if (memory.shard_spec())
-    return fmt::format("{} {}x{}", name(memory.layout()), memory.shard_spec()->shape.height,
-                       memory.shard_spec()->shape.width);
-  return fmt::format("{} {}", name(memory.buffer_type()), name(memory.layout()));
-}
 
 class Runner {
  public:
@@ -76,9 +62,9 @@ class Runner {
     NodeTrial trial;
     run_.begin("", "reshard");
     try {
-      const DeviceTensor x = DeviceTensor::allocate(run_.device, from);
+      DeviceTensor x = DeviceTensor::allocate(run_.device, from);
       trial.operand_bytes = run_.device->memory_view(BufferType::l1).allocated_bytes_per_bank;
-      const DeviceTensor y = to_memory_config(x, to);
+      const DeviceTensor y = from.memory_config() == to ? tessera::move(x) : to_memory_config(x, to);
       trial.result = y.spec();
       run_.finish(&y);
       trial.step = out_.steps.back();
@@ -122,9 +108,11 @@ class Runner {
   void make_moves(const PlannedCall& call) {
     for (const PlannedCall::Move& move : call.moves) {
       run_.begin(network().graph.value(move.value).name, move.op);
-      const DeviceTensor y = to_memory_config(values_.at(move.value), move.to);
-      values_.put(move.value, y);
-      run_.finish(&y);
+      if (move.op == "slide")
+        values_.slide(move.value);
+      else
+        values_.put(move.value, to_memory_config(values_.at(move.value), move.to));
+      run_.finish(&values_.at(move.value));
     }
   }
 
@@ -234,20 +222,13 @@ class Runner {
   DeviceTensor fit(const LoweredNode& node, Body&& body) {
     return run_.fit(node.inputs, std::forward<Body>(body));
   }
-  // As the tensors lie; if shards like these are not taken, from DRAM.
   template <class Near, class Far>
   DeviceTensor near_or_far(const LoweredNode& node, Near&& near, Far&& far) {
-    if (run_.strict) return near();
-    try {
-      return fit(node, near);
-    } catch (const Error& error) {
-      if (error.code() == Code::internal) throw;
-      run_.note(reason_of(error) + ": through DRAM");
-      return run_.fit({}, far);
-    }
+    return run_.near_or_far(node.inputs, std::forward<Near>(near), std::forward<Far>(far));
   }
 
   DeviceTensor run_layer(const LoweredNode& node, const ConvLayer& layer) { return run_conv(run_, node, layer); }
+  DeviceTensor run_layer(const LoweredNode& node, const ConcatLayer& layer) { return run_concat(run_, node, layer); }
 
   DeviceTensor run_layer(const LoweredNode& node, const PoolLayer& layer) {
     const PoolValues& p = layer.pool;
@@ -317,22 +298,7 @@ class Runner {
     const Shape shape{1, 1, layer.weights->count() / n, n};
     return run_.weights.emplace_back(
         send_values(run_.device, TensorSpec(shape, dtype, Layout::tile, kDramMemoryConfig),
-                    [&] { return Tensor::from_float32(weight_matrix(layer, n), shape, dtype, Layout::tile); }));
-  }
-
-  // [k, n], the pixels of a flattened image before its channels.
-  static std::vector<float> weight_matrix(const LinearLayer& layer, std::int64_t n) {
-    const auto given = layer.weights->as<float>();
-    const std::int64_t k = layer.weights->count() / n, channels = k / layer.pixels;
-    std::vector<float> matrix(given.size());
-    for (std::int64_t c = 0; c < channels; ++c)
-      for (std::int64_t p = 0; p < layer.pixels; ++p) {
-        const std::int64_t from = c * layer.pixels + p, to = p * channels + c;
-        for (std::int64_t j = 0; j < n; ++j)
-          matrix[static_cast<std::size_t>(to * n + j)] =
-              given[static_cast<std::size_t>(layer.transposed ? j * k + from : from * n + j)];
-      }
-    return matrix;
+                    [&] { return Tensor::from_float32(linear_matrix(layer, n), shape, dtype, Layout::tile); }));
   }
 
   DeviceTensor run_layer(const LoweredNode& node, const BinaryLayer& layer) {
@@ -388,52 +354,6 @@ class Runner {
     });
   }
 
-  DeviceTensor run_layer(const LoweredNode& node, const ConcatLayer& layer) {
-    std::vector<DeviceTensor> parts;
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) parts.push_back(input(node, i));
-    const int dim = layer.channels ? 3 : 2;
-    const auto far = [&] {
-      std::vector<DeviceTensor> copies;
-      const bool rows = std::any_of(parts.begin(), parts.end(), [](const DeviceTensor& x) { return !is_tiled(x); });
-      for (const DeviceTensor& x : parts) {
-        DeviceTensor copy = in_dram(x);
-        if (rows) copy = in_rows(copy);
-        if (!rows && copy.spec().dtype() != result_dtype(node)) copy = typecast(copy, result_dtype(node));
-        copies.push_back(copy);
-      }
-      const DeviceTensor y = concat(copies, dim);
-      return rows && is_block_float(result_dtype(node)) ? to_layout(y, Layout::tile, result_dtype(node)) : y;
-    };
-    const std::optional<MemoryConfig> joined = layer.channels ? joined_shards(parts) : std::nullopt;
-    if (!joined) {
-      run_.note("tensors in different shards are joined in DRAM");
-      return run_.fit({}, far);
-    }
-    return near_or_far(node, [&] { return concat(parts, dim, joined); }, far);
-  }
-
-  // Height shards on the same cores can be joined where they are.
-  static std::optional<MemoryConfig> joined_shards(const std::vector<DeviceTensor>& parts) {
-    ShardSpec shards;
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      const MemoryConfig& memory = parts[i].spec().memory_config();
-      if (memory.layout() != TensorMemoryLayout::height_sharded || !memory.shard_spec()) return std::nullopt;
-      const ShardSpec& own = *memory.shard_spec();
-      if (i == 0) {
-        shards = own;
-        continue;
-      }
-      if (own.grid != shards.grid || own.orientation != shards.orientation || own.shape.height != shards.shape.height ||
-          parts[i].spec().dtype() != parts[0].spec().dtype() || parts[i].spec().layout() != parts[0].spec().layout())
-        return std::nullopt;
-      shards.shape.width += own.shape.width;
-    }
-    std::int64_t channels = 0;
-    for (const DeviceTensor& x : parts) channels += x.spec().logical_shape()[3];
-    if (is_tiled(parts[0]) && channels != shards.shape.width) return std::nullopt;  // padding between the parts
-    return MemoryConfig(TensorMemoryLayout::height_sharded, BufferType::l1, shards);
-  }
-
   DeviceTensor run_layer(const LoweredNode& node, const SliceLayer& layer) {
     const Extent2d in = network().matrix(node.inputs[0]);
     const std::int64_t begins[] = {0, 0, 0, layer.begin}, ends[] = {1, 1, in.height, layer.end}, steps[] = {1, 1, 1, 1};
@@ -478,71 +398,6 @@ class Runner {
 };
 
 }  // namespace
-
-std::string reason_of(const Error& error) {
-  const std::string& message = error.message();
-  return message.substr(0, message.find('\n'));
-}
-
-void SimulationRun::begin(const std::string& node, const std::string& op) {
-  recorder.begin_step(node, op);
-  first_record = device->trace().size();
-  conv_plan.reset();
-  step = {};
-  step.node = node;
-  step.op = op;
-}
-
-void SimulationRun::note(const std::string& text) { step.note += (step.note.empty() ? "" : "; ") + text; }
-
-void SimulationRun::finish(const DeviceTensor* result) {
-  step.circular_buffer_bytes = recorder.step_circular_buffer_bytes();
-  step.l1_peak_bytes = recorder.step_peak_bytes();
-  step.l1_small_bytes = recorder.l1_small_bytes();
-  const L1Timeline& timeline = recorder.timeline();
-  for (auto buffer = timeline.buffers.rbegin(); buffer != timeline.buffers.rend(); ++buffer) {
-    if (buffer->step + 1 != timeline.steps.size()) break;
-    if (buffer->label == "halo") step.halo_bytes = std::max(step.halo_bytes, buffer->bytes);
-  }
-  if (result != nullptr) {
-    const TensorSpec& spec = result->spec();
-    const MemoryConfig& memory = spec.memory_config();
-    step.result = fmt::format("{} {} {}", spec.logical_shape().to_string(), name(spec.dtype()), name(spec.layout()));
-    if (memory.is_l1()) step.output_bytes = DeviceTensor::request(*device, spec).bytes_per_bank;
-    if (step.config.empty()) step.config = place_text(*result);
-    if (step.cores == 0)
-      step.cores = memory.shard_spec() ? memory.shard_spec()->num_cores() : device->grid().x * device->grid().y;
-  }
-  const auto programs = std::span(device->trace()).subspan(std::min(first_record, device->trace().size()));
-  step.programs = std::ranges::count_if(programs, is_program);
-  if (costs) step.time = time_of(programs, device->card(), costs);
-  steps.push_back(step);
-  if (options.on_step) options.on_step(step);
-}
-
-bool SimulationRun::room_would_help(const Error& error) {
-  return error.code() == Code::out_of_memory && error.message().find("beyond max L1 size") == std::string::npos &&
-         error.message().find("L1_SMALL") == std::string::npos;
-}
-
-bool SimulationRun::make_room(std::span<const ValueId> keep, const Error& because) {
-  const SimulatedStep waiting = step;
-  recorder.begin_step("", "spill");
-  const std::optional<SimulatedValues::Spilled> spilled = values.spill(keep);
-  if (spilled) {
-    step = {};
-    step.node = spilled->name;
-    step.op = "spill";
-    step.config = "L1 to DRAM";
-    step.note = fmt::format("{} B of each core, next read by '{}', to make room for '{}': {}", spilled->bytes_per_core,
-                            spilled->next, waiting.node, reason_of(because));
-    finish(nullptr);
-    first_record = device->trace().size();
-  }
-  recorder.begin_step(waiting.node, waiting.op);
-  step = waiting;
-  return spilled.has_value();
-}
 
 struct TrialCard::State {
   std::shared_ptr<Device> device;

@@ -41,7 +41,7 @@ struct SimulatedStep {
 // What a plan says of an operator besides its LayerConfig.
 struct PlannedCall {
   struct Move {
-    std::string op;  // "spill", "restore", "reshard"
+    std::string op;  // "spill", "restore", "reshard", "slide"
     ValueId value = kNoValue;
     MemoryConfig to;
   };

@@ -1,6 +1,7 @@
 #include "tessera/backends/sim/tensix/internal/simulated_values.h"
 
 #include "tessera/core/error.h"
+#include "tessera/machine/ops/move.h"
 #include "tessera/machine/ops/to_memory_config.h"
 
 #include <algorithm>
@@ -28,6 +29,12 @@ void SimulatedValues::put(ValueId id, DeviceTensor tensor) {
   if (tensor.spec().memory_config().buffer_type() == BufferType::l1)
     recorder_.name_buffer(tensor.address(), network_.graph.value(id).name);
   tensors_[static_cast<std::size_t>(id)] = std::move(tensor);
+}
+
+void SimulatedValues::slide(ValueId id) {
+  at(id);
+  DeviceTensor& tensor = *tensors_[static_cast<std::size_t>(id)];
+  put(id, tessera::move(tensor));
 }
 
 void SimulatedValues::put_on_host(ValueId id, Array array) { arrays_[static_cast<std::size_t>(id)] = std::move(array); }

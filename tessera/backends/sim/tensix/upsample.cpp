@@ -4,6 +4,7 @@
 #include "tessera/backends/sim/tensix/placement.h"
 #include "tessera/backends/sim/tensix/pool_values.h"
 #include "tessera/core/error.h"
+#include "tessera/machine/ops/movement_buffers.h"
 #include "tessera/machine/ops/program.h"
 #include "tessera/machine/ops/to_memory_config.h"
 #include "tessera/machine/page_copy.h"
@@ -115,6 +116,7 @@ DeviceTensor nearest(const DeviceTensor& x, const Scaling& to, const UpsampleOpt
         "upsample: input and output pages must be of one size, they are {} B and {} B", from.page_bytes(),
         target.page_bytes());
   DeviceTensor y = DeviceTensor::allocate(x.device(), target);
+  place_program(*x.device(), repeat_buffers(from, x.device()->card()));
   finish(x, y, options, [&] {
     return Tensor::from_elements(nearest_pixels(read_pages(x).to_elements(element), in, shape, element, options),
                                  element, shape, element, Layout::row_major);

@@ -21,6 +21,7 @@ class SimulatedValues {
   const DeviceTensor& at(ValueId id) const;
   bool on_card(ValueId id) const { return tensors_[static_cast<std::size_t>(id)].has_value(); }
   void put(ValueId id, DeviceTensor tensor);
+  void slide(ValueId id);  // to an address that suits it better now
   // Values that live on the host: what HostLayers make and the card cannot hold.
   void put_on_host(ValueId id, Array array);
   const Array* on_host(ValueId id) const;

@@ -6,6 +6,8 @@
 #include "tessera/backends/sim/tensix/internal/simulated_values.h"
 #include "tessera/backends/sim/tensix/simulate.h"
 #include "tessera/core/error.h"
+#include "tessera/machine/ops/to_layout.h"
+#include "tessera/machine/ops/to_memory_config.h"
 
 #include <map>
 #include <memory>
@@ -18,6 +20,14 @@ namespace tessera::tensix {
 
 // Weights and biases on the host, as conv2d takes them.
 using HostOperands = std::map<const Array*, Conv2dOperand>;
+
+// The first line of an Error, without its numbers' context.
+std::string reason_of(const Error& error);
+
+inline bool is_tiled(const DeviceTensor& x) { return x.spec().layout() == Layout::tile; }
+inline DeviceTensor in_dram(const DeviceTensor& x) { return to_memory_config(x, kDramMemoryConfig); }
+inline DeviceTensor in_rows(const DeviceTensor& x) { return is_tiled(x) ? to_layout(x, Layout::row_major) : x; }
+inline DeviceTensor in_tiles(const DeviceTensor& x) { return is_tiled(x) ? x : to_layout(x, Layout::tile); }
 
 struct SimulationRun {
   std::shared_ptr<Device> device;
@@ -54,11 +64,22 @@ struct SimulationRun {
     }
   }
   static bool room_would_help(const Error& error);
+
+  // As the tensors lie; if shards like these are not taken, from DRAM.
+  template <class Near, class Far>
+  DeviceTensor near_or_far(std::span<const ValueId> keep, Near&& near, Far&& far) {
+    if (strict) return near();
+    try {
+      return fit(keep, near);
+    } catch (const Error& error) {
+      if (error.code() == Code::internal) throw;
+      note(reason_of(error) + ": through DRAM");
+      return fit({}, far);
+    }
+  }
 };
 
-// The first line of an Error, without its numbers' context.
-std::string reason_of(const Error& error);
-
 DeviceTensor run_conv(SimulationRun& run, const LoweredNode& node, const ConvLayer& layer);
+DeviceTensor run_concat(SimulationRun& run, const LoweredNode& node, const ConcatLayer& layer);
 
 }  // namespace tessera::tensix
