@@ -7,8 +7,10 @@
 #include "tessera/core/export.h"
 #include "tessera/ncp/trainer.h"
 
+#include <cstddef>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 
 namespace tessera {
@@ -23,5 +25,7 @@ struct NcpCheckpoint {
 // Replaces the file in one step: a full disk or a crash leaves the older one as it was.
 TSR_API void save_ncp_checkpoint(const std::filesystem::path& path, const NcpCheckpoint& checkpoint);
 TSR_API NcpCheckpoint load_ncp_checkpoint(const std::filesystem::path& path);
+// The bytes of such a file.
+TSR_API NcpCheckpoint parse_ncp_checkpoint(std::span<const std::byte> file);
 
 }  // namespace tessera

@@ -82,6 +82,7 @@ void expect_equal(const PlannedStep& a, const PlannedStep& b) {
     expect_equal(a.moves[i].to, b.moves[i].to);
     EXPECT_EQ(a.moves[i].ns, b.moves[i].ns);
     EXPECT_EQ(a.moves[i].why, b.moves[i].why);
+    EXPECT_EQ(a.moves[i].l1_peak_bytes, b.moves[i].l1_peak_bytes);
   }
   EXPECT_EQ(a.reads, b.reads);
   EXPECT_EQ(a.makes, b.makes);
@@ -129,6 +130,7 @@ TEST(CardPlanFile, EveryFieldComesBack) {
   EXPECT_EQ(again.request, plan.request);
   EXPECT_EQ(again.batch, plan.batch);
   EXPECT_EQ(again.folded_inputs, plan.folded_inputs);
+  EXPECT_EQ(again.grouped_images, plan.grouped_images);
   ASSERT_EQ(again.placed_inputs.size(), plan.placed_inputs.size());
   for (std::size_t i = 0; i < plan.placed_inputs.size(); ++i) {
     EXPECT_EQ(again.placed_inputs[i].value, plan.placed_inputs[i].value);

@@ -124,6 +124,22 @@ TEST(EmitTtnn, WritesEveryCallOfAPlan) {
               testing::ElementsAre("conv1.weight", "conv1.bias", "conv2.weight", "conv2.bias", "fc.weight", "fc.bias"));
 }
 
+TEST(EmitTtnn, CardsOfAMeshHaveABatchEach) {
+  const tensix::LoweredGraph network = tensix::lower(small_network());
+  planner::CardPlan plan = small_plan(network);
+  const std::int64_t batch = network.graph.value(network.graph.inputs[0]).type.shape()[0];
+  const auto inputs_of = [&] {
+    const std::string text = emit::ttnn_script(network, plan, "small.safetensors").text;
+    const std::size_t at = text.find("INPUTS = {");
+    return std::pair(text.substr(at, text.find(", ", at) - at), text.find("CARDS = 3\n") != std::string::npos);
+  };
+  EXPECT_THAT(inputs_of().first, testing::EndsWith(fmt::format("({}", batch)));
+  EXPECT_FALSE(inputs_of().second);
+  plan.request.mesh = 3;
+  EXPECT_THAT(inputs_of().first, testing::EndsWith(fmt::format("({}", 3 * batch)));
+  EXPECT_TRUE(inputs_of().second);
+}
+
 TEST(EmitTtnn, ListsAllOperatorsThatTheCardDoesNotHave) {
   Graph g;
   const ValueId x = g.add_input("x", {ElementType::float32, std::vector<std::int64_t>{1, 4, 8, 8}});

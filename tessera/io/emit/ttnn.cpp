@@ -1,5 +1,6 @@
 #include "tessera/io/emit/ttnn.h"
 
+#include "tessera/backends/sim/tensix/concat_parts.h"
 #include "tessera/core/error.h"
 #include "tessera/io/emit/internal/python_text.h"
 #include "tessera/io/emit/internal/ttnn_prelude.h"
@@ -63,25 +64,15 @@ std::string padding_of(const tensix::Window& w) {
   return fmt::format("({}, {}, {}, {})", w.top, w.bottom, w.left, w.right);
 }
 
-// [k, n], the pixels of a flattened image before its channels, as the card has them.
 tensix::Constant linear_weights(const tensix::LinearLayer& layer, std::int64_t n) {
-  const auto given = layer.weights->as<float>();
-  const std::int64_t k = layer.weights->count() / n, channels = k / layer.pixels;
-  Array matrix(ElementType::float32, Shape{k, n});
-  float* out = matrix.as<float>().data();
-  for (std::int64_t c = 0; c < channels; ++c)
-    for (std::int64_t p = 0; p < layer.pixels; ++p) {
-      const std::int64_t from = c * layer.pixels + p, to = p * channels + c;
-      for (std::int64_t j = 0; j < n; ++j)
-        out[to * n + j] = given[static_cast<std::size_t>(layer.transposed ? j * k + from : from * n + j)];
-    }
-  return std::make_shared<const Array>(std::move(matrix));
+  const std::vector<float> matrix = tensix::linear_matrix(layer, n);
+  return std::make_shared<const Array>(Array::of<float>(Shape{layer.weights->count() / n, n}, matrix));
 }
 
 class Writer {
  public:
   Writer(const tensix::LoweredGraph& network, const planner::CardPlan& plan, const std::string& weights_file)
-      : network_(planner::planned_network(network, plan)), plan_(plan) {
+      : given_(network), network_(planner::planned_network(network, plan)), plan_(plan) {
     script_.weights_file = weights_file;
     for (const LoweredNode& node : network_.nodes) nodes_[node.name] = &node;
   }
@@ -120,7 +111,7 @@ class Writer {
 
   std::string head() const {
     return fmt::format(
-        R"("""{} on {}, as planned by Tessera: {} layers, {:.1f} us of kernels predicted for a batch of {}.
+        R"("""{} on {}, as planned by Tessera: {} layers, {:.1f} us of kernels predicted for a batch of {}{}.
 
     python FILE.py [--check] [--input x.npy] [--output DIR] [--runs N]
 
@@ -130,7 +121,8 @@ each layer's use of L1 is compared with the plan's.
 """
 
 )",
-        py_comment(plan_.model), py_comment(plan_.machine), plan_.steps.size(), plan_.kernels_ns / 1000, plan_.batch);
+        py_comment(plan_.model), py_comment(plan_.machine), plan_.steps.size(), plan_.kernels_ns / 1000, plan_.batch,
+        plan_.request.mesh == 1 ? "" : fmt::format(" on each of {} cards", plan_.request.mesh));
   }
 
   std::string facts() const {
@@ -148,22 +140,25 @@ each layer's use of L1 is compared with the plan's.
       folds.push_back(
           fmt::format("{}: ({}, {}, {}, {}, {}, {})", py(value(id)), f.height, f.width, f.by_h, f.by_w, f.top, f.left));
     text += py_call(0, "INPUTS = {", inputs, "}");
+    text += fmt::format("IMAGES = {}  # of a batch, side by side in channels\n", plan_.grouped_images);
     text += py_call(0, "FOLDS = {", folds, "}  # height, width, pixels in one, padding above and left");
     std::vector<std::string> places;
     for (const planner::CardPlan::Input& input : plan_.placed_inputs)
       places.push_back(fmt::format("{}: {}", py(input.value), py_memory(input.memory)));
     text += py_call(0, "PLACES = {", places, "}");
     text += py_call(0, "OUTPUTS = {", outputs, "}");
-    text += fmt::format("INPUT_DTYPE = ttnn.bfloat16\nL1_SMALL = {}\nTRACE, QUEUES, TRACE_REGION = {}, {}, {}\n\n",
-                        plan_.request.l1_small_bytes, py(plan_.metal_trace), plan_.command_queues,
-                        plan_.metal_trace ? kTraceRegionBytes : 0);
+    text += fmt::format(
+        "INPUT_DTYPE = ttnn.bfloat16\nCARDS = {}\nL1_SMALL = {}\nTRACE, QUEUES, TRACE_REGION = {}, {}, {}\n\n",
+        plan_.request.mesh, plan_.request.l1_small_bytes, py(plan_.metal_trace), plan_.command_queues,
+        plan_.metal_trace ? kTraceRegionBytes : 0);
     return text;
   }
 
+  // Of all cards together: each has a batch of its own.
   std::string shape_tuple(ValueId id) const {
     std::vector<std::int64_t> extents;
-    const Shape shape = network_.graph.value(id).type.shape();
-    for (int d = 0; d < shape.rank(); ++d) extents.push_back(shape[d]);
+    const Shape shape = given_.graph.value(id).type.shape();
+    for (int d = 0; d < shape.rank(); ++d) extents.push_back(d == 0 ? shape[d] * plan_.request.mesh : shape[d]);
     return py_tuple(extents);
   }
 
@@ -197,10 +192,12 @@ each layer's use of L1 is compared with the plan's.
     const LoweredNode& node = *found->second;
     std::string text;
     for (const PlannedMove& move : step.moves) {
-      text += fmt::format("\n@layer({}, {})\ndef _(v):\n", py(move.value), py(planner::name(move.kind)));
+      text += fmt::format("\n@layer({}, {}, l1={})\ndef _(v):\n", py(move.value), py(planner::name(move.kind)),
+                          move.l1_peak_bytes);
       if (!move.why.empty()) text += fmt::format("    # {}\n", py_comment(move.why));
-      text += fmt::format("    v[{}] = ttnn.to_memory_config(v[{}], {})\n\n", py(move.value), py(move.value),
-                          py_memory(move.to));
+      text += move.kind == PlannedMove::Kind::slide ? fmt::format("    v[{0}] = ttnn.move(v[{0}])\n\n", py(move.value))
+                                                    : fmt::format("    v[{0}] = ttnn.to_memory_config(v[{0}], {1})\n\n",
+                                                                  py(move.value), py_memory(move.to));
       places_[move.value].memory = move.to;
       owner_[move.value] = fmt::format("{} before {}", move.value, step.node);
     }
@@ -438,11 +435,12 @@ each layer's use of L1 is compared with the plan's.
   std::string call(const LoweredNode&, const tensix::ConcatLayer& layer) {
     std::vector<std::string> parts;
     const std::string dim = layer.channels ? "dim=3" : "dim=2";
-    if (const auto joined = layer.channels ? joined_shards() : std::nullopt) {
-      for (const std::string& x : inputs_) parts.push_back(at(x));
-      return assign("ttnn.concat", {fmt::format("[{}]", fmt::join(parts, ", ")), dim,
-                                    fmt::format("memory_config={}", py_memory(*joined))});
-    }
+    std::vector<TensorSpec> specs;
+    for (const std::string& x : inputs_)
+      specs.emplace_back(place(x).shape, place(x).dtype, place(x).layout, place(x).memory);
+    if (const auto joined = tensix::join_in_shards(specs, layer, config_)) return join(layer, *joined);
+    check(layer.groups == 1, Code::invalid_argument, Hint{"make the plan again"},
+          "the plan joins {} groups of channels of tensors that do not lie in like shards", layer.groups);
     const bool rows = std::any_of(inputs_.begin(), inputs_.end(), [&](const auto& x) { return !is_tiled(x); });
     for (const std::string& x : inputs_) {
       std::string part = place(x).memory == kDramMemoryConfig ? at(x) : dram(at(x));
@@ -457,27 +455,28 @@ each layer's use of L1 is compared with the plan's.
     return text;
   }
 
-  // Height shards on the same cores can be joined where they are.
-  std::optional<MemoryConfig> joined_shards() const {
-    ShardSpec shards;
-    std::int64_t channels = 0;
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      const Placement& part = place(inputs_[i]);
-      if (part.memory.layout() != TensorMemoryLayout::height_sharded || !part.memory.shard_spec()) return std::nullopt;
-      const ShardSpec& own = *part.memory.shard_spec();
-      channels += part.shape[3];
-      if (i == 0) {
-        shards = own;
+  // Where they lie. Copies take the place of what nobody else reads.
+  std::string join(const tensix::ConcatLayer& layer, const tensix::JoinedParts& joined) {
+    std::string text;
+    std::vector<std::string> parts;
+    for (const std::string& x : inputs_) {
+      if (place(x).layout == joined.layout && place(x).dtype == joined.dtype) {
+        parts.push_back(at(x));
         continue;
       }
-      const Placement& first = place(inputs_[0]);
-      if (own.grid != shards.grid || own.orientation != shards.orientation || own.shape.height != shards.shape.height ||
-          part.dtype != first.dtype || part.layout != first.layout)
-        return std::nullopt;
-      shards.shape.width += own.shape.width;
+      const bool rows = joined.layout == Layout::row_major;
+      const std::string copy = rows ? in_layout(at(x), Layout::row_major)
+                               : is_tiled(x)
+                                   ? fmt::format("ttnn.typecast({}, {})", at(x), py_dtype(joined.dtype))
+                                   : fmt::format("ttnn.to_layout({}, TILE, {})", at(x), py_dtype(joined.dtype));
+      const std::string kept = may_consume(x) ? at(x) : fmt::format("part{}", parts.size());
+      text += fmt::format("    {} = {}\n", kept, copy);
+      parts.push_back(kept);
     }
-    if (is_tiled(inputs_[0]) && channels != shards.shape.width) return std::nullopt;
-    return MemoryConfig(TensorMemoryLayout::height_sharded, BufferType::l1, shards);
+    std::vector<std::string> arguments{fmt::format("[{}]", fmt::join(parts, ", ")), "dim=3",
+                                       fmt::format("memory_config={}", py_memory(joined.memory))};
+    if (layer.groups > 1) arguments.push_back(fmt::format("groups={}", layer.groups));
+    return text + assign("ttnn.concat", arguments);
   }
 
   std::string call(const LoweredNode& node, const tensix::SliceLayer& layer) {
@@ -522,6 +521,7 @@ each layer's use of L1 is compared with the plan's.
     fail(Code::internal, "'{}' runs on the host", node.name);
   }
 
+  const tensix::LoweredGraph& given_;
   const tensix::LoweredGraph network_;
   const planner::CardPlan& plan_;
   Script script_;

@@ -140,15 +140,21 @@ PlanJson move_json(const PlannedMove& move) {
   json["value"] = move.value;
   json["to"] = memory_config_json(move.to);
   json["ns"] = ns_json(move.ns, "time of a move");
+  json["l1_peak_bytes"] = move.l1_peak_bytes;
   json["why"] = move.why;
   return json;
 }
 
 PlannedMove read_move(const JsonCursor& json) {
-  only(json, {"kind", "value", "to", "ns", "why"});
+  only(json, {"kind", "value", "to", "ns", "l1_peak_bytes", "why"});
+  const auto peak = json.find("l1_peak_bytes");
   using Kind = PlannedMove::Kind;
-  return {json.at("kind").word(words({Kind::spill, Kind::restore, Kind::reshard})), json.at("value").text(),
-          read_memory_config(json.at("to")), json.at("ns").real(), json.at("why").text()};
+  return {json.at("kind").word(words({Kind::spill, Kind::restore, Kind::reshard, Kind::slide})),
+          json.at("value").text(),
+          read_memory_config(json.at("to")),
+          json.at("ns").real(),
+          json.at("why").text(),
+          peak ? peak->whole() : 0};
 }
 
 PlanJson alternative_json(const Alternative& other) {
@@ -218,6 +224,7 @@ PlanJson request_json(const PlanRequest& request) {
   PlanJson json;
   json["objective"] = name(request.objective);
   json["min_pcc"] = real(request.min_pcc, "least PCC");
+  if (request.max_reshards) json["max_reshards"] = *request.max_reshards;
   json["pins"] = PlanJson::array();
   for (const Pin& pin : request.pins)
     json["pins"].push_back({{"nodes", pin.nodes}, {"field", pin.field}, {"value", pin.value}});
@@ -231,11 +238,12 @@ PlanJson request_json(const PlanRequest& request) {
 }
 
 PlanRequest read_request(const JsonCursor& json) {
-  only(json, {"objective", "min_pcc", "pins", "l1_small_bytes", "metal_trace", "command_queues", "mesh", "budget_s",
-              "partial"});
+  only(json, {"objective", "min_pcc", "max_reshards", "pins", "l1_small_bytes", "metal_trace", "command_queues", "mesh",
+              "budget_s", "partial"});
   PlanRequest request;
   request.objective = json.at("objective").word(words({Objective::device, Objective::end_to_end}));
   request.min_pcc = json.at("min_pcc").real(-1);
+  if (const auto most = json.find("max_reshards")) request.max_reshards = most->whole();
   for (const JsonCursor& pin : json.at("pins").items()) {
     only(pin, {"nodes", "field", "value"});
     request.pins.push_back({pin.at("nodes").text(), pin.at("field").text(), pin.at("value").text()});
@@ -256,6 +264,7 @@ void write_card_plan(const CardPlan& plan, PlanJson& file) {
   file["inputs"] = plan.model_inputs;
   file["batch"] = plan.batch;
   file["folded_inputs"] = plan.folded_inputs;
+  if (plan.grouped_images > 1) file["grouped_images"] = plan.grouped_images;
   file["placed_inputs"] = PlanJson::array();
   for (const CardPlan::Input& input : plan.placed_inputs)
     file["placed_inputs"].push_back({{"value", input.value}, {"memory", memory_config_json(input.memory)}});
@@ -263,6 +272,8 @@ void write_card_plan(const CardPlan& plan, PlanJson& file) {
   file["machine"] = plan.machine;
   file["machine_digest"] = plan.machine_digest;
   file["request"] = request_json(plan.request);
+  if (plan.interrupted)
+    file["search"] = {{"interrupted", true}, {"weighed", plan.interrupted->weighed}, {"of", plan.interrupted->of}};
   file["replay"] = {{"metal_trace", plan.metal_trace},
                     {"command_queues", plan.command_queues},
                     {"separate_transfers", plan.separate_transfers}};
@@ -280,13 +291,14 @@ void write_card_plan(const CardPlan& plan, PlanJson& file) {
 }
 
 CardPlan read_card_plan(const JsonCursor& file) {
-  only(file, {"schema", "kind", "model", "inputs", "batch", "folded_inputs", "placed_inputs", "network_digest",
-              "machine", "machine_digest", "request", "replay", "predicted", "steps"});
+  only(file, {"schema", "kind", "model", "inputs", "batch", "folded_inputs", "grouped_images", "placed_inputs",
+              "network_digest", "machine", "machine_digest", "request", "search", "replay", "predicted", "steps"});
   CardPlan plan;
   plan.model = file.at("model").text();
   plan.model_inputs = file.at("inputs").texts();
   plan.batch = file.at("batch").whole(1);
   plan.folded_inputs = file.at("folded_inputs").texts();
+  if (const auto images = file.find("grouped_images")) plan.grouped_images = images->whole(1);
   for (const JsonCursor& input : file.at("placed_inputs").items()) {
     only(input, {"value", "memory"});
     plan.placed_inputs.push_back({input.at("value").text(), read_memory_config(input.at("memory"))});
@@ -295,6 +307,10 @@ CardPlan read_card_plan(const JsonCursor& file) {
   plan.machine = file.at("machine").text();
   plan.machine_digest = file.at("machine_digest").text();
   plan.request = read_request(file.at("request"));
+  if (const auto search = file.find("search")) {
+    only(*search, {"interrupted", "weighed", "of"});
+    if (search->at("interrupted").flag()) plan.interrupted = {search->at("weighed").whole(), search->at("of").whole()};
+  }
   const JsonCursor replay = file.at("replay");
   only(replay, {"metal_trace", "command_queues", "separate_transfers"});
   plan.metal_trace = replay.at("metal_trace").flag();

@@ -127,8 +127,10 @@ class Watch:
             elif kind in ("circular_buffer_allocate", "dataflow_buffer_allocate"):
                 inside = p.get("globally_allocated", p.get("borrows_memory")) == "1"  # of a tensor
                 for a, b, c, d in re.findall(r"(\d+)-(\d+) - (\d+)-(\d+)", p["core_range_set"]):
-                    for core in ((x, y) for x in range(int(a), int(c) + 1) for y in range(int(b), int(d) + 1)):
-                        sums[core] = sums.get(core, 0) + (0 if inside else int(p["size"]))
+                    for x, y in ((x, y) for x in range(int(a), int(c) + 1) for y in range(int(b), int(d) + 1)):
+                        core = (p.get("device_id"), x, y)
+                        begin = -(-sums.get(core, 0) // self.unit) * self.unit
+                        sums[core] = sums.get(core, 0) if inside else begin + int(p["size"])
             elif kind == "function_end" and programs and p["name"] == programs[-1]:
                 events.append(("program", programs.pop(), max(sums.values()) if sums else None))
                 sums = {}
@@ -209,23 +211,21 @@ def try_layers(v):
     """Every layer once, watched. A result that a refused one owes to later ones is put where it was planned."""
     watch, accepted, total, measured, same, moves = Watch(), 0, 0, 0, 0, 0
     for name, op, planned, makes, frees, body in LAYERS:
-        total += planned is not None
+        total += makes is not None
         try:
             peak = watch.run(body, v)
         except (RuntimeError, ValueError, TypeError) as error:
-            moves += planned is None
+            moves += makes is None
             print(f"{name} ({op}): refused: {reason(error)}", flush=True)
             if makes is not None:
                 try:
                     watch.run(lambda v, each=(makes, frees): stand_in(v, *each), v)
                 except RuntimeError as again:
                     print(f"no room for a stand-in of '{makes[0]}': {reason(again)}")
-                    total = sum(1 for each in LAYERS if each[2] is not None)
+                    total = sum(1 for each in LAYERS if each[3] is not None)
                     break
             continue
-        accepted += planned is not None
-        if planned is None:
-            continue
+        accepted += makes is not None
         other = differs(v[makes[0]], makes) if makes and makes[0] in v else ""
         if peak is not None:
             measured += 1
@@ -245,12 +245,17 @@ def run_layers(v):
 
 
 def send(arrays):
-    return {name: on_host(rows(name, x), INPUT_DTYPE) for name, x in arrays.items()}
+    host = {name: on_host(rows(name, x), INPUT_DTYPE) for name, x in arrays.items()}
+    if CARDS == 1:
+        return host
+    mapper = ttnn.shard_tensor_to_mesh_mapper(DEVICE, 2)  # each card has the rows of its images
+    return {name: ttnn.distribute_tensor(x, mapper) for name, x in host.items()}
 
 
 def rows(name, x):
     """N C ... as the card has it: a row for each pixel, a column for each channel. Of a folded image, pixels that a
     stride takes at once are side by side in the channels of one."""
+    x = x.reshape(x.shape[0] // IMAGES, x.shape[1] * IMAGES, *x.shape[2:])
     if name in FOLDS:
         height, width, by_h, by_w, top, left = FOLDS[name]
         n, c, h, w = *x.shape[:2], min(x.shape[2], height * by_h - top), min(x.shape[3], width * by_w - left)
@@ -264,8 +269,11 @@ def rows(name, x):
 
 def received(y, shape, pixels):
     """The array that rows of the card stand for."""
-    y = np.asarray(y.cpu().to_numpy(), np.float32).reshape(-1)
-    batch, channels, rest = shape[0], shape[1] // pixels, tuple(shape[2:]) if pixels == 1 else (pixels,)
+    y = y.cpu()
+    if CARDS > 1:
+        y = ttnn.aggregate_tensor(y, ttnn.concat_mesh_to_tensor_composer(DEVICE, len(y.shape) - 2))
+    y = np.asarray(y.to_numpy(), np.float32).reshape(-1)
+    batch, channels, rest = shape[0] // IMAGES, shape[1] * IMAGES // pixels, tuple(shape[2:]) if pixels == 1 else (pixels,)
     return np.ascontiguousarray(np.moveaxis(y.reshape(batch, *rest, channels), -1, 1)).reshape(shape)
 
 
@@ -303,7 +311,8 @@ def main():
     parser.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="default: normal numbers")
     parser.add_argument("--output", metavar="DIR", help="write each output as NAME.npy")
     parser.add_argument("--runs", type=int, default=0, metavar="N", help="also run so often, from a trace if planned")
-    parser.add_argument("--device-id", type=int, default=0)
+    parser.add_argument("--device-id", type=int, default=0, help="of a plan for one card")
+    parser.add_argument("--mesh-shape", default=f"1x{CARDS}", help="of a plan for several: rows x columns")
     arguments = parser.parse_args()
     here = pathlib.Path(__file__).resolve().parent
     WEIGHTS = read_safetensors(here / WEIGHTS_FILE) if WEIGHTS_FILE else {}
@@ -319,7 +328,13 @@ def main():
             parser.error(f"'{file}' is {arrays[name].shape}, but '{name}' is {INPUTS[name]}")
     check = arguments.check or "TT_METAL_MOCK_CLUSTER_DESC_PATH" in os.environ
     more = {} if check else {"trace_region_size": TRACE_REGION, "num_command_queues": QUEUES}
-    DEVICE = ttnn.open_device(device_id=arguments.device_id, l1_small_size=L1_SMALL, **more)
+    if CARDS == 1:
+        DEVICE = ttnn.open_device(device_id=arguments.device_id, l1_small_size=L1_SMALL, **more)
+    else:
+        shape = [int(n) for n in arguments.mesh_shape.split("x")]
+        if len(shape) != 2 or shape[0] * shape[1] != CARDS:
+            parser.error(f"--mesh-shape {arguments.mesh_shape}: the plan is for {CARDS} cards")
+        DEVICE = ttnn.open_mesh_device(ttnn.MeshShape(*shape), l1_small_size=L1_SMALL, **more)
     try:
         v = {name: x.to(DEVICE, PLACES.get(name, DRAM)) for name, x in send(arrays).items()}
         accepted, total, moves = try_layers(v)
@@ -342,7 +357,7 @@ def main():
         v.clear()
         PREPARED.clear()
     finally:
-        ttnn.close_device(DEVICE)
+        (ttnn.close_device if CARDS == 1 else ttnn.close_mesh_device)(DEVICE)
     print(f"{accepted} of {total} layers accepted")
     return 0 if accepted == total and not moves else 1
 
