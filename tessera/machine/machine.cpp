@@ -1,6 +1,7 @@
 #include "tessera/machine/machine.h"
 
 #include "tessera/core/error.h"
+#include "tessera/machine/fleet_spec.h"
 
 #include <algorithm>
 
@@ -31,11 +32,14 @@ std::optional<FigureKind> parse_figure_kind(std::string_view text) {
 MachineSummary summarize(const Machine& machine) {
   if (machine.tensix) {
     const TensixSpec& s = *machine.tensix;
-    return {.cores = s.chips * s.cores(),
+    const std::optional<FleetSpec> fleet = fleet_of(machine);
+    const std::int64_t boards = fleet && fleet->hosts ? *fleet->hosts * fleet->cards_per_host : 1;
+    const std::int64_t chips = s.chips * boards;
+    return {.cores = static_cast<int>(chips * s.cores()),
             .core_kind = "Tensix",
-            .on_chip_bytes = s.chips * s.cores() * s.l1_bytes,
-            .dram_bytes = s.chips * s.dram_banks * (s.dram_bank_bytes + s.dram_bank_base_bytes),
-            .peak_flop_per_s = s.chips * s.matmul_flop_per_s(),
+            .on_chip_bytes = chips * s.cores() * s.l1_bytes,
+            .dram_bytes = chips * s.dram_banks * (s.dram_bank_bytes + s.dram_bank_base_bytes),
+            .peak_flop_per_s = static_cast<double>(chips) * s.matmul_flop_per_s(),
             .peak_of = "LoFi"};
   }
   if (machine.neuron) {

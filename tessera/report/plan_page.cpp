@@ -230,6 +230,11 @@ std::string plan_page(const PlanReport& report) {
   if (!report.pins.empty())
     page += fmt::format("<p class=\"dim\">pinned: {}</p>\n",
                         escape_markup(fmt::format("{}", fmt::join(report.pins, ", "))));
+  if (report.grouped_images > 1)
+    page += fmt::format(
+        "<p class=\"dim\">{} images of the batch lie side by side in channels, each a group of its "
+        "own.</p>\n",
+        report.grouped_images);
   if (!report.folded_inputs.empty())
     page += fmt::format("<p class=\"dim\">The host hands the image over folded for: {}.</p>\n",
                         escape_markup(fmt::format("{}", fmt::join(report.folded_inputs, ", "))));

@@ -239,6 +239,7 @@ PlanReport plan_report(const PlanReportSources& sources) {
   report.objective = name(plan.request.objective);
   report.inputs = plan.model_inputs;
   report.folded_inputs = plan.folded_inputs;
+  report.grouped_images = plan.grouped_images;
   for (const planner::Pin& pin : plan.request.pins)
     report.pins.push_back(fmt::format("{}:{}={}", pin.nodes, pin.field, pin.value));
   report.batch = plan.batch;

@@ -138,6 +138,7 @@ OrderedJson json_of(const PlanReport& r, bool alternatives) {
                      {"pins", r.pins},
                      {"folded_inputs", r.folded_inputs},
                      {"batch", r.batch},
+                     {"grouped_images", r.grouped_images},
                      {"cards", r.cards},
                      {"metal_trace", r.metal_trace},
                      {"command_queues", r.command_queues},

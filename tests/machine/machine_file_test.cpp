@@ -21,10 +21,10 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
-const std::vector<std::string> kShipped = {"apple_m1",       "apple_m1_max",   "apple_m1_pro", "apple_m1_ultra",
-                                           "blackhole_p100", "blackhole_p150", "cpu_amx",      "cpu_avx2",
-                                           "cpu_avx512",     "cpu_zen4",       "nvidia_h200",  "trainium1",
-                                           "trainium2",      "wormhole_n150",  "wormhole_n300"};
+const std::vector<std::string> kShipped = {
+    "apple_m1",    "apple_m1_max", "apple_m1_pro", "apple_m1_ultra", "blackhole_p100", "blackhole_p150", "cpu_amx",
+    "cpu_avx2",    "cpu_avx512",   "cpu_zen4",     "fleet_10000",    "fleet_galaxy",   "fleet_n300",     "fleet_t3000",
+    "nvidia_h200", "trainium1",    "trainium2",    "wormhole_n150",  "wormhole_n300"};
 
 fs::path shipped(const std::string& name) { return fs::path(TESSERA_MACHINES_DIR) / (name + ".toml"); }
 

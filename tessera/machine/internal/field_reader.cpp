@@ -132,6 +132,11 @@ void FieldReader::group(std::string_view name) {
   keys_[group_];
 }
 
+bool FieldReader::has_group() const {
+  return std::any_of(chain_.begin(), chain_.end(),
+                     [&](const Document& document) { return document.root.contains(group_); });
+}
+
 std::optional<FieldReader::Found> FieldReader::find(std::string_view key, bool required) {
   keys_[group_].emplace_back(key);
   for (const Document& document : chain_) {

@@ -66,6 +66,7 @@ class FieldReader {
   std::string top_text(std::string_view key, bool required);
 
   void group(std::string_view name);
+  bool has_group() const;  // whether any of the files has it
   void value(std::string_view key, std::string& out);
   void value(std::string_view key, bool& out);
   void value(std::string_view key, int& out, std::string_view unit, Rule rule);

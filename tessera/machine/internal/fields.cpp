@@ -1,5 +1,6 @@
 #include "tessera/machine/internal/fields.h"
 
+#include "tessera/machine/internal/fleet_fields.h"
 #include "tessera/machine/tensix_costs.h"
 #include "tessera/machine/unified_guide.h"
 
@@ -115,6 +116,7 @@ void read_fields(FieldReader& in, TensixSpec& s) {
     std::optional<double> value;
     in.value(field.name, value, field.unit, positive);
   }
+  read_fleet_fields(in, s.chips);
 }
 
 void read_fields(FieldReader& in, NeuronSpec& s) {

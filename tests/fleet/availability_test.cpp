@@ -1,0 +1,61 @@
+#include "tessera/fleet/availability.h"
+
+#include "../error_of.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+namespace tessera::fleet {
+namespace TSR_FILE {
+
+constexpr double kRounding = 1e4 * std::numeric_limits<double>::epsilon();  // of logarithms of factorials
+
+FleetSpec failing(double mtbf_hours, double repair_hours) {
+  FleetSpec spec;
+  spec.mtbf_hours = mtbf_hours;
+  spec.repair_hours = repair_hours;
+  return spec;
+}
+
+TEST(Availability, OneCardIsUpForItsShareOfTheTime) {
+  const Availability a = availability(failing(900, 100), 1, 0);
+  EXPECT_NEAR(a.full_share, 0.9, kRounding);
+  EXPECT_NEAR(a.mean_share, 0.9, kRounding);
+  EXPECT_EQ(a.cards_999, 0);
+}
+
+TEST(Availability, ASpareHelpsUnlessBothAreDown) {
+  const Availability a = availability(failing(900, 100), 1, 1);
+  EXPECT_NEAR(a.full_share, 0.99, kRounding);
+  EXPECT_NEAR(a.mean_share, 0.99, kRounding);
+}
+
+TEST(Availability, WithoutSparesTheMeanDoesNotDependOnHowManyThereAre) {
+  for (const std::int64_t cards : {10, 1'000, 100'000})
+    EXPECT_NEAR(availability(failing(80'000, 24), cards, 0).mean_share, 80'000.0 / 80'024, 1e-9) << cards;
+}
+
+TEST(Availability, SparesBringAFleetCloseToFull) {
+  double last = 0;
+  for (const std::int64_t spares : {0, 1, 2, 4, 8, 16}) {
+    const Availability a = availability(failing(80'000, 24), 10'000, spares);
+    EXPECT_GT(a.full_share, last) << spares;
+    last = a.full_share;
+  }
+  EXPECT_GT(last, 0.9999);
+  EXPECT_EQ(availability(failing(80'000, 24), 10'000, 16).cards_999, 10'000);
+  EXPECT_LT(availability(failing(80'000, 24), 10'000, 0).cards_999, 10'000);
+}
+
+TEST(Availability, CardsThatNeverBreakForLongAreAlwaysThere) {
+  const Availability a = availability(failing(100, 0), 8, 0);
+  EXPECT_EQ(a.full_share, 1);
+  EXPECT_EQ(a.mean_share, 1);
+  EXPECT_NE(for_tests::error_of([] { availability(failing(0, 0), 1, 0); }).find("every 0 hours"), std::string::npos);
+}
+
+}  // namespace TSR_FILE
+}  // namespace tessera::fleet
