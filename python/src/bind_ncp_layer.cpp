@@ -151,7 +151,7 @@ class NcpStepper {
 
   using Floats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-  nb::object step(nb::handle input, float elapsed) {
+  nb::object step(nb::handle input, std::optional<float> elapsed) {
     Floats fast;
     if (nb::try_cast(input, fast, false)) return given({fast.data(), fast.size()}, elapsed);
     const std::vector<double> values = import_floats(input, "the input of a step").to_double();
@@ -174,7 +174,9 @@ class NcpStepper {
   static nb::object vector(std::span<const float> values) {
     return export_host_array(Array::of<float>(Shape{static_cast<std::int64_t>(values.size())}, values));
   }
-  nb::object given(std::span<const float> input, float elapsed) { return vector(stepper_.step(input, elapsed)); }
+  nb::object given(std::span<const float> input, std::optional<float> elapsed) {
+    return vector(elapsed ? stepper_.step(input, *elapsed) : stepper_.step(input));
+  }
 
   std::shared_ptr<const ncp::Runner> runner_;
   ncp::Stepper stepper_;
@@ -184,9 +186,9 @@ void bind_stepper(nb::module_& module) {
   nb::class_<NcpStepper>(module, "NcpStepper",
                          "A layer in a control loop: one sample, one step at a time, the state kept between.")
       .def(nb::init<NcpLayer&>(), "layer"_a)
-      .def("__call__", &NcpStepper::step, "input"_a, "elapsed"_a = 1.0f,
-           nb::sig("def __call__(self, input: typing.Any, elapsed: float = 1.0) -> typing.Any"),
-           "The output after one more step: [inputs] in, [outputs] out.")
+      .def("__call__", &NcpStepper::step, "input"_a, "elapsed"_a = nb::none(),
+           nb::sig("def __call__(self, input: typing.Any, elapsed: float | None = None) -> typing.Any"),
+           "The output after one more step, 1 after the last unless said otherwise: [inputs] in, [outputs] out.")
       .def_prop_ro("state", &NcpStepper::state, nb::sig("def state(self) -> typing.Any"))
       .def_prop_ro("memory", &NcpStepper::memory, nb::sig("def memory(self) -> typing.Any"))
       .def("set_state", &NcpStepper::set_state, "state"_a, "memory"_a = nb::none(),

@@ -2,10 +2,13 @@
 
 #include "arrays.h"
 #include "bind.h"
+#include "mpi4py_world.h"
 
 #include "tessera/core/error.h"
+#include "tessera/core/file.h"
 #include "tessera/graph/zoo/zoo.h"
 #include "tessera/io/onnx/export.h"
+#include "tessera/scale/chunked_run.h"
 #include "tessera/session/session.h"
 
 #include <fmt/ranges.h>
@@ -63,6 +66,24 @@ Graph graph_of(const std::filesystem::path& model, const ImportOptions& import, 
   return make_zoo_model(text, batch);
 }
 
+constexpr std::uint64_t kLargestModel = std::uint64_t{16} << 30;
+
+// The network as rank 0 finds it: its file goes to all of them.
+Graph shared_graph(Communicator& world, const std::filesystem::path& model, const ImportOptions& import,
+                   std::int64_t batch) {
+  must_agree(world, "the version", TESSERA_VERSION);
+  Payload file;
+  together(world, [&] {
+    if (world.rank() == 0 && std::filesystem::exists(model)) file = read_file(model, kLargestModel);
+  });
+  file = broadcast_bytes(world, std::move(file), 0);
+  std::optional<Graph> graph;
+  together(world, [&] {
+    graph = file.empty() || world.rank() == 0 ? graph_of(model, import, batch) : import_onnx_bytes(file, {}, import);
+  });
+  return std::move(*graph);
+}
+
 struct Options {
   int threads;
   std::string storage;
@@ -90,10 +111,12 @@ SessionOptions session_options(const Options& options) {
 }
 
 Session make_session(const std::filesystem::path& model, const Options& options, const std::optional<Shapes>& shapes,
-                     const std::optional<Dimensions>& dims, std::int64_t batch) {
+                     const std::optional<Dimensions>& dims, std::int64_t batch, const nb::object& comm) {
   const SessionOptions out = session_options(options);
+  const std::unique_ptr<Communicator> world = comm.is_none() ? nullptr : mpi4py_world(comm);
   const nb::gil_scoped_release release;
-  return Session(graph_of(model, {shapes.value_or(Shapes{}), dims.value_or(Dimensions{})}, batch), out);
+  const ImportOptions import{shapes.value_or(Shapes{}), dims.value_or(Dimensions{})};
+  return Session(world ? shared_graph(*world, model, import, batch) : graph_of(model, import, batch), out);
 }
 
 std::vector<Array> in_order(const Session& session, const nb::sequence& arrays) {
@@ -176,6 +199,51 @@ nb::object run(const Session& session, const nb::object& inputs) {
   return out;
 }
 
+std::string port_text(const Port& port) { return fmt::format("{} {}", port.name, port.type.to_string()); }
+
+std::string session_text(const Session& session) {
+  std::vector<std::string> in, out;
+  for (const Port& port : session.inputs()) in.push_back(port_text(port));
+  for (const Port& port : session.outputs()) out.push_back(port_text(port));
+  return fmt::format("<tessera.Session: {} -> {}>", fmt::join(in, ", "), fmt::join(out, ", "));
+}
+
+// What all ranks must agree in for a chunk to come to the same everywhere.
+std::string network_text(const Session& session) {
+  const SessionOptions& options = session.options();
+  return fmt::format("{}, {}, {}, weights {}{}", session_text(session), name(session.isa()), name(options.storage),
+                     name(options.weights), options.exact ? ", exact" : "");
+}
+
+nb::object run_over(const Session& session, const nb::object& comm, const nb::object& inputs) {
+  const std::unique_ptr<Communicator> world = mpi4py_world(comm);
+  std::vector<Array> arrays;
+  ChunkedRun done;
+  const bool first = world->rank() == 0;
+  together(*world, [&] {  // with the interpreter's lock: inputs are its objects
+    check(first || inputs.is_none(), Code::invalid_argument, "inputs are those of rank 0; the others hand over None");
+    if (first && inputs.is_none()) fail(Code::invalid_argument, "rank 0 has no inputs");
+    if (first) arrays = inputs_of(session, inputs);
+  });
+  {
+    const nb::gil_scoped_release release;
+    must_agree(*world, "the network", network_text(session));
+    const TensorType& type = session.inputs().at(0).type;
+    check(type.is_static() && type.shape().rank() >= 1, Code::invalid_argument,
+          Hint{"shapes=, dims= or batch= say how many samples are run at a time"},
+          "input '{}' is {}: how many samples shall be run at a time?", session.inputs()[0].name, type.to_string());
+    ChunkedRunOptions options;
+    options.chunk = type.shape()[0];
+    done = run_chunks(*world, session, arrays, options, [](std::int64_t) {});
+  }
+  if (!first) return nb::none();
+  if (!nb::isinstance<nb::dict>(inputs)) return listed(std::move(done.outputs));
+  nb::dict named;
+  for (std::size_t i = 0; i < done.outputs.size(); ++i)
+    named[nb::str(session.outputs()[i].name.c_str())] = export_host_array(std::move(done.outputs[i]));
+  return named;
+}
+
 nb::list profile(const Session& session, const nb::object& inputs, int runs, int warm_up) {
   const std::vector<Array> arrays = inputs_of(session, inputs);
   Profile measured;
@@ -227,15 +295,6 @@ nb::object shape_of(const Port& port) {
   return nb::tuple(extents);
 }
 
-std::string port_text(const Port& port) { return fmt::format("{} {}", port.name, port.type.to_string()); }
-
-std::string session_text(const Session& session) {
-  std::vector<std::string> in, out;
-  for (const Port& port : session.inputs()) in.push_back(port_text(port));
-  for (const Port& port : session.outputs()) out.push_back(port_text(port));
-  return fmt::format("<tessera.Session: {} -> {}>", fmt::join(in, ", "), fmt::join(out, ", "));
-}
-
 void bind_port(nb::module_& module) {
   nb::class_<Port>(module, "Port", "An input or output of a network.")
       .def_ro("name", &Port::name)
@@ -266,22 +325,24 @@ void bind_session(nb::module_& module) {
       "memory_limit_bytes: refuse plans that need more for values\n"
       "exact: no kernels that round more than the definition (Winograd's), and subnormal weights stay\n"
       "weights: how weights of convolutions and products are kept: \"float32\", \"bfloat16\", \"bfloat8_b\", "
-      "\"bfloat4_b\"")
+      "\"bfloat4_b\"\n"
+      "comm: a communicator of mpi4py, of which all ranks make this session: rank 0 reads the file, the others get it")
       .def(
           "__init__",
           [](Session* self, const std::filesystem::path& model, int threads, const std::string& storage,
              const std::optional<Shapes>& shapes, const std::optional<std::string>& isa,
              const std::optional<Dimensions>& dims, std::int64_t batch, const std::vector<std::string>& passes_off,
              const std::vector<std::string>& kernels_off, std::size_t max_plans,
-             std::optional<std::int64_t> memory_limit_bytes, bool exact, const std::string& weights) {
+             std::optional<std::int64_t> memory_limit_bytes, bool exact, const std::string& weights,
+             const nb::object& comm) {
             new (self) Session(make_session(
                 model, {threads, storage, isa, passes_off, kernels_off, max_plans, memory_limit_bytes, exact, weights},
-                shapes, dims, batch));
+                shapes, dims, batch, comm));
           },
           "model"_a, nb::kw_only(), "threads"_a = 0, "storage"_a = "float32", "shapes"_a = nb::none(),
           "isa"_a = nb::none(), "dims"_a = nb::none(), "batch"_a = 1, "passes_off"_a = std::vector<std::string>{},
           "kernels_off"_a = std::vector<std::string>{}, "max_plans"_a = 8, "memory_limit_bytes"_a = nb::none(),
-          "exact"_a = false, "weights"_a = "float32")
+          "exact"_a = false, "weights"_a = "float32", "comm"_a = nb::none())
       .def_prop_ro(
           "inputs", [](const Session& s) { return s.inputs(); }, "What the network takes.")
       .def_prop_ro(
@@ -301,6 +362,15 @@ void bind_session(nb::module_& module) {
           [](const Session& s, const nb::args& arrays) { return run_in_order(s, nb::borrow<nb::sequence>(arrays)); },
           nb::sig("def __call__(self, *arrays: typing.Any) -> list[typing.Any]"),
           "session(x, y) is session.run([x, y]).")
+      .def(
+          "run_over", run_over, "comm"_a, "inputs"_a = nb::none(),
+          nb::sig("def run_over(self, comm: typing.Any, inputs: dict[str, typing.Any] | "
+                  "collections.abc.Sequence[typing.Any] | None = None) -> typing.Any"),
+          "Runs the network over many samples by all ranks of a communicator of mpi4py, each of which calls it.\n\n"
+          "Rank 0 hands over the inputs, [samples, ...] each, and gets the outputs, in order; the others get None.\n"
+          "As many samples as the inputs of the session have are run at a time, and go to whoever is free. The "
+          "outputs\n"
+          "are the same bits for any number of ranks. If a rank fails, all raise an Error that names it and the cause.")
       .def("profile", profile, "inputs"_a = nb::none(), "runs"_a = 10, "warm_up"_a = 2,
            nb::sig("def profile(self, inputs: dict[str, typing.Any] | collections.abc.Sequence[typing.Any] | None = "
                    "None, runs: "

@@ -30,4 +30,16 @@ void cut_batch(std::int64_t batch, std::int64_t steps, std::span<const std::int3
   }
 }
 
+std::vector<std::int64_t> samples_of_share(const std::vector<BatchChunk>& chunks, int rank, int size) {
+  std::int64_t all = 0, before = 0;
+  for (const BatchChunk& chunk : chunks) all += chunk.total();
+  std::vector<std::int64_t> out;
+  for (const BatchChunk& chunk : chunks) {
+    const std::int64_t twice_middle = 2 * before + chunk.total();
+    if (twice_middle * size / (2 * all) == rank) out.insert(out.end(), chunk.samples.begin(), chunk.samples.end());
+    before += chunk.total();
+  }
+  return out;
+}
+
 }  // namespace tessera::ncp

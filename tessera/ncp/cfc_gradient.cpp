@@ -15,11 +15,11 @@ constexpr std::int64_t kFewestRows = 16;
 constexpr std::int64_t kMostRows = 48;
 constexpr std::int64_t kWantedChunks = 16;
 
-std::int64_t rows_of_chunk(std::int64_t batch) {
+}  // namespace
+
+std::int64_t CfcGradient::rows_of_chunk(std::int64_t batch) const {
   return std::clamp((batch + kWantedChunks - 1) / kWantedChunks, kFewestRows, kMostRows);
 }
-
-}  // namespace
 
 CfcGradient::CfcGradient(const CfcLayer& layer, Precision precision, const DenseKernel& dense,
                          const BackwardKernel& back)
@@ -190,11 +190,12 @@ void CfcGradient::set_parameters(const ParameterSet<float>& parameters) {
 }
 
 void CfcGradient::forward(const Sequence<float>& sequence, std::span<const std::int32_t> lengths,
-                          SequenceResult<float>& result) {
+                          SequenceResult<float>& result, const BatchShare& share) {
   batch_ = sequence.batch;
   steps_ = sequence.steps;
   dropout_seed_ = sequence.dropout_seed;
-  cut_batch(batch_, steps_, lengths, rows_of_chunk(batch_), chunks_);
+  share_ = share.samples;
+  cut_batch(batch_, steps_, lengths, rows_of_chunk(share.whole > 0 ? share.whole : batch_), chunks_);
   if (tapes_.size() < chunks_.size()) tapes_.resize(chunks_.size());
   parallel_for(static_cast<std::int64_t>(chunks_.size()), 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto c = static_cast<std::size_t>(begin); c < static_cast<std::size_t>(end); ++c)
@@ -203,14 +204,19 @@ void CfcGradient::forward(const Sequence<float>& sequence, std::span<const std::
 }
 
 void CfcGradient::backward(std::span<const float> d_output, std::span<const float> d_state,
-                           std::span<const float> d_memory, SequenceGradients<float>& gradients) {
-  parallel_for(static_cast<std::int64_t>(chunks_.size()), 1, [&](std::int64_t begin, std::int64_t end) {
-    for (auto c = static_cast<std::size_t>(begin); c < static_cast<std::size_t>(end); ++c)
-      backward_chunk(d_output, d_state, d_memory, chunks_[c], tapes_[c], gradients);
-  });
-  std::vector<const float*> packed;
-  for (std::size_t c = 0; c < chunks_.size(); ++c) packed.push_back(tapes_[c].gradient.data());
-  packed_.unpack(packed, nowhere_, gradient_);
+                           std::span<const float> d_memory, SequenceGradients<float>& gradients,
+                           GradientExchange* exchange) {
+  if (exchange != nullptr) {
+    backward_and_exchange(d_output, d_state, d_memory, gradients, *exchange);
+  } else {
+    parallel_for(static_cast<std::int64_t>(chunks_.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+      for (auto c = static_cast<std::size_t>(begin); c < static_cast<std::size_t>(end); ++c)
+        backward_chunk(d_output, d_state, d_memory, chunks_[c], tapes_[c], gradients, true);
+    });
+    std::vector<const float*> packed;
+    for (std::size_t c = 0; c < chunks_.size(); ++c) packed.push_back(tapes_[c].gradient.data());
+    packed_.unpack(packed, nowhere_, gradient_);
+  }
   for (std::size_t i = 0; i < gradients.parameters.items.size(); ++i) {
     std::vector<float>& to = gradients.parameters.items[i].values;
     const auto first = static_cast<std::size_t>(first_place_[i]);
@@ -218,6 +224,34 @@ void CfcGradient::backward(std::span<const float> d_output, std::span<const floa
     for (std::size_t k = 0; k < to.size(); ++k)
       to[k] = masks_[first + k] == 0 ? 0.0f : gradient_[first + k] * masks_[first + k];
   }
+}
+
+// A state's gradient depends on that of the next step, so gradients of weights are final when all steps are done. Where
+// there is enough of them, they are left for after the steps: bucket after bucket, each on its way to the others while
+// the next one is computed.
+void CfcGradient::backward_and_exchange(std::span<const float> d_output, std::span<const float> d_state,
+                                        std::span<const float> d_memory, SequenceGradients<float>& gradients,
+                                        GradientExchange& exchange) {
+  const std::vector<Piece> all = pieces();
+  const bool together = all.size() == 1;
+  const auto for_chunks = [&](auto&& body) {
+    parallel_for(static_cast<std::int64_t>(chunks_.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+      for (auto c = static_cast<std::size_t>(begin); c < static_cast<std::size_t>(end); ++c)
+        body(chunks_[c], tapes_[c]);
+    });
+  };
+  for_chunks([&](const BatchChunk& chunk, Tape& tape) {
+    backward_chunk(d_output, d_state, d_memory, chunk, tape, gradients, together);
+  });
+  std::vector<const float*> rows;
+  for (std::size_t c = 0; c < chunks_.size(); ++c) rows.push_back(tapes_[c].gradient.data());
+  sum_.resize(static_cast<std::size_t>(packed_.size()));
+  for (const Piece& piece : all) {
+    if (!together) for_chunks([&](const BatchChunk& chunk, Tape& tape) { add_weight_gradients(chunk, tape, piece); });
+    begin_buckets(exchange, rows, piece.begin, piece.end, sum_);
+  }
+  exchange.wait();
+  packed_.unpack({sum_.data()}, nowhere_, gradient_);
 }
 
 }  // namespace tessera::ncp

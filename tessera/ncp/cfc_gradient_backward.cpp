@@ -1,6 +1,7 @@
 #include "tessera/ncp/internal/cfc_gradient.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace tessera::ncp {
 namespace {
@@ -12,6 +13,17 @@ void zero(std::vector<float>& v, std::int64_t count) {
   const auto size = static_cast<std::size_t>(count);
   if (v.size() < size) v.resize(size);
   std::fill_n(v.begin(), count, 0.0f);
+}
+
+// From the last step to the first: what gradients of weights are summed over at a time.
+template <class Body>
+void for_row_blocks(const BatchChunk& chunk, Body&& body) {
+  std::int64_t done = chunk.total();
+  for (std::int64_t t = chunk.steps(); t-- > 0;)
+    if (t == 0 || done - chunk.at(t) >= kRowsAtATime) {
+      body(chunk.at(t), done);
+      done = chunk.at(t);
+    }
 }
 
 }  // namespace
@@ -138,9 +150,15 @@ void CfcGradient::backward_step(const BatchChunk& chunk, Tape& tape, std::int64_
   dense_->run(state);
 }
 
-void CfcGradient::add_weight_gradients(Tape& tape, std::int64_t begin, std::int64_t end) const {
+void CfcGradient::add_weight_gradients(Tape& tape, std::int64_t begin, std::int64_t end, std::int64_t first,
+                                       std::int64_t count) const {
   const std::int64_t rows = end - begin;
   const std::vector<float>& states = memory_ ? tape.mixed : tape.before;
+  std::int64_t number = 0;  // of a product, as in pieces()
+  const auto wanted = [&] {
+    const std::int64_t now = number++;
+    return first <= now && now < first + count;
+  };
   Segment from{.rows = tape.x.data() + begin * sizes_.inputs, .stride = sizes_.inputs};
   for (std::size_t c = 0; c < cells_.size(); ++c) {
     const TrainedCfcCell& cell = cells_[c];
@@ -148,22 +166,50 @@ void CfcGradient::add_weight_gradients(Tape& tape, std::int64_t begin, std::int6
     const Segment own{.rows = states.data() + begin * state_width_ + cell.offset, .stride = state_width_};
     for (std::size_t l = 0; l < cell.backbone.size(); ++l) {
       const std::int64_t width = cell.backbone[l].width;
-      add_outer(cell.backbone[l], rows, own_tape.slope[l].data() + begin * width, from, own, tape.gradient);
+      if (wanted())
+        add_outer(cell.backbone[l], rows, own_tape.slope[l].data() + begin * width, from, own, tape.gradient);
       from = {.rows = own_tape.active[l].data() + begin * width, .stride = width};
     }
-    add_outer(cell.heads, rows, own_tape.trace.data() + begin * cell.heads.width, from, own, tape.gradient);
-    if (mode_ == CfcMode::pure) {
-      const std::int64_t width = cell.heads.width;
-      const float* more = own_tape.more.data() + begin * 2 * width;
-      back_->add_columns(rows, width, more, 2 * width, tape.gradient.data() + cell.w_tau_gradient);
-      back_->add_columns(rows, width, more + width, 2 * width, tape.gradient.data() + cell.amplitude_gradient);
+    if (wanted()) {
+      add_outer(cell.heads, rows, own_tape.trace.data() + begin * cell.heads.width, from, own, tape.gradient);
+      if (mode_ == CfcMode::pure) {
+        const std::int64_t width = cell.heads.width;
+        const float* more = own_tape.more.data() + begin * 2 * width;
+        back_->add_columns(rows, width, more, 2 * width, tape.gradient.data() + cell.w_tau_gradient);
+        back_->add_columns(rows, width, more + width, 2 * width, tape.gradient.data() + cell.amplitude_gradient);
+      }
     }
     from = {.rows = tape.after.data() + begin * state_width_ + cell.offset, .stride = state_width_};
   }
-  if (memory_)
+  if (memory_ && wanted())
     add_outer(*memory_, rows, tape.memory_trace.data() + begin * memory_->width,
               {.rows = tape.x.data() + begin * sizes_.inputs, .stride = sizes_.inputs},
               {.rows = tape.before.data() + begin * state_width_, .stride = state_width_}, tape.gradient);
+}
+
+void CfcGradient::add_weight_gradients(const BatchChunk& chunk, Tape& tape, const Piece& piece) const {
+  for_row_blocks(chunk, [&](std::int64_t begin, std::int64_t end) {
+    add_weight_gradients(tape, begin, end, piece.first, piece.count);
+  });
+}
+
+std::vector<CfcGradient::Piece> CfcGradient::pieces() const {
+  std::vector<Piece> out;
+  std::int64_t number = 0, begin = 0;
+  const auto add = [&](const TrainedProduct& product) {
+    const std::int64_t end = product.bias_gradient + product.width;
+    if (out.empty() || out.back().end - out.back().begin >= kBucket) out.push_back({.first = number, .begin = begin});
+    ++out.back().count;
+    out.back().end = begin = end;
+    ++number;
+  };
+  for (const TrainedCfcCell& cell : cells_) {
+    for (const TrainedProduct& product : cell.backbone) add(product);
+    add(cell.heads);
+  }
+  if (memory_) add(*memory_);
+  out.back().end = packed_.size();  // a projection's are final before all others, but few
+  return out;
 }
 
 void CfcGradient::backward_inputs(const BatchChunk& chunk, Tape& tape, SequenceGradients<float>& gradients) const {
@@ -193,7 +239,7 @@ void CfcGradient::backward_inputs(const BatchChunk& chunk, Tape& tape, SequenceG
 
 void CfcGradient::backward_chunk(std::span<const float> d_output, std::span<const float> d_state,
                                  std::span<const float> d_memory, const BatchChunk& chunk, Tape& tape,
-                                 SequenceGradients<float>& gradients) const {
+                                 SequenceGradients<float>& gradients, bool with_weights) const {
   zero(tape.gradient, packed_.size());
   zero(tape.d_state, chunk.rows() * gradient_width_ + kQuad * dense_->lanes);
   if (memory_) zero(tape.d_memory, chunk.rows() * state_width_);
@@ -219,8 +265,8 @@ void CfcGradient::backward_chunk(std::span<const float> d_output, std::span<cons
       for (std::int64_t i = 0; from != nullptr && i < sizes_.readout; ++i) to[i] += from[i];
     }
     backward_step(chunk, tape, t);
-    if (t == 0 || done - chunk.at(t) >= kRowsAtATime) {
-      add_weight_gradients(tape, chunk.at(t), done);
+    if (with_weights && (t == 0 || done - chunk.at(t) >= kRowsAtATime)) {
+      add_weight_gradients(tape, chunk.at(t), done, 0, std::numeric_limits<std::int64_t>::max());
       done = chunk.at(t);
     }
   }

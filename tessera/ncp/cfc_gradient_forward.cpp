@@ -88,7 +88,11 @@ void CfcGradient::drop(const BatchChunk& chunk, Tape& tape, std::size_t cell, st
   const std::int64_t units = layer + 1 < cells_[cell].backbone.size() ? cells_[cell].backbone[layer + 1].first_inputs
                                                                       : cells_[cell].heads.first_inputs;
   for (std::int64_t r = 0; r < chunk.active(step); ++r) {
-    const DropoutKey key{.active = true, .seed = *dropout_seed_, .sample = chunk.sample(r), .step = step};
+    const std::int64_t here = chunk.sample(r);
+    const DropoutKey key{.active = true,
+                         .seed = *dropout_seed_,
+                         .sample = share_.empty() ? here : share_[static_cast<std::size_t>(here)],
+                         .step = step};
     float* active = tape.cells[cell].active[layer].data() + (chunk.at(step) + r) * product.width;
     float* slope = tape.cells[cell].slope[layer].data() + (chunk.at(step) + r) * product.width;
     for (std::int64_t i = 0; i < units; ++i) {

@@ -6,6 +6,7 @@
 #include "tessera/ncp/internal/ltc_gradient.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 namespace tessera::ncp {
@@ -26,6 +27,7 @@ struct Gradient::State {
   std::optional<LtcGradient> ltc;
   std::string kernel = "reference";
   std::optional<ParameterSet<float>> parameters;
+  GradientExchange* exchange = nullptr;
   bool ran = false;
   bool each_unit = false;  // units had times of their own, which the reference knows alone
   // What was run; its spans are into the copies, and only where the reference has to see them again.
@@ -129,8 +131,37 @@ void Gradient::set_parameters(const ParameterSet<float>& parameters) {
   state_->ran = false;
 }
 
+void Gradient::set_exchange(GradientExchange* exchange) { state_->exchange = exchange; }
+
+BatchShare Gradient::share(std::int64_t batch, std::int64_t steps, std::span<const std::int32_t> lengths) const {
+  BatchShare out;
+  const GradientExchange* exchange = state_->exchange;
+  if (exchange != nullptr && exchange->in_order()) {
+    const bool by_sample = !state_->cfc && !state_->ltc;  // the reference, which adds samples up as they come
+    std::vector<BatchChunk> chunks;
+    cut_batch(batch, steps, by_sample ? std::span<const std::int32_t>() : lengths,
+              state_->cfc   ? state_->cfc->rows_of_chunk(batch)
+              : state_->ltc ? state_->ltc->rows_of_chunk(batch)
+                            : 1,
+              chunks);
+    out.whole = batch;
+    out.samples = samples_of_share(chunks, exchange->rank(), exchange->size());
+    return out;
+  }
+  std::vector<std::int64_t> order(static_cast<std::size_t>(batch));
+  std::iota(order.begin(), order.end(), 0);
+  // As many long ones for each.
+  if (exchange != nullptr && !lengths.empty())
+    std::ranges::stable_sort(order, std::ranges::greater{},
+                             [&](std::int64_t i) { return lengths[static_cast<std::size_t>(i)]; });
+  const auto from = static_cast<std::size_t>(exchange != nullptr ? exchange->rank() : 0),
+             every = static_cast<std::size_t>(exchange != nullptr ? exchange->size() : 1);
+  for (std::size_t i = from; i < order.size(); i += every) out.samples.push_back(order[i]);
+  return out;
+}
+
 void Gradient::forward(const Sequence<float>& given, SequenceResult<float>& result,
-                       std::span<const std::int32_t> lengths) {
+                       std::span<const std::int32_t> lengths, const BatchShare& share) {
   check(state_->parameters.has_value(), Code::invalid_argument, "a layer has to be given parameters before it runs");
   check_sequence(state_->layer, given);
   Sequence<float> sequence = given;
@@ -149,6 +180,8 @@ void Gradient::forward(const Sequence<float>& given, SequenceResult<float>& resu
   for (std::size_t i = 0; i < lengths.size(); ++i)
     check(1 <= lengths[i] && lengths[i] <= sequence.steps, Code::invalid_argument,
           "sample {} is said to have {} steps, of {} in the sequence", i, lengths[i], sequence.steps);
+  check(share.samples.empty() || static_cast<std::int64_t>(share.samples.size()) == sequence.batch,
+        Code::invalid_argument, "a share of {} samples of a batch came with {}", share.samples.size(), sequence.batch);
   state_->sequence = sequence;
   const auto count = [](std::int64_t a, std::int64_t b) { return static_cast<std::size_t>(a * b); };
   result.output.assign(count(sequence.batch * (size.return_sequences ? sequence.steps : 1), size.outputs), 0.0f);
@@ -156,8 +189,8 @@ void Gradient::forward(const Sequence<float>& given, SequenceResult<float>& resu
   result.memory.assign(size.mixed_memory ? result.state.size() : 0, 0.0f);
   result.states.clear();
   state_->ran = true;
-  if (state_->cfc && !state_->each_unit) return state_->cfc->forward(sequence, lengths, result);
-  if (state_->ltc && !state_->each_unit) return state_->ltc->forward(sequence, lengths, result);
+  if (state_->cfc && !state_->each_unit) return state_->cfc->forward(sequence, lengths, result, share);
+  if (state_->ltc && !state_->each_unit) return state_->ltc->forward(sequence, lengths, result, share);
   const auto keep = [](std::span<const float>& span, std::vector<float>& copy) {
     copy.assign(span.begin(), span.end());
     span = copy;
@@ -202,9 +235,10 @@ void Gradient::backward(std::span<const float> d_output, SequenceGradients<float
   gradients.input.assign(batch * static_cast<std::size_t>(sequence.steps * size.inputs), 0.0f);
   gradients.state.assign(batch * static_cast<std::size_t>(size.state), 0.0f);
   gradients.memory.assign(size.mixed_memory ? gradients.state.size() : 0, 0.0f);
-  if (state_->cfc && !state_->each_unit) return state_->cfc->backward(d_output, d_state, d_memory, gradients);
+  if (state_->cfc && !state_->each_unit)
+    return state_->cfc->backward(d_output, d_state, d_memory, gradients, state_->exchange);
   if (state_->ltc && !state_->each_unit)
-    return state_->ltc->backward(d_output, d_state, *state_->parameters, gradients);
+    return state_->ltc->backward(d_output, d_state, *state_->parameters, gradients, state_->exchange);
   const ReferenceParts parts(size, sequence, state_->lengths);
   std::vector<SequenceGradients<float>> found(batch);
   parallel_for(sequence.batch, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -222,12 +256,18 @@ void Gradient::backward(std::span<const float> d_output, SequenceGradients<float
     }
   });
   // In the order of samples, whoever computed them.
+  std::vector<const float*> rows(batch);
   for (std::size_t i = 0; i < gradients.parameters.items.size(); ++i) {
     std::vector<float>& to = gradients.parameters.items[i].values;
+    for (std::size_t b = 0; b < batch; ++b) rows[b] = found[b].parameters.items[i].values.data();
+    if (state_->exchange != nullptr) {
+      begin_buckets(*state_->exchange, rows, 0, static_cast<std::int64_t>(to.size()), to);
+      continue;
+    }
     std::fill(to.begin(), to.end(), 0.0f);
-    for (const SequenceGradients<float>& one : found)
-      for (std::size_t k = 0; k < to.size(); ++k) to[k] += one.parameters.items[i].values[k];
+    add_parts(rows, to);
   }
+  if (state_->exchange != nullptr) state_->exchange->wait();
 }
 
 }  // namespace tessera::ncp

@@ -5,6 +5,7 @@
 // where a state depends on the one before it. Results do not depend on the number of threads, to the last bit.
 
 #include "tessera/core/export.h"
+#include "tessera/ncp/gradient_exchange.h"
 #include "tessera/ncp/layer.h"
 #include "tessera/ncp/sequence.h"
 
@@ -36,12 +37,20 @@ class TSR_API Gradient {
   // As Runner::run(), with dropout where the sequence has a seed for it. With lengths (one for each sample, from 1 to
   // the number of steps) a sample ends with its own last step: later outputs are 0, `state` is the one it ended with,
   // and what comes later costs nothing. Where the layer returns its last output only, that is the sample's own last.
+  // The sequence may be one process's share of a batch.
   void forward(const Sequence<float>& sequence, SequenceResult<float>& result,
-               std::span<const std::int32_t> lengths = {});
+               std::span<const std::int32_t> lengths = {}, const BatchShare& share = {});
 
   // Of the last forward(), once: as differentiate_reference(). An empty gradient of state or memory is zero.
+  // With an exchange, gradients of parameters are those of all processes' sequences.
   void backward(std::span<const float> d_output, SequenceGradients<float>& gradients,
                 std::span<const float> d_state = {}, std::span<const float> d_memory = {});
+
+  // With which processes gradients are added up from now on; none (nullptr): this one is alone.
+  void set_exchange(GradientExchange* exchange);
+  // Which samples of a batch are for this process: with an exchange in order, whole chunks of what one process would
+  // work on at a time, so that there is nothing to do for some if the batch is small; else every `size`-th.
+  BatchShare share(std::int64_t batch, std::int64_t steps, std::span<const std::int32_t> lengths) const;
 
   const Layer& layer() const;
   // What runs: "cfc_f32_avx512", "cfc_bf16_avx512", "ltc_f32_avx2", or "reference" (the other solvers of an LTC, and an

@@ -235,13 +235,16 @@ void LtcGradient::backward_chunk(std::span<const float> d_output, std::span<cons
   add_lanes(tape.unit_sums, units * kUnitSums);
 }
 
+std::int64_t LtcGradient::rows_of_chunk(std::int64_t batch) const {
+  const std::int64_t lanes = kernel_->lanes;
+  return lanes * std::clamp<std::int64_t>(batch / (lanes * kWantedChunks), 1, kMostSampleVectors);
+}
+
 void LtcGradient::forward(const Sequence<float>& sequence, std::span<const std::int32_t> lengths,
-                          SequenceResult<float>& result) {
+                          SequenceResult<float>& result, const BatchShare& share) {
   batch_ = sequence.batch;
   steps_ = sequence.steps;
-  const std::int64_t lanes = kernel_->lanes;
-  const std::int64_t vectors = std::clamp<std::int64_t>(batch_ / (lanes * kWantedChunks), 1, kMostSampleVectors);
-  cut_batch(batch_, steps_, lengths, vectors * lanes, chunks_);
+  cut_batch(batch_, steps_, lengths, rows_of_chunk(share.whole > 0 ? share.whole : batch_), chunks_);
   if (tapes_.size() < chunks_.size()) tapes_.resize(chunks_.size());
   parallel_for(static_cast<std::int64_t>(chunks_.size()), 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto c = static_cast<std::size_t>(begin); c < static_cast<std::size_t>(end); ++c)
@@ -250,14 +253,21 @@ void LtcGradient::forward(const Sequence<float>& sequence, std::span<const std::
 }
 
 void LtcGradient::backward(std::span<const float> d_output, std::span<const float> d_state,
-                           const ParameterSet<float>& p, SequenceGradients<float>& gradients) {
+                           const ParameterSet<float>& p, SequenceGradients<float>& gradients,
+                           GradientExchange* exchange) {
   parallel_for(static_cast<std::int64_t>(chunks_.size()), 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto c = static_cast<std::size_t>(begin); c < static_cast<std::size_t>(end); ++c)
       backward_chunk(d_output, d_state, chunks_[c], tapes_[c], gradients);
   });
   std::vector<float> sums(static_cast<std::size_t>(gradient_size()));
-  for (std::size_t c = 0; c < chunks_.size(); ++c)
-    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += tapes_[c].gradient[i];
+  std::vector<const float*> rows;
+  for (std::size_t c = 0; c < chunks_.size(); ++c) rows.push_back(tapes_[c].gradient.data());
+  if (exchange != nullptr) {
+    begin_buckets(*exchange, rows, 0, gradient_size(), sums);
+    exchange->wait();
+  } else {
+    add_parts(rows, sums);
+  }
   ParameterSet<float>& out = gradients.parameters;
   for (Parameter<float>& item : out.items) std::fill(item.values.begin(), item.values.end(), 0.0f);
   const float* at = sums.data();

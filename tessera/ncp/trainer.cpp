@@ -1,6 +1,7 @@
 #include "tessera/ncp/trainer.h"
 
 #include "tessera/core/error.h"
+#include "tessera/ncp/internal/shared_losses.h"
 #include "tessera/ncp/random_generator.h"
 
 #include <algorithm>
@@ -31,70 +32,89 @@ std::uint64_t mixed(std::uint64_t seed, std::uint64_t what, std::uint64_t index)
   return x;
 }
 
-// One batch in and out of a layer: rows of the loss are those of each sample's readout.
+std::int32_t length_of(const Dataset& data, std::int64_t sample) {
+  return data.lengths.empty() ? static_cast<std::int32_t>(data.steps) : data.lengths[static_cast<std::size_t>(sample)];
+}
+
+// One batch, or this process's share of it, in and out of a layer: rows of the loss are those of each sample's readout.
 class BatchRun {
  public:
-  void load(const Dataset& data, std::span<const std::int64_t> samples) {
+  // `samples` are those of the whole batch.
+  void load(const Gradient& gradient, const Dataset& data, std::span<const std::int64_t> samples, Readout readout) {
+    lengths_.clear();
+    rows_ = 0;
+    for (const std::int64_t s : samples) {
+      if (!data.lengths.empty()) lengths_.push_back(length_of(data, s));
+      rows_ += readout == Readout::every_step ? length_of(data, s) : 1;
+    }
+    share_ = gradient.share(static_cast<std::int64_t>(samples.size()), data.steps, lengths_);
+    samples_.clear();
     input_.clear();
     timespans_.clear();
     lengths_.clear();
-    for (const std::int64_t s : samples) {
+    for (const std::int64_t place : share_.samples) {
+      const std::int64_t s = samples[static_cast<std::size_t>(place)];
       const auto add = [&](auto& to, const auto& from, std::int64_t width) {
         if (!from.empty()) to.insert(to.end(), from.begin() + s * width, from.begin() + (s + 1) * width);
       };
+      samples_.push_back(s);
       add(input_, data.input, data.steps * data.inputs);
       add(timespans_, data.timespans, data.steps);
       add(lengths_, data.lengths, 1);
     }
-    sequence_ = {static_cast<std::int64_t>(samples.size()), data.steps, input_, timespans_, {}, {}, {}};
+    sequence_ = {static_cast<std::int64_t>(samples_.size()), data.steps, input_, timespans_, {}, {}, {}};
   }
 
-  // The loss of the batch, added to `sums`; gradients of its mean times `scale` where `d_output` is wanted.
-  void forward(Gradient& gradient, const Dataset& data, std::span<const std::int64_t> samples, Loss loss,
-               Readout readout, std::optional<std::uint64_t> dropout_seed, double scale, bool backward,
-               LossSums& sums) {
+  // The losses of samples, added to `losses`; gradients of the whole batch's mean times `scale` if the way back
+  // follows.
+  void forward(Gradient& gradient, const Dataset& data, Loss loss, Readout readout,
+               std::optional<std::uint64_t> dropout_seed, double scale, bool backward, SampleLosses& losses) {
     sequence_.dropout_seed = dropout_seed;
-    gradient.forward(sequence_, result_, lengths_);
+    gradient.forward(sequence_, result_, lengths_, share_);
     const LayerSizes size = sizes(gradient.layer());
     const auto outputs = static_cast<std::size_t>(size.outputs);
     const auto targets = static_cast<std::size_t>(targets_per_row(loss, size.outputs));
-    std::int64_t rows = 0;
-    for (std::size_t b = 0; b < samples.size(); ++b) rows += readout == Readout::every_step ? length(b) : 1;
-    const auto each = static_cast<float>(scale / static_cast<double>(rows));
+    const auto each = static_cast<float>(scale / static_cast<double>(rows_));
     if (backward) d_output_.assign(result_.output.size(), 0.0f);
-    for (std::size_t b = 0; b < samples.size(); ++b)
-      for (std::int64_t t = readout == Readout::every_step ? 0 : length(b) - 1; t < length(b); ++t) {
+    for (std::size_t b = 0; b < samples_.size(); ++b) {
+      const std::int32_t length = length_of(data, samples_[b]);
+      LossSums sums;
+      for (std::int64_t t = readout == Readout::every_step ? 0 : length - 1; t < length; ++t) {
         const auto at = (b * static_cast<std::size_t>(data.steps) + static_cast<std::size_t>(t)) * outputs;
         const auto target =
-            static_cast<std::size_t>(readout == Readout::every_step ? samples[b] * data.steps + t : samples[b]);
+            static_cast<std::size_t>(readout == Readout::every_step ? samples_[b] * data.steps + t : samples_[b]);
         add_loss(loss, std::span(result_.output).subspan(at, outputs),
                  std::span(data.targets).subspan(target * targets, targets), each, sums,
                  backward ? std::span(d_output_).subspan(at, outputs) : std::span<float>{});
       }
+      losses.add(share_.samples[b], sums);
+    }
   }
 
   void backward(Gradient& gradient, SequenceGradients<float>& gradients) { gradient.backward(d_output_, gradients); }
 
  private:
-  std::int64_t length(std::size_t sample) const { return lengths_.empty() ? sequence_.steps : lengths_[sample]; }
-
   std::vector<float> input_, timespans_, d_output_;
   std::vector<std::int32_t> lengths_;
+  std::vector<std::int64_t> samples_;  // of the data, that are here
+  BatchShare share_;
+  std::int64_t rows_ = 0;  // of the whole batch
   Sequence<float> sequence_{};
   SequenceResult<float> result_;
 };
 
 LossSums evaluate_with(Gradient& gradient, BatchRun& run, const Dataset& data, Loss loss, Readout readout,
-                       std::int64_t batch) {
-  LossSums sums;
+                       std::int64_t batch, GradientExchange* exchange) {
+  SampleLosses losses;
   std::vector<std::int64_t> samples;
   for (std::int64_t first = 0; first < data.samples; first += batch) {
     samples.resize(static_cast<std::size_t>(std::min(batch, data.samples - first)));
     std::iota(samples.begin(), samples.end(), first);
-    run.load(data, samples);
-    run.forward(gradient, data, samples, loss, readout, {}, 1, false, sums);
+    run.load(gradient, data, samples, readout);
+    losses.begin_at(first);
+    run.forward(gradient, data, loss, readout, {}, 1, false, losses);
   }
-  return sums;
+  return losses.total(exchange).sums;
 }
 
 std::string first_not_finite(const ParameterSet<float>& set) {
@@ -115,12 +135,16 @@ struct Trainer::Impl {
   BatchRun run;
   SequenceGradients<float> gradients;
   std::vector<std::int64_t> order;
+  GradientExchange* exchange;
 
-  Impl(Layer l, TrainingOptions o)
+  Impl(Layer l, TrainingOptions o, GradientExchange* e)
       : layer(std::move(l)),
         options(o),
         optimizer(o.optimizer, parameter_list(layer)),
-        gradient(returning_sequences(layer), o.precision) {}
+        gradient(returning_sequences(layer), o.precision),
+        exchange(e) {
+    gradient.set_exchange(exchange);
+  }
 
   bool uses_dropout() const {
     const auto* cfc = std::get_if<CfcLayer>(&layer);
@@ -172,15 +196,19 @@ void Trainer::Impl::one_batch(const Dataset& data, std::span<const std::int64_t>
          state.batch + 1, where.empty() ? "" : ": first in " + where);
   };
   gradient.set_parameters(state.parameters);
-  run.load(data, samples);
-  LossSums sums;
-  run.forward(gradient, data, samples, options.loss, options.readout, dropout, scale, true, sums);
-  if (!std::isfinite(sums.loss)) {
-    // Which parameter the trouble shows in first.
-    run.backward(gradient, gradients);
-    failed("the loss", first_not_finite(gradients.parameters));
-  }
+  run.load(gradient, data, samples, options.readout);
+  SampleLosses losses;
+  run.forward(gradient, data, options.loss, options.readout, dropout, scale, true, losses);
+  // Also where the loss is not finite: it shows in which parameter the trouble is first, and others may wait.
   run.backward(gradient, gradients);
+  const TotalLoss total = losses.total(exchange);
+  const LossSums& sums = total.sums;
+  if (!std::isfinite(sums.loss)) {
+    std::string where = first_not_finite(gradients.parameters);
+    if (total.not_finite_at >= 0 && exchange != nullptr)
+      where += fmt::format("{}in what {} computed", where.empty() ? "" : ", ", exchange->who(total.not_finite_at));
+    failed("the loss", where);
+  }
   if (options.precision != Precision::float16)
     if (const std::string where = first_not_finite(gradients.parameters); !where.empty()) failed("the gradient", where);
   step_or_shrink(options.learning_rate * factor(options.schedule, state.epoch, options.epochs));
@@ -193,12 +221,13 @@ void Trainer::Impl::one_batch(const Dataset& data, std::span<const std::int64_t>
 }
 
 void Trainer::Impl::finish_epoch(const Dataset* validation, EpochReport& report) {
+  if (exchange != nullptr) check_same_everywhere(*exchange, state.parameters, state.epoch + 1);
   report.epoch = state.epoch + 1;
   report.learning_rate = options.learning_rate * factor(options.schedule, state.epoch, options.epochs);
   report.gradient_norm /= static_cast<double>(std::max<std::int64_t>(1, state.batch - report.steps_left_out));
   gradient.set_parameters(state.parameters);
   if (validation != nullptr)
-    report.validation = evaluate_with(gradient, run, *validation, options.loss, options.readout, 256);
+    report.validation = evaluate_with(gradient, run, *validation, options.loss, options.readout, 256, exchange);
   const double loss = validation != nullptr ? report.validation.mean_loss() : report.training.mean_loss();
   report.best = state.best_epoch == 0 || loss < state.best_loss;
   if (report.best) {
@@ -211,14 +240,14 @@ void Trainer::Impl::finish_epoch(const Dataset* validation, EpochReport& report)
   state.partial = {};
 }
 
-Trainer::Trainer(Layer layer, ParameterSet<float> parameters, TrainingOptions options) {
+Trainer::Trainer(Layer layer, ParameterSet<float> parameters, TrainingOptions options, GradientExchange* exchange) {
   check(options.epochs >= 1 && options.batch >= 1, Code::invalid_argument, "{} epochs of batches of {}: at least one",
         options.epochs, options.batch);
   check(options.learning_rate > 0 && std::isfinite(options.learning_rate), Code::invalid_argument,
         "the learning rate is {}: a positive number is needed", options.learning_rate);
   check(options.patience >= 0, Code::invalid_argument, "patience is {} epochs: at least 0", options.patience);
   check_parameters(layer, parameters);
-  impl_ = std::make_unique<Impl>(std::move(layer), options);
+  impl_ = std::make_unique<Impl>(std::move(layer), options, exchange);
   impl_->state.parameters = std::move(parameters);
   impl_->state.optimizer = impl_->optimizer.state();
 }
@@ -286,13 +315,14 @@ std::optional<EpochReport> Trainer::run_epoch(const Dataset& training, const Dat
 }
 
 LossSums evaluate(const Layer& layer, const ParameterSet<float>& parameters, const Dataset& data, Loss loss,
-                  Readout readout, Precision precision, std::int64_t batch) {
+                  Readout readout, Precision precision, std::int64_t batch, GradientExchange* exchange) {
   check_dataset(data, layer, loss, readout);
   check(batch >= 1, Code::invalid_argument, "a batch of {} samples", batch);
   Gradient gradient(returning_sequences(layer), precision);
+  gradient.set_exchange(exchange);
   gradient.set_parameters(parameters);
   BatchRun run;
-  return evaluate_with(gradient, run, data, loss, readout, batch);
+  return evaluate_with(gradient, run, data, loss, readout, batch, exchange);
 }
 
 }  // namespace tessera::ncp

@@ -1,7 +1,8 @@
 #pragma once
 
 // Training a layer on a data set. Everything random follows from the seed, the epoch and the number of the batch, so a
-// run that was stopped and continued, or run with another number of threads, gives the same bits.
+// run that was stopped and continued, or run with another number of threads, gives the same bits. Several processes can
+// train one layer, each with a share of every batch (GradientExchange): all make the same steps and decisions.
 
 #include "tessera/core/export.h"
 #include "tessera/core/function_ref.h"
@@ -99,10 +100,12 @@ struct BatchReport {
 
 class TSR_API Trainer {
  public:
-  Trainer(Layer layer, ParameterSet<float> parameters, TrainingOptions options);
+  // With an exchange, every process is given the same layer, parameters, options and data, and calls run_epoch() alike;
+  // options.batch is that of all together.
+  Trainer(Layer layer, ParameterSet<float> parameters, TrainingOptions options, GradientExchange* exchange = nullptr);
   ~Trainer();
 
-  // Called after each batch; false stops training there, and the state can be kept.
+  // Called after each batch; false stops training there, and the state can be kept. All processes have to say the same.
   using OnBatch = FunctionRef<bool(const BatchReport&)>;
   // The next epoch, or the rest of one that was stopped. Nothing if it was stopped again. A loss that is not finite is
   // an Error with the step, the first parameter that went wrong, and `last_good` (a checkpoint's path, for the
@@ -126,8 +129,9 @@ class TSR_API Trainer {
   std::unique_ptr<Impl> impl_;
 };
 
-// Loss and accuracy over a data set, in batches.
+// Loss and accuracy over a data set, in batches; with an exchange each process computes its share of them.
 TSR_API LossSums evaluate(const Layer& layer, const ParameterSet<float>& parameters, const Dataset& data, Loss loss,
-                          Readout readout, Precision precision = Precision::float32, std::int64_t batch = 256);
+                          Readout readout, Precision precision = Precision::float32, std::int64_t batch = 256,
+                          GradientExchange* exchange = nullptr);
 
 }  // namespace tessera::ncp

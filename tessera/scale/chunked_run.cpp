@@ -17,10 +17,12 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Enough for a rank to have work while its last result is on the way.
-constexpr int kAhead = 2;
+// Chunks go out several at a time, ever fewer: bytes move between two ranks only while both look for messages, which
+// they do between chunks. At most so many bytes at a time.
+constexpr std::size_t kMostBytes = 16 << 20;
 
-// Messages begin with the number of a chunk, or with one of these.
+// Messages begin with the number of a chunk, or with one of these. What is handed out then says how many chunks follow
+// each other in it.
 constexpr std::int64_t kEnd = -1, kFailed = -2;
 
 Payload message_of(std::int64_t head, std::span<const std::byte> body) {
@@ -55,6 +57,12 @@ class ChunkMaker {
     }
   }
 
+  std::size_t chunk_bytes() const {
+    std::size_t bytes = 0;
+    for (const Port& port : session_.inputs()) bytes += Array(port.type.type, port.type.shape()).bytes().size();
+    return bytes;
+  }
+
   std::vector<Array> arrays(std::span<const std::byte> bytes) const {
     std::vector<Array> out;
     for (const Port& port : session_.inputs()) {
@@ -77,32 +85,64 @@ class Worker {
       : world_(world), session_(session), maker_(maker) {}
 
   void run() {
-    for (;;) {
-      const Communicator::Message message = world_.receive();
-      const std::int64_t chunk = head_of(message.bytes);
-      const std::span<const std::byte> body = body_of(message.bytes);
-      if (chunk == kEnd) break;
-      if (chunk == kFailed) {
-        world_.send(0, message_of(kEnd, std::as_bytes(std::span(&busy_, 1))));
-        fail(Code::invalid_argument, "{}", std::string(reinterpret_cast<const char*>(body.data()), body.size()));
+    while (!ended_ || !here_.empty()) {
+      if (std::optional<Communicator::Message> message = here_.empty() ? world_.receive() : world_.poll()) {
+        take(*std::move(message));
+        continue;
       }
+      Given& given = here_.front();
       const auto start = Clock::now();
       try {
-        const std::vector<Array> outputs = session_.run(maker_.arrays(body));
+        const std::vector<Array> outputs = session_.run(maker_.arrays(given.next()));
         busy_ += seconds_since(start);
-        world_.send(0, message_of(chunk, joined(outputs)));
+        world_.send(0, message_of(given.chunk, joined(outputs)));
       } catch (const Error& error) {
-        world_.send(0, failure_message(error.message()));
+        world_.send(0, failure_message(scale_detail::cause_of(error)));
         throw;
       }
+      ++given.chunk;
+      if (given.rest.empty()) here_.pop_front();
     }
     world_.send(0, message_of(kEnd, std::as_bytes(std::span(&busy_, 1))));
   }
 
  private:
+  // Chunks that follow each other, those that are still to do.
+  struct Given {
+    Communicator::Message message;
+    std::int64_t chunk = 0;
+    std::size_t chunk_bytes = 0;
+    std::span<const std::byte> rest = {};
+
+    std::span<const std::byte> next() {
+      const std::span<const std::byte> bytes = rest.first(chunk_bytes);
+      rest = rest.subspan(chunk_bytes);
+      return bytes;
+    }
+  };
+
+  void take(Communicator::Message message) {
+    const std::int64_t chunk = head_of(message.bytes);
+    const std::span<const std::byte> body = body_of(message.bytes);
+    if (chunk == kEnd) {
+      ended_ = true;
+    } else if (chunk == kFailed) {
+      world_.send(0, message_of(kEnd, std::as_bytes(std::span(&busy_, 1))));
+      fail(Code::invalid_argument, "{}", std::string(reinterpret_cast<const char*>(body.data()), body.size()));
+    } else {
+      std::int64_t count = 0;
+      std::memcpy(&count, body.data(), sizeof(count));
+      Given& given = here_.emplace_back(Given{std::move(message), chunk, 0, {}});
+      given.rest = body_of(given.message.bytes).subspan(sizeof(count));
+      given.chunk_bytes = given.rest.size() / static_cast<std::size_t>(count);
+    }
+  }
+
   Communicator& world_;
   const Session& session_;
   const ChunkMaker& maker_;
+  std::deque<Given> here_;
+  bool ended_ = false;
   double busy_ = 0;
 };
 
@@ -122,8 +162,9 @@ class Leader {
       finish();
       return {std::move(outputs_), std::move(report_)};
     } catch (const Error& error) {
-      const std::string text =
-          failed_ < 0 ? fmt::format("{} failed: {}", rank_text(world_, 0), error.message()) : error.message();
+      const std::string text = failed_ < 0
+                                   ? fmt::format("{} failed: {}", rank_text(world_, 0), scale_detail::cause_of(error))
+                                   : error.message();
       stop_others(text);
       throw;
     }
@@ -149,6 +190,7 @@ class Leader {
     report_.chunks = (report_.samples + options_.chunk - 1) / options_.chunk;
     report_.busy_seconds.resize(static_cast<std::size_t>(world_.size()));
     report_.rank_chunks.resize(static_cast<std::size_t>(world_.size()));
+    ahead_.resize(static_cast<std::size_t>(world_.size()));
     done_.assign(static_cast<std::size_t>(report_.chunks), false);
     if (!options_.parts.empty()) {
       parts_.emplace(options_.parts, options_.fingerprint, options_.resume);
@@ -180,6 +222,11 @@ class Leader {
   // The samples of a chunk; what is missing in the last one is the last sample again.
   Payload cut(std::int64_t chunk) const {
     Payload out;
+    out.reserve(maker_.chunk_bytes());
+    cut(chunk, out);
+    return out;
+  }
+  void cut(std::int64_t chunk, Payload& out) const {
     for (const Array& x : inputs_) {
       const std::size_t each = x.bytes().size() / static_cast<std::size_t>(report_.samples);
       for (std::int64_t i = chunk * options_.chunk; i < (chunk + 1) * options_.chunk; ++i) {
@@ -188,18 +235,34 @@ class Leader {
                    x.bytes().begin() + static_cast<std::ptrdiff_t>(at + each));
       }
     }
-    return out;
   }
 
+  // One each, to begin with, and then more.
   void hand_out_first() {
-    for (int round = 0; round < kAhead; ++round)
-      for (int rank = 1; rank < world_.size(); ++rank) hand_out(rank);
+    for (int rank = 1; rank < world_.size(); ++rank) hand_out(rank, 1);
+    for (int rank = 1; rank < world_.size(); ++rank) hand_out(rank);
   }
-  void hand_out(int rank) {
-    if (waiting_.empty()) return;
-    world_.send(rank, message_of(waiting_.front(), cut(waiting_.front())));
-    waiting_.pop_front();
-    ++underway_;
+  // More for a rank that has no more than the chunk it computes now.
+  void hand_out(int rank, std::size_t at_most = kMostBytes) {
+    std::int64_t& ahead = ahead_[static_cast<std::size_t>(rank)];
+    // The last ones go to whoever has nothing to do: otherwise one would compute two while the others wait for it.
+    if (waiting_.empty() || ahead > 1 || (ahead > 0 && waiting_.size() < ahead_.size())) return;
+    const std::int64_t first = waiting_.front();
+    const std::size_t fair = waiting_.size() / (2 * ahead_.size()), fit = kMostBytes / maker_.chunk_bytes();
+    const std::size_t most = std::max<std::size_t>(1, std::min({fair, fit, at_most}));
+    std::int64_t count = 0;
+    Payload message(sizeof(first) + sizeof(count));
+    message.reserve(message.size() + most * maker_.chunk_bytes());
+    while (!waiting_.empty() && waiting_.front() == first + count && static_cast<std::size_t>(count) < most) {
+      cut(waiting_.front(), message);
+      waiting_.pop_front();
+      ++count;
+    }
+    std::memcpy(message.data(), &first, sizeof(first));
+    std::memcpy(message.data() + sizeof(first), &count, sizeof(count));
+    world_.send(rank, std::move(message));
+    ahead += count;
+    underway_ += count;
   }
 
   void work() {
@@ -227,6 +290,7 @@ class Leader {
            std::string(reinterpret_cast<const char*>(body.data()), body.size()));
     }
     --underway_;
+    --ahead_[static_cast<std::size_t>(message.from)];
     ++report_.rank_chunks[static_cast<std::size_t>(message.from)];
     hand_out(message.from);
     result(chunk, Payload(body.begin(), body.end()));
@@ -286,6 +350,7 @@ class Leader {
   std::vector<Array> outputs_;
   std::vector<bool> done_;
   std::deque<std::int64_t> waiting_;
+  std::vector<std::int64_t> ahead_;  // how many chunks each rank has
   std::int64_t underway_ = 0, finished_ = 0;
   std::optional<RunParts> parts_;
   int failed_ = -1;

@@ -18,6 +18,12 @@ std::string own_host() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "this host";
 }
 
+class NothingToAdd final : public Communicator::Sum {
+ public:
+  bool done() override { return true; }
+  void wait() override {}
+};
+
 class SingleProcess final : public Communicator {
  public:
   int rank() const override { return 0; }
@@ -28,6 +34,7 @@ class SingleProcess final : public Communicator {
   std::vector<Payload> all_gather(std::span<const std::byte> bytes) override {
     return {Payload(bytes.begin(), bytes.end())};
   }
+  std::unique_ptr<Sum> start_sum(std::span<float>) override { return std::make_unique<NothingToAdd>(); }
   void send(int, Payload) override { fail(Code::internal, "a message, and nobody to send it to"); }
   Message receive() override { fail(Code::internal, "waiting for a message that nobody can send"); }
   std::optional<Message> poll() override { return std::nullopt; }
@@ -45,6 +52,9 @@ std::string text_of(const Payload& bytes) {
 }  // namespace
 
 Communicator::~Communicator() = default;
+Communicator::Sum::~Sum() = default;
+
+void Communicator::watch(Lost) {}  // nobody to lose
 
 std::unique_ptr<Communicator> single_process() { return std::make_unique<SingleProcess>(); }
 
@@ -67,6 +77,12 @@ void must_agree(Communicator& world, std::string_view what, std::string_view min
           Hint{"start the same command with the same files and the same version everywhere"},
           "{} differs between processes: {} has {}, {} has {}", what, rank_text(world, 0), text_of(all[0]),
           rank_text(world, rank), text_of(all[static_cast<std::size_t>(rank)]));
+}
+
+std::string scale_detail::cause_of(const Error& error) {
+  std::string text = error.message();
+  for (const std::string& line : error.context()) text += ", " + line;
+  return text;
 }
 
 void scale_detail::report(Communicator& world, const std::string& failure) {

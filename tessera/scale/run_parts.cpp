@@ -56,11 +56,20 @@ std::vector<fs::path> parts_in(const fs::path& folder) {
   return out;
 }
 
+// What a process that was killed while it wrote has left.
+void remove_unwritten(const fs::path& folder) {
+  std::error_code ignored;
+  if (!fs::exists(folder)) return;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == ".tmp") fs::remove(entry.path(), ignored);
+}
+
 }  // namespace
 
 RunParts::RunParts(fs::path folder, const std::string& fingerprint, bool resume) : folder_(std::move(folder)) {
   const std::vector<fs::path> parts = parts_in(folder_);
   const fs::path note = folder_ / kNote;
+  remove_unwritten(folder_);
   if (!parts.empty()) {
     check(resume, Code::invalid_argument, Hint{"--resume goes on from it; remove the folder to begin anew"},
           "{} holds what an earlier run has finished", folder_.string());
@@ -95,6 +104,7 @@ void RunParts::flush() {
 }
 
 void remove_parts(const fs::path& folder) {
+  remove_unwritten(folder);
   std::error_code ignored;  // what stays behind is refused next time, with its name
   for (const fs::path& part : parts_in(folder)) fs::remove(part, ignored);
   fs::remove(folder / kNote, ignored);

@@ -11,7 +11,7 @@ void together(Communicator& world, Body&& body) {
     body();
   } catch (const Error& error) {
     try {
-      scale_detail::report(world, error.message());
+      scale_detail::report(world, scale_detail::cause_of(error));
     } catch (const Error&) {  // that others failed as well is theirs to tell
     }
     throw;

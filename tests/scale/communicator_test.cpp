@@ -41,6 +41,22 @@ TEST(Communicator, AFailureOfOneRankIsTheFailureOfAll) {
   EXPECT_EQ(thrown[2], "the disk is full");
 }
 
+TEST(Communicator, SumsAreThoseOfAllRanksInTheOrderInWhichTheyWereStarted) {
+  const auto thrown = Threads(3).run([](Communicator& world) {
+    std::vector<float> first(5, static_cast<float>(1 << world.rank())), second(2, 0.5f);
+    const auto a = world.start_sum(first), b = world.start_sum(second);
+    a->wait();
+    b->wait();
+    EXPECT_TRUE(b->done());
+    EXPECT_THAT(first, Each(7.0f));
+    EXPECT_THAT(second, Each(1.5f));
+  });
+  EXPECT_THAT(thrown, Each(""));
+  std::vector<float> alone(3, 2.0f);
+  single_process()->start_sum(alone)->wait();
+  EXPECT_THAT(alone, Each(2.0f));
+}
+
 TEST(Communicator, ARankThatDiffersIsNamed) {
   const auto thrown =
       Threads(3).run([](Communicator& world) { must_agree(world, "the version", world.rank() == 1 ? "0.2" : "0.1"); });

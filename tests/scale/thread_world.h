@@ -4,10 +4,14 @@
 
 #include "tessera/scale/communicator.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <condition_variable>
+#include <cstring>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -60,6 +64,10 @@ class Threads::Rank final : public Communicator {
     }
     return all_.taken_;
   }
+  // Added up when it is waited for, by all in the order in which sums were started.
+  std::unique_ptr<Sum> start_sum(std::span<float> values) override {
+    return std::make_unique<LateSum>(*this, values, started_++);
+  }
   void send(int to, Payload bytes) override {
     const std::lock_guard lock(all_.mutex_);
     all_.boxes_[static_cast<std::size_t>(to)].push_back({rank_, std::move(bytes)});
@@ -78,6 +86,30 @@ class Threads::Rank final : public Communicator {
   void leave(int) override {}
 
  private:
+  class LateSum final : public Sum {
+   public:
+    LateSum(Rank& world, std::span<float> values, int number) : world_(world), values_(values), number_(number) {}
+    bool done() override { return number_ < world_.waited_; }
+    void wait() override {
+      if (done()) return;
+      EXPECT_EQ(number_, world_.waited_++) << "ranks may wait in different orders";
+      const std::vector<Payload> all = world_.all_gather(std::as_bytes(values_));
+      std::ranges::fill(values_, 0.0f);
+      // From the last rank to the first: nobody may count on an order.
+      for (auto from = all.rbegin(); from != all.rend(); ++from) {
+        EXPECT_EQ(from->size(), values_.size_bytes()) << "ranks add up different things";
+        std::vector<float> part(values_.size());
+        std::memcpy(part.data(), from->data(), std::min(from->size(), values_.size_bytes()));
+        for (std::size_t i = 0; i < part.size(); ++i) values_[i] += part[i];
+      }
+    }
+
+   private:
+    Rank& world_;
+    std::span<float> values_;
+    int number_;
+  };
+
   std::deque<Message>& box() { return all_.boxes_[static_cast<std::size_t>(rank_)]; }
   Message take() {
     Message out = std::move(box().front());
@@ -87,6 +119,7 @@ class Threads::Rank final : public Communicator {
 
   Threads& all_;
   int rank_;
+  int started_ = 0, waited_ = 0;
   std::string host_ = "here";
 };
 

@@ -29,4 +29,8 @@ struct BatchChunk {
 void cut_batch(std::int64_t batch, std::int64_t steps, std::span<const std::int32_t> lengths, std::int64_t rows,
                std::vector<BatchChunk>& out);
 
+// Whole chunks of a batch for each of `size` processes, one after the other and with about as many steps for each:
+// their samples in the order of chunks, so that cutting them again gives the same chunks.
+std::vector<std::int64_t> samples_of_share(const std::vector<BatchChunk>& chunks, int rank, int size);
+
 }  // namespace tessera::ncp

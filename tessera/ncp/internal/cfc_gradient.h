@@ -2,6 +2,7 @@
 
 // A CfC layer in training: forward with a tape, and the way back over it.
 
+#include "tessera/ncp/gradient_exchange.h"
 #include "tessera/ncp/internal/backward_kernels.h"
 #include "tessera/ncp/internal/batch_chunks.h"
 #include "tessera/ncp/internal/dense_kernels.h"
@@ -34,11 +35,19 @@ class CfcGradient {
 
   void set_parameters(const ParameterSet<float>& parameters);
   // Vectors of the result have their sizes and are zero.
-  void forward(const Sequence<float>& sequence, std::span<const std::int32_t> lengths, SequenceResult<float>& result);
+  void forward(const Sequence<float>& sequence, std::span<const std::int32_t> lengths, SequenceResult<float>& result,
+               const BatchShare& share);
   void backward(std::span<const float> d_output, std::span<const float> d_state, std::span<const float> d_memory,
-                SequenceGradients<float>& gradients);
+                SequenceGradients<float>& gradients, GradientExchange* exchange);
+  // Samples that are worked on together, in a batch of so many.
+  std::int64_t rows_of_chunk(std::int64_t batch) const;
 
  private:
+  // Products whose gradients lie one behind the other in a packed row.
+  struct Piece {
+    std::int64_t first = 0, count = 0;  // products, by number
+    std::int64_t begin = 0, end = 0;    // in the row
+  };
   struct CellTape {
     std::vector<std::vector<float>> active{};  // what each layer of a backbone gives
     std::vector<std::vector<float>> slope{};   // and its slopes, which become gradients of its sums
@@ -74,10 +83,18 @@ class CfcGradient {
   void write_results(const BatchChunk& chunk, const Tape& tape, SequenceResult<float>& result) const;
 
   void backward_chunk(std::span<const float> d_output, std::span<const float> d_state, std::span<const float> d_memory,
-                      const BatchChunk& chunk, Tape& tape, SequenceGradients<float>& gradients) const;
+                      const BatchChunk& chunk, Tape& tape, SequenceGradients<float>& gradients,
+                      bool with_weights) const;
   void read_output_gradients(std::span<const float> d_output, const BatchChunk& chunk, Tape& tape) const;
   void backward_step(const BatchChunk& chunk, Tape& tape, std::int64_t step) const;
-  void add_weight_gradients(Tape& tape, std::int64_t begin, std::int64_t end) const;
+  // Of products from `first` on, over rows of the tape.
+  void add_weight_gradients(Tape& tape, std::int64_t begin, std::int64_t end, std::int64_t first,
+                            std::int64_t count) const;
+  void add_weight_gradients(const BatchChunk& chunk, Tape& tape, const Piece& piece) const;
+  std::vector<Piece> pieces() const;
+  void backward_and_exchange(std::span<const float> d_output, std::span<const float> d_state,
+                             std::span<const float> d_memory, SequenceGradients<float>& gradients,
+                             GradientExchange& exchange);
   void backward_inputs(const BatchChunk& chunk, Tape& tape, SequenceGradients<float>& gradients) const;
 
   // out = rows times weights, with gradients of sums as rows.
@@ -111,11 +128,13 @@ class CfcGradient {
 
   std::vector<float> row_{};       // all parameters, masked
   std::vector<float> gradient_{};  // likewise
+  std::vector<float> sum_{};       // of packed rows, over all processes
   std::vector<float> masks_{};     // of each parameter: 1, 0 for frozen ones, or its mask
 
   // Of the last forward().
   std::int64_t batch_ = 0, steps_ = 0;
   std::optional<std::uint64_t> dropout_seed_{};
+  std::vector<std::int64_t> share_{};  // places of samples in a batch that is elsewhere as well; none: their own
   std::vector<BatchChunk> chunks_{};
   std::vector<Tape> tapes_{};
 };

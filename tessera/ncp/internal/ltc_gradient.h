@@ -2,6 +2,7 @@
 
 // An LTC layer (semi-implicit solver, without mixed memory) in training, over the synapses that exist.
 
+#include "tessera/ncp/gradient_exchange.h"
 #include "tessera/ncp/internal/batch_chunks.h"
 #include "tessera/ncp/internal/cells.h"
 #include "tessera/ncp/internal/ltc_gradient_kernels.h"
@@ -34,9 +35,12 @@ class LtcGradient {
 
   void set_parameters(const ParameterSet<float>& parameters);
   // Vectors of the result have their sizes and are zero.
-  void forward(const Sequence<float>& sequence, std::span<const std::int32_t> lengths, SequenceResult<float>& result);
+  void forward(const Sequence<float>& sequence, std::span<const std::int32_t> lengths, SequenceResult<float>& result,
+               const BatchShare& share);
   void backward(std::span<const float> d_output, std::span<const float> d_state, const ParameterSet<float>& parameters,
-                SequenceGradients<float>& gradients);
+                SequenceGradients<float>& gradients, GradientExchange* exchange);
+  // Samples that are worked on together, in a batch of so many.
+  std::int64_t rows_of_chunk(std::int64_t batch) const;
 
  private:
   struct Tape {

@@ -1,12 +1,15 @@
 #include "tessera/scale/mpi/mpi_communicator.h"
 
 #include "tessera/core/error.h"
+#include "tessera/scale/watch.h"
 
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <deque>
 #include <limits>
@@ -20,13 +23,43 @@ constexpr int kTag = 1;
 // A count is an int in MPI: what is longer goes in pieces.
 constexpr std::size_t kPiece = std::size_t{1} << 30;
 
+using namespace std::chrono_literals;
+
+std::atomic<Watch*> the_watch = nullptr;
+
+extern "C" void on_sigterm(int) {
+  if (Watch* const watch = the_watch.load()) watch->told_to_end();
+}
+
 void checked(int status, const char* what) {
   if (status == MPI_SUCCESS) return;
+  if (the_watch.load() != nullptr) std::this_thread::sleep_for(2s);  // it knows better what has happened, and ends this
   char text[MPI_MAX_ERROR_STRING] = {};
   int length = 0;
   MPI_Error_string(status, text, &length);
   fail(Code::io, Hint{"another rank or its host may be gone; its message says why"}, "{}: {}", what, text);
 }
+
+class MpiSum final : public Communicator::Sum {
+ public:
+  explicit MpiSum(std::span<float> values) {
+    check(values.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()), Code::internal,
+          "{} numbers to add up at a time", values.size());
+    checked(MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_FLOAT, MPI_SUM,
+                           MPI_COMM_WORLD, &request_),
+            kWhat);
+  }
+  bool done() override {
+    int all = 0;
+    checked(MPI_Test(&request_, &all, MPI_STATUS_IGNORE), kWhat);
+    return all != 0;
+  }
+  void wait() override { checked(MPI_Wait(&request_, MPI_STATUS_IGNORE), kWhat); }
+
+ private:
+  static constexpr const char* kWhat = "adding up over all ranks";
+  MPI_Request request_ = MPI_REQUEST_NULL;
+};
 
 class MpiWorld final : public Communicator {
  public:
@@ -75,6 +108,8 @@ class MpiWorld final : public Communicator {
     return out;
   }
 
+  std::unique_ptr<Sum> start_sum(std::span<float> values) override { return std::make_unique<MpiSum>(values); }
+
   void send(int to, Payload bytes) override {
     check(bytes.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()), Code::internal,
           "a message of {} B", bytes.size());
@@ -87,9 +122,13 @@ class MpiWorld final : public Communicator {
   }
 
   Message receive() override {
-    MPI_Status status;
-    checked(MPI_Probe(MPI_ANY_SOURCE, kTag, MPI_COMM_WORLD, &status), "waiting for a message");
-    return take(status);
+    // MPI_Probe would spin, take the core from others, and end the process without a word where a connection breaks,
+    // before the watch has said why.
+    const auto start = std::chrono::steady_clock::now();
+    for (;;) {
+      if (std::optional<Message> message = poll()) return *std::move(message);
+      if (std::chrono::steady_clock::now() - start > 2ms) std::this_thread::sleep_for(500us);
+    }
   }
 
   std::optional<Message> poll() override {
@@ -100,8 +139,22 @@ class MpiWorld final : public Communicator {
     return take(status);
   }
 
+  void watch(Lost lost) override {
+    if (size_ == 1 || watch_) return;
+    std::vector<std::string> names;
+    for (int rank = 0; rank < size_; ++rank) names.push_back(rank_text(*this, rank));
+    WatchOptions options;
+    together(*this, [&] {
+      options = watch_options();
+      if (rank_ == 0) watch_ = std::make_unique<Watch>(names, options, lost);
+    });
+    const Payload place = broadcast_bytes(*this, watch_ ? watch_->meeting_place() : Payload(), 0);
+    if (rank_ != 0) watch_ = std::make_unique<Watch>(rank_, place, names, options, std::move(lost));
+    the_watch = watch_.get();
+    std::signal(SIGTERM, on_sigterm);  // what launchers send before they kill
+  }
+
   void leave(int exit_code) override {
-    using namespace std::chrono_literals;
     MPI_Request request;
     int all = 0;
     bool asked = MPI_Ibarrier(leaving_, &request) == MPI_SUCCESS;
@@ -110,6 +163,7 @@ class MpiWorld final : public Communicator {
       asked = MPI_Test(&request, &all, MPI_STATUS_IGNORE) == MPI_SUCCESS;
       std::this_thread::sleep_for(1ms);
     }
+    if (all == 0 && watch_) watch_->tell(rank_text(*this, rank_) + " has failed, and said why");
     if (all == 0) MPI_Abort(MPI_COMM_WORLD, exit_code);
     end();
   }
@@ -131,7 +185,9 @@ class MpiWorld final : public Communicator {
   void end() {
     if (ended_) return;
     ended_ = true;
-    MPI_Finalize();
+    MPI_Finalize();  // waits for all, and is watched as well
+    the_watch = nullptr;
+    watch_.reset();
   }
 
   static Message take(const MPI_Status& status) {
@@ -149,6 +205,7 @@ class MpiWorld final : public Communicator {
   MPI_Comm leaving_ = MPI_COMM_NULL;  // of its own, since others may wait in something else
   std::deque<Underway> underway_;
   std::vector<std::string> hosts_;
+  std::unique_ptr<Watch> watch_;
 };
 
 }  // namespace
