@@ -63,19 +63,28 @@ Table card_plan_table(const CardPlan& plan) {
 
 std::string card_plan_summary(const CardPlan& plan) {
   const planner::PlanTotals totals = planner::totals_of(plan);
-  const double frames = static_cast<double>(plan.batch);
+  const std::int64_t cards = plan.request.mesh;
+  const double frames = static_cast<double>(plan.batch * cards);
   const auto rate = [&](double ns) { return ns > 0 ? fmt::format(" ({:.0f} frames/s)", frames / ns * 1e9) : ""; };
-  std::string text = fmt::format("{} on {}: batch {}, {} steps in {} programs, predicted\n", plan.model, plan.machine,
-                                 plan.batch, plan.steps.size(), plan.programs);
+  std::string text =
+      fmt::format("{} on {}: batch {}{}, {} steps in {} programs, predicted\n", plan.model, plan.machine, plan.batch,
+                  cards == 1 ? "" : fmt::format(" on each of {} cards", cards), plan.steps.size(), plan.programs);
+  if (plan.interrupted)
+    text += fmt::format("  interrupted when {} of {} operators were weighed: a better plan may exist\n",
+                        plan.interrupted->weighed, plan.interrupted->of);
   text += fmt::format("  kernels     {}, {} of it moves\n", format_time(plan.kernels_ns), format_time(totals.moves_ns));
   text += fmt::format("  device      {}{}\n", format_time(plan.device_ns), rate(plan.device_ns));
   text += fmt::format("  end to end  {}{}: {}, {} command queue{}, {} card{}\n", format_time(plan.end_to_end_ns),
                       rate(plan.end_to_end_ns), plan.metal_trace ? "traced" : "not traced", plan.command_queues,
-                      plan.command_queues == 1 ? "" : "s", plan.request.mesh, plan.request.mesh == 1 ? "" : "s");
+                      plan.command_queues == 1 ? "" : "s", cards, cards == 1 ? "" : "s");
   text += fmt::format("  L1          at most {} of {} B of a core\n", format_count(plan.l1_peak_bytes),
                       format_count(plan.l1_limit_bytes));
-  text += fmt::format("  moves       {} reshards, {} spills, {} restores; {} reshards within convolutions\n",
-                      totals.reshards, totals.spills, totals.restores, totals.inner_reshards);
+  if (plan.grouped_images > 1)
+    text +=
+        fmt::format("  batch       {} images side by side in channels, each a group of its own\n", plan.grouped_images);
+  text += fmt::format("  moves       {} reshards, {} spills, {} restores{}; {} reshards within convolutions\n",
+                      totals.reshards, totals.spills, totals.restores,
+                      totals.slides > 0 ? fmt::format(", {} slides", totals.slides) : "", totals.inner_reshards);
   if (plan.pcc) text += fmt::format("  PCC         {:.6f}\n", *plan.pcc);
   return text;
 }
@@ -86,6 +95,7 @@ nlohmann::json card_plan_summary_json(const CardPlan& plan) {
           {"device", plan.machine},
           {"objective", name(plan.request.objective)},
           {"batch", plan.batch},
+          {"cards", plan.request.mesh},
           {"programs", plan.programs},
           {"kernels_ns", plan.kernels_ns},
           {"moves_ns", totals.moves_ns},

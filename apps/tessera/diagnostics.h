@@ -9,6 +9,12 @@ namespace tessera::cli {
 constexpr int kUserError = 1;
 constexpr int kUsageError = 2;
 constexpr int kInternalError = 70;
+constexpr int kInterrupted = 130;  // as shells have it of what Ctrl-C ended
+
+// Thrown by a command that has said everything and ends so.
+struct EndsWith {
+  int exit_code = 0;
+};
 
 // Each prints `error:`, the context and `hint:` to standard error, in colour where a terminal shows it and NO_COLOR
 // is not set, and returns the exit status.

@@ -9,9 +9,11 @@
 #include <CLI/CLI.hpp>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <new>
 #include <system_error>
+#include <thread>
 
 namespace tessera::cli {
 
@@ -35,6 +37,11 @@ void add_global_options(CLI::App& app, Context& context) {
   app.add_flag("--quiet,-q", context.quiet, "No progress and no remarks");
 }
 
+// Another thread that has said why this process ends is about to end it.
+void speak_once() {
+  while (world_began() && !first_to_speak()) std::this_thread::sleep_for(std::chrono::seconds(1));
+}
+
 // The others, who may wait for this process, are told that it ends.
 int ended(int exit_code) {
   if (world_began()) world().leave(exit_code);
@@ -56,10 +63,15 @@ int run(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version
     return launched_rank() == 0 ? report_usage_error(app, error) : kUserError;
   } catch (const Error& error) {
+    speak_once();
     return ended(report_error(error));
+  } catch (const EndsWith& end) {
+    return ended(end.exit_code);
   } catch (const std::bad_alloc&) {
+    speak_once();
     return ended(report_error(Error(Code::out_of_memory, "the system has not got the memory that this needs")));
   } catch (const std::exception& error) {
+    speak_once();
     return ended(report_internal_error(error.what()));
   }
   return 0;

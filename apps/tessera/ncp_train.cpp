@@ -1,12 +1,13 @@
-// tessera ncp train: a layer trained on a task, with checkpoints from which it goes on as if it had never stopped.
+// tessera ncp train: a layer trained on a task, with checkpoints from which it goes on as if it had never stopped;
+// alone or, under mpirun, by several processes.
 
 #include "ncp.h"
 #include "ncp_task.h"
+#include "ncp_together.h"
 #include "progress.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
-#include "tessera/core/parallel_for.h"
 #include "tessera/io/ncp_checkpoint.h"
 #include "tessera/io/ncp_file.h"
 
@@ -15,6 +16,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <system_error>
 
 namespace tessera::cli {
 namespace {
@@ -42,6 +44,7 @@ struct TrainOptions {
   double every_seconds = 60;
   double most_seconds = 0;
   int threads = 0;
+  bool deterministic = false;
 };
 
 // What a task is trained with unless something else is asked for: of xor, the settings of the paper but for the rate
@@ -131,23 +134,37 @@ std::string epoch_line(const ncp::EpochReport& r, std::int64_t epochs, bool clas
 class TrainingRun {
  public:
   TrainingRun(TrainOptions& options, const CLI::App& command, const Context& context)
-      : options_(options), command_(command), context_(context) {}
+      : options_(options),
+        command_(command),
+        context_(context),
+        world_(options.deterministic, options.threads),
+        quiet_(context.quiet || !world_.first()) {}
 
   void run() {
-    const ThreadLimit limit(options_.threads);
+    must_agree(world_.all(), "where and how long",
+               fmt::format("--checkpoint '{}' --max-seconds {}{}", options_.checkpoint, options_.most_seconds,
+                           options_.resume ? " --resume" : ""));
     const bool resuming = find_checkpoint();
-    if (resuming) options_.task = task_from_notes(notes_);
-    const ncp::Task task = make_task(options_.task);
-    if (!resuming) start(task);
+    ncp::Task task;
+    together(world_.all(), [&] {
+      if (resuming) options_.task = task_from_notes(notes_);
+      task = make_task(options_.task);
+      if (!resuming) start(task);
+    });
+    world_.check_agreement(trainer_->layer(), trainer_->options(), task);
     notes_.merge(task_notes(options_.task));
     save();
+    const Clock::time_point begin = Clock::now();
     while (!trainer_->finished())
       if (!train_epoch(task)) {
-        if (!context_.quiet)
+        if (!quiet_)
           fmt::print(stderr, "stopped after {} epochs and {} batches; --resume goes on\n", trainer_->state().epoch,
                      trainer_->state().batch);
         return;
       }
+    const std::chrono::duration<double> took = Clock::now() - begin;
+    const std::string closing = world_.closing_text(took.count(), samples_);
+    if (!quiet_) fmt::print(stderr, "{}", closing);
     finish(task);
   }
 
@@ -159,8 +176,9 @@ class TrainingRun {
     options_.training.loss = task.loss;
     options_.training.readout = task.readout;
     const ncp::Layer layer = make_layer(options_.layer, task.training.inputs, task.outputs);
-    trainer_ = std::make_unique<ncp::Trainer>(
-        layer, ncp::converted<float>(initial_parameters(layer, options_.training.seed)), options_.training);
+    trainer_ =
+        std::make_unique<ncp::Trainer>(layer, ncp::converted<float>(initial_parameters(layer, options_.training.seed)),
+                                       options_.training, world_.exchange());
   }
 
   // Goes on with what is there; flags that say something else than the checkpoint are errors.
@@ -170,12 +188,25 @@ class TrainingRun {
             "--resume was given, but not where the checkpoint is");
       return false;
     }
-    const bool there = std::filesystem::exists(file("checkpoint.safetensors"));
-    check(!there || options_.resume, Code::invalid_argument,
-          Hint{"add --resume to go on with it, or name another folder"}, "{} already has a checkpoint",
-          options_.checkpoint);
-    if (!options_.resume || !there) return false;
-    NcpCheckpoint found = load_ncp_checkpoint(file("checkpoint.safetensors"));
+    const std::filesystem::path path = file("checkpoint.safetensors");
+    together(world_.all(), [&] {
+      check(!world_.first() || options_.resume || !std::filesystem::exists(path), Code::invalid_argument,
+            Hint{"add --resume to go on with it, or name another folder"}, "{} already has a checkpoint",
+            options_.checkpoint);
+    });
+    if (!options_.resume) return false;
+    const Payload bytes = world_.share_file(path);
+    if (bytes.empty()) return false;
+    together(world_.all(), [&] { go_on_with(bytes, path); });
+    if (!quiet_)
+      fmt::print(stderr, "going on with {} after {} epochs and {} batches\n", options_.checkpoint,
+                 trainer_->state().epoch, trainer_->state().batch);
+    return true;
+  }
+
+  void go_on_with(const Payload& bytes, const std::filesystem::path& path) {
+    NcpCheckpoint found =
+        with_context("while reading the checkpoint " + path.string(), [&] { return parse_ncp_checkpoint(bytes); });
     for (const auto& [flag, is] :
          {std::pair("--task", found.notes["task"]), std::pair("--seed", std::to_string(found.options.seed)),
           std::pair("--batch", std::to_string(found.options.batch)),
@@ -187,30 +218,41 @@ class TrainingRun {
     if (command_.count("--epochs") > 0) found.options.epochs = options_.training.epochs;
     if (command_.count("--patience") > 0) found.options.patience = options_.training.patience;
     if (command_.count("--data") > 0) found.notes["data"] = options_.task.data;
-    trainer_ = std::make_unique<ncp::Trainer>(found.layer, found.state.parameters, found.options);
+    trainer_ = std::make_unique<ncp::Trainer>(found.layer, found.state.parameters, found.options, world_.exchange());
     trainer_->restore(std::move(found.state));
     notes_ = std::move(found.notes);
     if (notes_.contains("history")) history_ = OrderedJson::parse(notes_["history"], nullptr, false);
-    if (!context_.quiet)
-      fmt::print(stderr, "going on with {} after {} epochs and {} batches\n", options_.checkpoint,
-                 trainer_->state().epoch, trainer_->state().batch);
-    return true;
   }
 
+  // By the first process; if it cannot, none goes on.
   void save() {
-    saved_ = std::chrono::steady_clock::now();
+    saved_ = Clock::now();
     if (options_.checkpoint.empty()) return;
-    std::filesystem::create_directories(options_.checkpoint);
-    notes_["history"] = history_.dump();
-    with_context("while saving a checkpoint; the one before it, if any, is as it was", [&] {
-      save_ncp_checkpoint(file("checkpoint.safetensors"),
-                          {trainer_->layer(), trainer_->options(), trainer_->state(), notes_});
+    together(world_.all(), [&] {
+      if (!world_.first()) return;
+      std::error_code error;
+      std::filesystem::create_directories(options_.checkpoint, error);
+      check(!error, Code::io, "cannot make the folder {}: {}", options_.checkpoint, error.message());
+      notes_["history"] = history_.dump();
+      with_context("while saving a checkpoint; the one before it, if any, is as it was", [&] {
+        save_ncp_checkpoint(file("checkpoint.safetensors"),
+                            {trainer_->layer(), trainer_->options(), trainer_->state(), notes_});
+      });
     });
   }
 
-  bool out_of_time() const {
-    const std::chrono::duration<double> since = Clock::now() - began_;
-    return options_.most_seconds > 0 && since.count() > options_.most_seconds;
+  // Clocks decide when to save and when to stop: the first process's, for all.
+  struct Next {
+    bool save = false, stop = false;
+  };
+  Next next(double save_after_seconds) {
+    if (options_.checkpoint.empty() && options_.most_seconds == 0) return {};
+    const Clock::time_point now = Clock::now();
+    const std::chrono::duration<double> since_saved = now - saved_, since_begin = now - began_;
+    const bool save = !options_.checkpoint.empty() && since_saved.count() > save_after_seconds;
+    const bool stop = options_.most_seconds > 0 && since_begin.count() > options_.most_seconds;
+    const std::uint8_t said = world_.agreed(static_cast<std::uint8_t>((save ? 1 : 0) + (stop ? 2 : 0)));
+    return {.save = (said & 1) != 0, .stop = (said & 2) != 0};
   }
 
   // False when the time is up; the state is saved.
@@ -221,16 +263,16 @@ class TrainingRun {
     {
       const auto batches =
           static_cast<std::size_t>((task.training.samples + trainer_->options().batch - 1) / trainer_->options().batch);
-      Progress progress(fmt::format("epoch {} batch", trainer_->state().epoch + 1), batches, context_.quiet);
+      Progress progress(fmt::format("epoch {} batch", trainer_->state().epoch + 1), batches, quiet_);
       report = trainer_->run_epoch(
           task.training, task.validation.samples > 0 ? &task.validation : nullptr,
           [&](const ncp::BatchReport& now) {
             progress.at(static_cast<std::size_t>(now.batch),
                         fmt::format("loss {:.5f}, {:.0f} samples/s", now.loss, now.samples_per_second));
-            const std::chrono::duration<double> since = std::chrono::steady_clock::now() - saved_;
-            if (!options_.checkpoint.empty() && since.count() > options_.every_seconds && now.batch < now.batches)
-              save();
-            return !out_of_time();
+            if (now.batch == now.batches) return true;
+            const Next then = next(options_.every_seconds);
+            if (then.save) save();
+            return !then.stop;
           },
           last_good);
     }
@@ -239,21 +281,23 @@ class TrainingRun {
       return false;
     }
     history_.push_back(report_json(*report));
-    if (!context_.quiet && (trainer_->finished() || shown_ + std::chrono::milliseconds(500) < Clock::now())) {
+    samples_ += report->samples;
+    if (!quiet_ && (trainer_->finished() || shown_ + std::chrono::milliseconds(500) < Clock::now())) {
       shown_ = Clock::now();
       fmt::print(stderr, "{}\n", epoch_line(*report, trainer_->options().epochs, classes));
     }
     // Epochs of milliseconds are not worth a file each.
-    const std::chrono::duration<double> since = Clock::now() - saved_;
-    const bool stops = out_of_time() && !trainer_->finished();
-    if (stops || trainer_->finished() || since.count() > std::min(options_.every_seconds, 2.0)) save();
+    const Next then = next(std::min(options_.every_seconds, 2.0));
+    const bool stops = then.stop && !trainer_->finished();
+    if (stops || trainer_->finished() || then.save) save();
     return !stops;
   }
 
   void finish(const ncp::Task& task) {
     const ncp::TrainingState& state = trainer_->state();
     const ncp::TrainingOptions& o = trainer_->options();
-    if (!options_.checkpoint.empty()) {
+    together(world_.all(), [&] {
+      if (options_.checkpoint.empty() || !world_.first()) return;
       save_ncp_file(file("model.safetensors"), trainer_->layer(), state.parameters);
       save_ncp_file(file("best.safetensors"), trainer_->layer(), state.best_parameters);
       const OrderedJson fields{{"task", options_.task.task},
@@ -262,7 +306,7 @@ class TrainingRun {
                                {"kernel", trainer_->kernel()},
                                {"history", history_}};
       write_file_atomically(file("training.json"), std::string_view(fields.dump(2) + "\n"));
-    }
+    });
     double seconds = 0;
     for (const OrderedJson& epoch : history_) seconds += epoch["seconds"].get<double>();
     Table table({{.name = "task"},
@@ -274,8 +318,8 @@ class TrainingRun {
                  {.name = "s/epoch", .key = "seconds_per_epoch", .align = Align::right},
                  {.name = "kernel"}});
     const auto row = [&](const char* which, const ncp::ParameterSet<float>& parameters, std::int64_t epoch) {
-      const ncp::LossSums sums =
-          ncp::evaluate(trainer_->layer(), parameters, task.test, o.loss, o.readout, o.precision);
+      const ncp::LossSums sums = ncp::evaluate(trainer_->layer(), parameters, task.test, o.loss, o.readout, o.precision,
+                                               256, world_.exchange());
       table.add_row({options_.task.task, which, epoch, fmt::format("{:.6f}", sums.mean_loss()),
                      o.loss == ncp::Loss::mean_squared_error ? "" : fmt::format("{:.2f}", 100 * sums.accuracy()),
                      task.test.samples,
@@ -291,6 +335,9 @@ class TrainingRun {
   TrainOptions& options_;
   const CLI::App& command_;
   const Context& context_;
+  TrainingWorld world_;
+  bool quiet_;
+  std::int64_t samples_ = 0;  // that were trained with
   std::unique_ptr<ncp::Trainer> trainer_;
   std::map<std::string, std::string> notes_;
   OrderedJson history_ = OrderedJson::array();
@@ -314,7 +361,7 @@ void add_layer_options(CLI::App& command, LayerOptions& o) {
 void add_training_options(CLI::App& command, TrainOptions& o) {
   ncp::TrainingOptions& t = o.training;
   command.add_option("--epochs", t.epochs, "Passes over the training set")->check(CLI::PositiveNumber);
-  command.add_option("--batch", t.batch, "Sequences in a batch")->check(CLI::PositiveNumber);
+  command.add_option("--batch", t.batch, "Sequences in a batch, of all processes together")->check(CLI::PositiveNumber);
   command.add_option("--lr", t.learning_rate, "Learning rate")->check(CLI::PositiveNumber);
   command.add_option("--optimizer", o.optimizer, "adam, adamw, rmsprop or sgd")
       ->check(CLI::IsMember({"adam", "adamw", "rmsprop", "sgd"}));
@@ -340,7 +387,10 @@ void add_training_options(CLI::App& command, TrainOptions& o) {
       ->check(CLI::PositiveNumber);
   command.add_option("--max-seconds", o.most_seconds, "Stop after this time with a checkpoint; 0: never")
       ->check(CLI::NonNegativeNumber);
-  command.add_option("--threads", o.threads, "Threads; 0: all")->check(CLI::NonNegativeNumber);
+  command.add_option("--threads", o.threads, "Threads of each process; 0: all that it may use")
+      ->check(CLI::NonNegativeNumber);
+  command.add_flag("--deterministic", o.deterministic,
+                   "Under mpirun: the same bits as one process, whatever the number of processes");
 }
 
 }  // namespace

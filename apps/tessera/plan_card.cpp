@@ -2,13 +2,18 @@
 
 #include "calibration.h"
 #include "card_plan_table.h"
+#include "diagnostics.h"
 #include "progress.h"
+#include "world.h"
 
 #include "tessera/backends/sim/tensix/lower.h"
 #include "tessera/core/error.h"
+#include "tessera/core/sha256.h"
 #include "tessera/io/card_plan_file.h"
+#include "tessera/planner/digest.h"
 #include "tessera/planner/plan_network.h"
 #include "tessera/report/plan_report.h"
+#include "tessera/scale/shared_work.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -16,6 +21,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <memory>
+#include <span>
 
 namespace tessera::cli {
 namespace {
@@ -49,6 +56,14 @@ class InterruptWatch {
 };
 volatile std::sig_atomic_t InterruptWatch::signal_ = 0;
 
+// Those that plan with this process: what mpirun started, or it alone.
+Communicator& planning_world() {
+  static const std::unique_ptr<Communicator> alone = single_process();
+  if (!in_a_world()) return *alone;
+  must_agree(world(), "the version", TESSERA_VERSION);
+  return world();
+}
+
 // "layer3.*:shard=BLOCK". Names of nodes may have colons.
 planner::Pin parse_pin(const std::string& text) {
   const std::size_t equals = text.rfind('='), colon = text.rfind(':', equals);
@@ -63,6 +78,7 @@ planner::PlanRequest request_of(const CardRequestArgument& argument) {
   planner::PlanRequest request{
       .objective = argument.objective == "device" ? planner::Objective::device : planner::Objective::end_to_end,
       .min_pcc = argument.min_pcc,
+      .max_reshards = argument.max_reshards,
       .pins = {},
       .l1_small_bytes = argument.l1_small_bytes,
       .metal_trace = !argument.no_trace,
@@ -110,6 +126,10 @@ std::vector<CLI::Option*> add_card_request(CLI::App& command, CardRequestArgumen
                         ->check(CLI::Range(0.0, 1.0))
                         ->type_name("X"));
   options.push_back(
+      command.add_option("--max-reshards", o.max_reshards, "For a card: reshards at most, even if more were faster")
+          ->check(CLI::NonNegativeNumber)
+          ->type_name("N"));
+  options.push_back(
       command.add_option("--pin", o.pins, "For a card: a field of all layers whose name fits, 'layer3.*:shard=BLOCK'")
           ->expected(1)
           ->take_all()
@@ -120,10 +140,11 @@ std::vector<CLI::Option*> add_card_request(CLI::App& command, CardRequestArgumen
                         ->default_str("20"));
   options.push_back(
       command.add_flag("--partial", o.partial, "For a card: what it has no operator for runs on the host"));
-  options.push_back(command.add_option("--mesh", o.mesh, "For a card: cards, each with an equal share of the batch")
-                        ->check(CLI::Range(1, 1024))
-                        ->type_name("N")
-                        ->default_str("1"));
+  options.push_back(
+      command.add_option("--mesh", o.mesh, "For a card: cards that share the work, each with a batch of its own")
+          ->check(CLI::Range(1, 1024))
+          ->type_name("N")
+          ->default_str("1"));
   options.push_back(command.add_option("--cq", o.command_queues, "For a card: command queues")
                         ->check(CLI::Range(1, 2))
                         ->default_str("2"));
@@ -146,27 +167,58 @@ void plan_for_card(const ModelArgument& argument, const CardRequestArgument& req
                    const std::string& file, const Context& context) {
   for (const std::string& report : request.reports) check_plan_report_name(report);
   const planner::PlanRequest wanted = request_of(request);
-  const Model model = load_model(argument);
-  const tensix::LoweredGraph network = tensix::lower(model.graph, {.host_fallback = true});
+  const InterruptWatch watch;
+  Communicator& all = planning_world();
+  Model model;
+  tensix::LoweredGraph network;
+  together(all, [&] {
+    model = load_model(argument);
+    network = tensix::lower(model.graph, {.host_fallback = true});
+  });
+  must_agree(all, "the network", planner::network_digest(network));
+  must_agree(all, "the machine", planner::machine_digest(machine));
   const auto begin = std::chrono::steady_clock::now();
   CardPlan plan;
-  int signal = 0;
-  {
-    const InterruptWatch watch;
-    Progress progress("planning " + model.name, 0, context.quiet);
+  try {
+    Progress progress("planning " + model.name, 0, context.quiet || all.rank() != 0);
     planner::PlanHooks hooks;
-    hooks.on_progress = [&](std::size_t done, std::size_t all, const std::string& what) {
-      progress.at(done, all, what);
+    hooks.on_progress = [&](std::size_t done, std::size_t nodes, const std::string& what) {
+      progress.at(done, nodes, what);
     };
     hooks.calibration = [&] { return calibration_of(argument); };
-    hooks.stop = [] { return InterruptWatch::signal() != 0; };
+    hooks.stop = [&] { return first_decides(all, InterruptWatch::signal() != 0); };
+    if (all.size() > 1) {
+      hooks.agree = [&](bool mine) { return first_decides(all, mine); };
+      hooks.score = [&](std::size_t count, FunctionRef<Payload(std::size_t)> piece) {
+        return share_work(all, count, piece);
+      };
+    }
+    hooks.hurry = !file.empty();
     plan = planner::plan_network(network, machine, wanted, hooks);
-    plan.model = argument.model;
-    signal = InterruptWatch::signal();
-    if (!file.empty()) save_card_plan(file, plan);
-    write_reports(request.reports, plan, machine, network);
+  } catch (const planner::Interrupted& interrupted) {
+    if (all.rank() != 0) throw EndsWith{kInterrupted};
+    fmt::print(stderr, "interrupted: {}\n", interrupted.message());
+    if (!file.empty()) fmt::print(stderr, "{} was not written\n", file);
+    throw EndsWith{kInterrupted};
   }
+  plan.model = argument.model;
+  if (all.size() > 1) {
+    const std::string text = encode_card_plan(plan);
+    must_agree(all, "the plan", sha256_hex(std::as_bytes(std::span(text)), 16));
+  }
+  together(all, [&] {
+    if (!file.empty() && all.rank() == 0) save_card_plan(file, plan);
+  });
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (plan.interrupted && all.rank() != 0) throw EndsWith{kInterrupted};
+  if (plan.interrupted) {
+    fmt::print(stderr, "interrupted: {} of {} operators were placed with everything weighed; ",
+               plan.interrupted->weighed, plan.interrupted->of);
+    fmt::print(stderr, "{} holds the best plan so far, found in a hurry and marked so\n", file);
+    throw EndsWith{kInterrupted};
+  }
+  if (all.rank() != 0) return;
+  write_reports(request.reports, plan, machine, network);
   if (request.emit.for_card()) {
     CardPlan script = plan;
     script.model = model.name;
@@ -175,11 +227,9 @@ void plan_for_card(const ModelArgument& argument, const CardRequestArgument& req
   show_card_plan(plan, file, seconds, context);
   if (!context.quiet && (context.format == Format::table || context.format == Format::markdown))
     for (const std::string& report : request.reports) context.print(fmt::format("report in {}\n", report));
-  if (signal == 0) return;
-  // As whoever sent it expects; the plan is complete, the search was not.
-  fmt::print(stderr, "interrupted: this is the best plan so far\n");
-  std::fflush(nullptr);
-  std::raise(signal);
+  if (InterruptWatch::signal() == 0) return;
+  fmt::print(stderr, "interrupted when the plan was complete: nothing is missing\n");
+  throw EndsWith{kInterrupted};
 }
 
 }  // namespace tessera::cli

@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ namespace tessera::cli {
 struct CardRequestArgument {
   std::string objective = "device";
   double min_pcc = 0, budget_s = 20;
+  std::optional<std::int64_t> max_reshards;
   std::vector<std::string> pins;
   std::int64_t l1_small_bytes = 32768, mesh = 1;
   int command_queues = 2;
@@ -26,8 +28,8 @@ struct CardRequestArgument {
   std::vector<std::string> reports;
 };
 
-// --objective, --min-pcc, --pin, --budget, --partial, --mesh, --cq, --no-trace, --l1-small, --html: returned, so that
-// they can be refused where there is no card.
+// --objective, --min-pcc, --max-reshards, --pin, --budget, --partial, --mesh, --cq, --no-trace, --l1-small, --html:
+// returned, so that they can be refused where there is no card.
 std::vector<CLI::Option*> add_card_request(CLI::App& command, CardRequestArgument& argument);
 
 // Searches, shows, and writes `file` unless that is empty, and the reports that were asked for. The first interrupt

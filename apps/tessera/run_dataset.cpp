@@ -12,12 +12,13 @@
 #include "tessera/scale/chunked_run.h"
 #include "tessera/scale/run_parts.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <string_view>
 
 namespace tessera::cli {
 namespace {
@@ -110,6 +111,11 @@ std::vector<Array> read_samples(const ModelArgument& model, const DatasetArgumen
   return samples;
 }
 
+std::vector<std::string> marked(std::string_view mark, std::vector<std::string> words) {
+  for (std::string& word : words) word.insert(0, mark);
+  return words;
+}
+
 // The model's file as rank 0 has it; empty for networks of the zoo.
 Payload share_model_file(Communicator& world, const std::string& model) {
   Payload bytes;
@@ -117,6 +123,23 @@ Payload share_model_file(Communicator& world, const std::string& model) {
     if (world.rank() == 0 && fs::exists(model)) bytes = read_file(model, kLargestModel);
   });
   return broadcast_bytes(world, std::move(bytes), 0);
+}
+
+// What all ranks must have been told alike; inputs, outputs and threads are their own affair.
+std::string told(const ModelArgument& model, const SessionArgument& session) {
+  return fmt::format("{}, chunks of {}, {}, weights {}{}{}{}{}{}", model.model, model.batch, session.dtype,
+                     session.weights, session.exact ? ", exact" : "", fmt::join(marked(", shape ", model.shapes), ""),
+                     fmt::join(marked(", extent ", model.dimensions), ""),
+                     fmt::join(marked(", without ", session.passes_off), ""),
+                     fmt::join(marked(", without ", session.kernels_off), ""));
+}
+
+// A layer or a network of the zoo is made by each rank for itself.
+std::string network_text(const Session& session) {
+  std::vector<std::string> ports;
+  for (const std::vector<Port>* some : {&session.inputs(), &session.outputs()})
+    for (const Port& port : *some) ports.push_back(fmt::format("{} {}", port.name, port.type.to_string()));
+  return fmt::format("{}", fmt::join(ports, ", "));
 }
 
 std::string fingerprint_of(const ModelArgument& model, const Payload& file, const std::vector<Array>& samples,
@@ -137,7 +160,7 @@ std::string closing_text(const ChunkedRunReport& report, const Communicator& wor
   for (const double seconds : report.busy_seconds) busy += seconds;
   std::string text = fmt::format("{} samples in {} chunks", report.samples, report.chunks);
   if (report.resumed_chunks > 0) text += fmt::format(", {} of them there already", report.resumed_chunks);
-  text += fmt::format(": {} measured, {:.1f} samples/s", format_time(report.seconds * 1e9),
+  text += fmt::format(": {} measured, {:.2f} samples/s", format_time(report.seconds * 1e9),
                       static_cast<double>(now) / std::max(report.seconds, 1e-9));
   const int ranks = world.size();
   text += fmt::format(" on {} rank{} of {} thread{} ({})", ranks, ranks == 1 ? "" : "s", session.threads(),
@@ -177,6 +200,7 @@ DatasetRun run_dataset(const ModelArgument& given, const SessionArgument& sessio
   ModelArgument model = given;
   model.batch = std::max<std::int64_t>(1, given.batch);
   model.inputs.clear();
+  must_agree(all, "what to run", told(model, session_argument));
   const Payload file = share_model_file(all, model.model);
 
   std::optional<Session> session;
@@ -189,6 +213,7 @@ DatasetRun run_dataset(const ModelArgument& given, const SessionArgument& sessio
     if (all.rank() == 0) samples = read_samples(given, argument, graph);
     session.emplace(std::move(graph), session_options(session_argument));
   });
+  must_agree(all, "the network", network_text(*session));
   must_agree(all, "the instruction set (--isa sets it)", name(session->isa()));
 
   ChunkedRunOptions options;

@@ -5,6 +5,7 @@
 #include "difference.h"
 #include "model_argument.h"
 #include "progress.h"
+#include "simulate_fleet.h"
 #include "simulate_time.h"
 
 #include "tessera/backends/sim/tensix/simulate.h"
@@ -29,6 +30,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tessera::cli {
@@ -39,9 +41,10 @@ using tensix::SimulatedStep;
 struct SimulateArguments {
   ModelArgument model;
   std::string device, dtype = "bfloat16", weights_dtype = "bfloat8_b", fidelity = "HiFi4", config, html, svg, reports,
-                      fallback, network;
+                      fallback, network, fleet_device;
   std::int64_t l1_small_bytes = 32768;
   TimeArguments time;
+  FleetArguments fleet;
   bool values = false, null = false, fp32_dest_acc = false, packer_l1_acc = false, pcc = false;
   std::vector<CLI::Option*> planned;  // what a plan says already
 
@@ -243,11 +246,16 @@ PlannedModel load_lowered(const SimulateArguments& arguments, const CardPlanArgu
 }
 
 // As a plan says, or as the operators themselves choose.
-void simulate_model(const SimulateArguments& arguments, const CardPlanArgument* plan, const Context& context) {
+void simulate_model(SimulateArguments& arguments, const CardPlanArgument* plan, const Context& context) {
   check(!arguments.values || !arguments.null, Code::invalid_argument, "--values and --null exclude each other");
   check(!arguments.pcc || !arguments.null, Code::invalid_argument, "--pcc needs values, --null computes none");
   tensix::SimulateOptions options = options_of(arguments);
   const Machine machine = plan ? plan->machine : load_machine(arguments.device);
+  // A plan is for a card, which a fleet may have many of.
+  const Machine fleet_machine =
+      plan && !arguments.fleet_device.empty() ? load_machine(arguments.fleet_device) : machine;
+  const bool fleet = wants_fleet(arguments.fleet, arguments.time, fleet_machine);
+  if (fleet && !arguments.values && !arguments.pcc) arguments.null = true;  // it is times that are asked for
   const std::shared_ptr<Device> device =
       Device::open(machine, {.l1_small_bytes = arguments.l1_small_bytes, .values = !arguments.null});
   const auto [model, network] = load_lowered(arguments, plan);
@@ -264,7 +272,8 @@ void simulate_model(const SimulateArguments& arguments, const CardPlanArgument* 
     times.add(step);
     if (!arguments.reports.empty())
       dump_device_memory_state(*device, file_prefix(rows.size(), step), arguments.reports);
-    if (step.op != "spill" && step.op != "restore" && step.op != "reshard") progress.at(++done_nodes, step.node);
+    if (step.op != "spill" && step.op != "restore" && step.op != "reshard" && step.op != "slide")
+      progress.at(++done_nodes, step.node);
   };
   if (arguments.pcc)
     options.on_result = [&, &lowered = network](const tensix::LoweredNode& node, const Array& found) {
@@ -294,8 +303,18 @@ void simulate_model(const SimulateArguments& arguments, const CardPlanArgument* 
   const Table table = step_table(rows, arguments.pcc);
   const std::string title = fmt::format("{} on {}", model.name, device->machine().title);
   write_files(arguments, done.timeline, title, table);
-  const NetworkTime time(arguments.time, device->card(), model.graph, times.steps(),
-                         options.dtype == DType::float32 ? 4 : 2);
+  const std::int64_t io_bytes = options.dtype == DType::float32 ? 4 : 2;
+  if (fleet) {
+    check_shards(arguments.fleet, arguments.time, fleet_machine, model.graph);
+    return simulate_fleet(arguments.fleet, arguments.time, fleet_machine,
+                          {.name = model.name,
+                           .graph = model.graph,
+                           .work = pipeline_work(device->card(), model.graph, times.steps(), io_bytes),
+                           .weights_dtype = options.weights_dtype,
+                           .seed = arguments.model.seed},
+                          context);
+  }
+  const NetworkTime time(arguments.time, device->card(), model.graph, times.steps(), io_bytes);
   time.write_trace(title);
   if (context.format == Format::json) {
     const auto parsed = [](const Table& t) { return nlohmann::json::parse(render_json(t))["rows"]; };
@@ -337,7 +356,8 @@ void add_simulate(CLI::App& app, const Context& context) {
   command
       ->add_option(
           "--device", o->device,
-          "A Wormhole or Blackhole machine that `tessera machines` lists, or a machine file; a plan has its own")
+          "A Wormhole or Blackhole machine or fleet that `tessera machines` lists, or a machine file; a plan has its "
+          "own, and takes a fleet")
       ->type_name("NAME");
   command->add_option("--network", o->network, "Of a plan for a card: where its network is, if not where it was")
       ->type_name("MODEL");
@@ -370,18 +390,28 @@ void add_simulate(CLI::App& app, const Context& context) {
                    "Write the three report files that TTNN users know after each step, and L1 over time")
       ->type_name("DIR");
   add_time_options(*command, o->time);
+  add_fleet_options(*command, o->fleet);
   command->add_option("--svg", o->svg, "Draw L1 over time")->type_name("FILE");
   command->add_option("--html", o->html, "Write the drawing as a page, with the table")->type_name("FILE");
   for (const char* name : {"--dtype", "--weights-dtype", "--fidelity", "--fp32-dest-acc", "--packer-l1-acc",
                            "--l1-small", "--config", "--fallback"})
     o->planned.push_back(command->get_option(name));
   command->callback([o, command, &context] {
-    if (is_plan_file(o->model.model)) {
+    const bool planned = is_plan_file(o->model.model);
+    if (!planned && o->device.empty()) throw CLI::RequiredError("--device");
+    if (planned) {
+      if (!o->device.empty() && is_fleet(load_machine(o->device))) std::swap(o->device, o->fleet_device);
       const CardPlanArgument plan = load_card_plan_argument(o->model.model, o->device);
       o->take(plan.plan, *command);
+      if (!o->fleet_device.empty() && command->count("--mesh") == 0) o->time.mesh = 1;  // all of the fleet
       return simulate_model(*o, &plan, context);
     }
-    if (o->device.empty()) throw CLI::RequiredError("--device");
+    const Machine machine = load_machine(o->device);
+    if (o->fleet.global_batch > 0) {
+      check(o->model.batch == 0, Code::invalid_argument,
+            "--batch is that of a chip, --global-batch that of all: give one");
+      o->model.batch = chip_batch(o->fleet, o->time, machine);
+    }
     simulate_model(*o, nullptr, context);
   });
 }

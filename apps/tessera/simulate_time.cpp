@@ -9,10 +9,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <set>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace tessera::cli {
@@ -24,10 +27,21 @@ std::int64_t bytes_of(const Graph& graph, const std::vector<ValueId>& values, st
   return elements * element_bytes;
 }
 
-std::int64_t batch_of(const Graph& graph) {
-  if (graph.inputs.empty()) return 1;
-  const Shape shape = graph.value(graph.inputs[0]).type.shape();
-  return shape.rank() == 0 ? 1 : std::max<std::int64_t>(1, shape[0]);
+// N, or ROWSxCOLUMNS.
+void read_mesh(const std::string& text, TimeArguments& out) {
+  const std::size_t by = text.find('x');
+  const auto extent = [&](std::string_view digits) {
+    int value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (error != std::errc() || end != digits.data() + digits.size() || value < 1 || value > 1024)
+      throw CLI::ValidationError("--mesh", fmt::format("'{}' is no number from 1 to 1024, nor two of them with an x "
+                                                       "between: --mesh 8, --mesh 8x4",
+                                                       text));
+    return value;
+  };
+  const std::string_view whole = text;
+  out.mesh_is_grid = by != std::string::npos;
+  out.mesh = out.mesh_is_grid ? extent(whole.substr(0, by)) * extent(whole.substr(by + 1)) : extent(whole);
 }
 
 // Rows of cores: one of each kind stands for all. They are the same in every batch, so that the first does.
@@ -58,8 +72,16 @@ std::vector<TraceEvent> core_events(const tensix::CommandQueues& queues, const s
   return events;
 }
 
-tensix::PipelineWork work_of(const TensixSpec& card, const Graph& graph, std::vector<tensix::DeviceStep> steps,
-                             std::int64_t element_bytes) {
+}  // namespace
+
+std::int64_t batch_of(const Graph& graph) {
+  if (graph.inputs.empty()) return 1;
+  const Shape shape = graph.value(graph.inputs[0]).type.shape();
+  return shape.rank() == 0 ? 1 : std::max<std::int64_t>(1, shape[0]);
+}
+
+tensix::PipelineWork pipeline_work(const TensixSpec& card, const Graph& graph, std::vector<tensix::DeviceStep> steps,
+                                   std::int64_t element_bytes) {
   tensix::PipelineWork work{.steps = std::move(steps),
                             .input_bytes = bytes_of(graph, graph.inputs, element_bytes),
                             .output_bytes = bytes_of(graph, graph.outputs, element_bytes)};
@@ -68,8 +90,6 @@ tensix::PipelineWork work_of(const TensixSpec& card, const Graph& graph, std::ve
   return work;
 }
 
-}  // namespace
-
 void add_time_options(CLI::App& command, TimeArguments& o) {
   command.add_flag("--metal-trace", o.metal_trace, "Replay a trace instead of calling operators one by one");
   command.add_option("--cq", o.command_queues, "Command queues; with 2 the next input is written meanwhile")
@@ -77,10 +97,12 @@ void add_time_options(CLI::App& command, TimeArguments& o) {
       ->default_str("1");
   command.add_flag("--separate-transfers", o.separate_transfers,
                    "Outputs are read through the second queue too (with --metal-trace --cq 2)");
-  command.add_option("--mesh", o.mesh, "Chips, each with weights and a batch of its own")
-      ->check(CLI::Range(1, 1024))
+  command
+      .add_option_function<std::string>(
+          "--mesh", [&o](const std::string& text) { read_mesh(text, o); },
+          "Chips, each with weights and a batch of its own; ROWSxCOLUMNS simulates their hosts as well")
       ->default_str("1")
-      ->type_name("N");
+      ->type_name("N|RxC");
   command.add_option("--batches", o.batches, "Batches that end-to-end time is the average of")
       ->check(CLI::Range(1, 100000))
       ->default_str("32")
@@ -115,7 +137,7 @@ NetworkTime::NetworkTime(const TimeArguments& arguments, const TensixSpec& card,
     : arguments_(arguments),
       frames_(batch_of(graph) * arguments.mesh),
       run_(tensix::run_pipeline(
-          tensix::host_model(card), work_of(card, graph, steps, element_bytes),
+          tensix::host_model(card), pipeline_work(card, graph, steps, element_bytes),
           tensix::executor_of({.use_trace = arguments.metal_trace,
                                .num_command_queues = arguments.command_queues,
                                .all_transfers_on_separate_command_queue = arguments.separate_transfers}),

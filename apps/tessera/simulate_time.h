@@ -20,11 +20,19 @@ namespace tessera::cli {
 struct TimeArguments {
   bool metal_trace = false, separate_transfers = false;
   int command_queues = 1, mesh = 1, batches = 32;
+  bool mesh_is_grid = false;  // given as ROWSxCOLUMNS
   std::string trace;
 };
 
 // --metal-trace, --cq, --separate-transfers, --mesh, --batches, --trace.
 void add_time_options(CLI::App& command, TimeArguments& arguments);
+
+// Frames of a batch: the first extent of the first input.
+std::int64_t batch_of(const Graph& graph);
+
+// What a chip does for a batch. `element_bytes`: of inputs and outputs on their way.
+tensix::PipelineWork pipeline_work(const TensixSpec& card, const Graph& graph, std::vector<tensix::DeviceStep> steps,
+                                   std::int64_t element_bytes);
 
 // Gathers what queues have to know of each step, as they come.
 class StepTimes {

@@ -4,6 +4,7 @@
 #include "conv2d_table.h"
 #include "progress.h"
 #include "tune_trainium.h"
+#include "world.h"
 
 #include "tessera/backends/sim/tensix/kernel_time.h"
 #include "tessera/backends/sim/tensix/program_works.h"
@@ -11,15 +12,20 @@
 #include "tessera/core/file.h"
 #include "tessera/machine/machine_file.h"
 #include "tessera/report/units.h"
+#include "tessera/scale/shared_work.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace tessera::cli {
@@ -47,6 +53,37 @@ struct TuneOptions {
   std::vector<int> block_heights;
 };
 
+// What a row came to, for whoever writes the table.
+Payload row_bytes(bool fits, const std::vector<Cell>& cells) {
+  nlohmann::json values = nlohmann::json::array({fits});
+  for (const Cell& cell : cells)
+    std::visit(
+        [&](const auto& value) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::monostate>)
+            values.push_back(nullptr);
+          else
+            values.push_back(value);
+        },
+        cell.value());
+  const std::vector<std::uint8_t> bytes = nlohmann::json::to_msgpack(values);
+  const auto view = std::as_bytes(std::span(bytes));
+  return {view.begin(), view.end()};
+}
+
+bool add_cells(const Payload& bytes, std::vector<Cell>& cells) {
+  const auto* begin = reinterpret_cast<const std::uint8_t*>(bytes.data());
+  const nlohmann::json values = nlohmann::json::from_msgpack(begin, begin + bytes.size());
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    const nlohmann::json& value = values[i];
+    cells.push_back(value.is_null()             ? Cell()
+                    : value.is_boolean()        ? Cell(value.get<bool>())
+                    : value.is_number_integer() ? Cell(value.get<std::int64_t>())
+                    : value.is_number()         ? Cell(value.get<double>())
+                                                : Cell(value.get<std::string>()));
+  }
+  return values[0].get<bool>();
+}
+
 void fill_table(const TuneOptions& options, const Context& context) {
   const Machine machine = load_machine(options.device);
   const Csv csv = with_context(fmt::format("while reading {}", options.table),
@@ -64,16 +101,25 @@ void fill_table(const TuneOptions& options, const Context& context) {
   columns.insert(columns.end(), results.begin(), results.end());
   Table table(columns);
   std::size_t fit = 0;
-  Progress progress("convolutions", csv.rows.size(), context.quiet);
-  for (std::size_t i = 0; i < csv.rows.size(); ++i) {
+  Progress progress("convolutions", csv.rows.size(), context.quiet || launched_rank() != 0);
+  const auto row = [&](std::size_t i) {
     progress.at(i, csv.rows[i].front());
     const Conv2dProblem problem =
         with_context(fmt::format("in row {} of {}", i + 1, options.table), [&] { return problem_of_row(csv, i); });
     const Conv2dTrial trial = tensix::try_conv2d(problem, machine, options.l1_small_bytes);
-    fit += trial.fits();
+    return row_bytes(trial.fits(), result_cells(trial));
+  };
+  // By all processes that were started together; the first of them writes.
+  const std::unique_ptr<Communicator> alone = single_process();
+  Communicator& all = in_a_world() ? world() : *alone;
+  must_agree(all, "the version", TESSERA_VERSION);
+  must_agree(all, "the number of rows", std::to_string(csv.rows.size()));
+  const std::vector<Payload> rows = share_work(all, csv.rows.size(), row);
+  if (all.rank() != 0) return;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
     std::vector<Cell> cells;
     for (const std::size_t column : kept) cells.emplace_back(csv.rows[i][column]);
-    for (Cell& cell : result_cells(trial)) cells.push_back(std::move(cell));
+    fit += add_cells(rows[i], cells);
     table.add_row(std::move(cells));
   }
   if (options.output.empty()) return context.print(table);

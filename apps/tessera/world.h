@@ -14,6 +14,8 @@ bool in_a_world();
 int launched_rank();
 // Starts MPI at its first use. It ends with the process.
 Communicator& world();
+// Of the threads of this process that know why it ends, one says so; false for all others.
+bool first_to_speak();
 // Whether world() was asked for.
 bool world_began();
 

@@ -28,7 +28,7 @@ TEST(Machines, GlobalFlagsStandBeforeOrAfterTheCommand) {
   EXPECT_EQ(before.out, after.out);
   const auto document = nlohmann::json::parse(after.out);
   EXPECT_EQ(document["schema"], 1);
-  EXPECT_EQ(document["rows"].size(), 15u);
+  EXPECT_EQ(document["rows"].size(), 19u);
   int found = 0;
   for (const auto& row : document["rows"]) {
     if (row["name"] != "wormhole_n300") continue;

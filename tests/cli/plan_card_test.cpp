@@ -1,5 +1,6 @@
 // tessera plan MODEL --device CARD, and what follows the file it writes.
 
+#include "folder_of_one_layer.h"
 #include "run_command.h"
 
 #include "tessera/core/file.h"
@@ -28,17 +29,12 @@ using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 
-class PlanCard : public testing::Test {
+class PlanCard : public FolderOfOneLayer {
  protected:
   void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-    write_file_atomically(folder_ / "layers.txt", "net:conv n1 h28 w28 ic32 oc64 k3x3 s1 p1 bias relu\n");
-    model_ = (folder_ / "layers.txt").string() + ":net:conv";
+    FolderOfOneLayer::SetUp();
     file_ = (folder_ / "plan.json").string();
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   CommandResult plan(std::vector<std::string> more = {}) const {
     std::vector<std::string> words{"plan", model_, "--device", "wormhole_n150", "-o", file_};
@@ -46,16 +42,15 @@ class PlanCard : public testing::Test {
     return run_tessera(words);
   }
 
-  fs::path folder_;
-  std::string model_, file_;
+  std::string file_;
 };
 
 TEST_F(PlanCard, APlanIsShownWrittenAndFollowed) {
   const CommandResult planned = plan({"--mesh", "2", "--cq", "1", "--objective", "end_to_end"});
   ASSERT_EQ(planned.status, 0) << planned.err;
-  EXPECT_THAT(planned.out,
-              AllOf(HasSubstr("conv2d"), HasSubstr("kernels"), HasSubstr("end to end"),
-                    HasSubstr("1 command queue, 2 cards"), HasSubstr("reshards"), HasSubstr("written to " + file_)));
+  EXPECT_THAT(planned.out, AllOf(HasSubstr("conv2d"), HasSubstr("kernels"), HasSubstr("end to end"),
+                                 HasSubstr("batch 1 on each of 2 cards"), HasSubstr("1 command queue, 2 cards"),
+                                 HasSubstr("reshards"), HasSubstr("written to " + file_)));
   const planner::CardPlan read = load_card_plan(file_);
   EXPECT_EQ(read.machine, "wormhole_n150");
   EXPECT_EQ(read.model, model_);
@@ -149,31 +144,49 @@ TEST_F(PlanCard, WhatHasChangedSinceIsNamed) {
                                  HasSubstr("the numbers of machine wormhole_n150 have changed")));
 }
 
-TEST_F(PlanCard, AnInterruptLeavesNoHalfAFile) {
-  for (const int milliseconds : {5, 60, 250}) {
-    fs::remove(file_);
-    const pid_t child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      if (std::freopen("/dev/null", "w", stdout) == nullptr || std::freopen("/dev/null", "w", stderr) == nullptr)
-        ::_exit(126);
-      ::execl(TESSERA_CLI, TESSERA_CLI, "plan", "resnet18", "--device", "wormhole_n150", "-o", file_.c_str(), nullptr);
-      ::_exit(127);
+TEST_F(PlanCard, AnInterruptLeavesTheBestPlanSoFarOrNone) {
+  const fs::path said = folder_ / "said.txt";
+  for (const int signal : {SIGINT, SIGTERM})
+    for (const int milliseconds : {40, 300, 600, 900, 1200, 1500}) {
+      SCOPED_TRACE(milliseconds);
+      fs::remove(file_);
+      const pid_t child = ::fork();
+      ASSERT_GE(child, 0);
+      if (child == 0) {
+        ::signal(SIGINT, SIG_DFL);  // what runs in the background has it ignored
+        if (std::freopen("/dev/null", "w", stdout) == nullptr || std::freopen(said.c_str(), "w", stderr) == nullptr)
+          ::_exit(126);
+        ::execl(TESSERA_CLI, TESSERA_CLI, "plan", "resnet50", "--batch", "8", "--device", "wormhole_n150", "-o",
+                file_.c_str(), nullptr);
+        ::_exit(127);
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+      ::kill(child, signal);
+      int status = 0;
+      ASSERT_EQ(::waitpid(child, &status, 0), child);
+      const std::string text = read_text_file(said);
+      if (WIFSIGNALED(status)) {  // before it had begun to listen
+        EXPECT_EQ(WTERMSIG(status), signal);
+        EXPECT_FALSE(fs::exists(file_));
+      } else if (WEXITSTATUS(status) == 0) {  // done already
+        EXPECT_FALSE(load_card_plan(file_).interrupted);
+      } else {
+        EXPECT_EQ(WEXITSTATUS(status), 130) << text;
+        EXPECT_THAT(text, HasSubstr("interrupted"));
+        if (fs::exists(file_)) {
+          const planner::CardPlan plan = load_card_plan(file_);
+          EXPECT_EQ(plan.model, "resnet50");
+          EXPECT_THAT(text, HasSubstr(plan.interrupted ? "the best plan so far" : "nothing is missing"));
+          EXPECT_EQ(read_text_file(file_).find("\"interrupted\": true") != std::string::npos,
+                    plan.interrupted.has_value());
+        } else {
+          EXPECT_THAT(text, AllOf(HasSubstr("plan yet"), HasSubstr("was not written")));
+        }
+      }
+      for (const auto& entry : fs::directory_iterator(folder_))  // nothing temporary stays
+        EXPECT_TRUE(entry.path() == file_ || entry.path() == said || entry.path().extension() == ".txt")
+            << entry.path();
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
-    ::kill(child, SIGINT);
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    // Killed before it planned, no plan yet, the best so far, or done already.
-    EXPECT_TRUE((WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) || (WIFEXITED(status) && WEXITSTATUS(status) <= 1))
-        << status;
-    if (fs::exists(file_)) {
-      EXPECT_EQ(load_card_plan(file_).model, "resnet18");
-    }
-    std::size_t files = 0;
-    for ([[maybe_unused]] const auto& entry : fs::directory_iterator(folder_)) ++files;
-    EXPECT_LE(files, fs::exists(file_) ? 2u : 1u);  // nothing temporary stays
-  }
 }
 
 }  // namespace TSR_FILE

@@ -1,3 +1,4 @@
+#include "folder_of_one_layer.h"
 #include "run_command.h"
 
 #include "tessera/core/file.h"
@@ -19,24 +20,12 @@ using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 
-class Simulate : public testing::Test {
- protected:
-  void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-    layer_ = folder_ / "layers.txt";
-    write_file_atomically(layer_, "net:conv n1 h28 w28 ic32 oc64 k3x3 s1 p1 bias relu\n");
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  fs::path folder_, layer_;
-};
+class Simulate : public FolderOfOneLayer {};
 
 TEST_F(Simulate, ALayerIsComparedWithFloat32) {
   const CommandResult result =
-      run_tessera({"simulate", layer_.string() + ":net:conv", "--device", "wormhole_n150", "--pcc", "--format", "json",
-                   "--memory-reports", (folder_ / "reports").string(), "--html", (folder_ / "l1.html").string()});
+      run_tessera({"simulate", model_, "--device", "wormhole_n150", "--pcc", "--format", "json", "--memory-reports",
+                   (folder_ / "reports").string(), "--html", (folder_ / "l1.html").string()});
   ASSERT_EQ(result.status, 0) << result.err;
   const json out = json::parse(result.out);
   EXPECT_EQ(out["device"], "wormhole_n150");
@@ -58,9 +47,8 @@ TEST_F(Simulate, ALayerIsComparedWithFloat32) {
 
 TEST_F(Simulate, FewerPhasesCostAccuracy) {
   const auto error_at = [&](const std::string& fidelity) {
-    const CommandResult result =
-        run_tessera({"simulate", layer_.string() + ":net:conv", "--device", "wormhole_n150", "--weights-dtype",
-                     "bfloat16", "--fidelity", fidelity, "--format", "json"});
+    const CommandResult result = run_tessera({"simulate", model_, "--device", "wormhole_n150", "--weights-dtype",
+                                              "bfloat16", "--fidelity", fidelity, "--format", "json"});
     EXPECT_EQ(result.status, 0) << result.err;
     return json::parse(result.out)["outputs"][0]["max_relative_error"].get<double>();
   };
@@ -76,7 +64,7 @@ TEST_F(Simulate, ANetworkRunsWithoutValues) {
 }
 
 TEST_F(Simulate, MistakesAreNamed) {
-  const std::string layer = layer_.string() + ":net:conv";
+  const std::string layer = model_;
   const CommandResult cpu = run_tessera({"simulate", layer, "--device", "cpu_avx2"});
   EXPECT_EQ(cpu.status, 1);
   EXPECT_THAT(cpu.err, HasSubstr("no memory banks"));
@@ -92,8 +80,8 @@ TEST_F(Simulate, MistakesAreNamed) {
 TEST_F(Simulate, WhatDoesNotFitIsTheCardsOwnError) {
   const fs::path config = folder_ / "config.json";
   write_file_atomically(config, R"({"*": {"act_block_h_override": 48}})");
-  const CommandResult result = run_tessera(
-      {"simulate", layer_.string() + ":net:conv", "--device", "wormhole_n150", "--null", "--config", config.string()});
+  const CommandResult result =
+      run_tessera({"simulate", model_, "--device", "wormhole_n150", "--null", "--config", config.string()});
   EXPECT_EQ(result.status, 1);
   EXPECT_THAT(result.err, AllOf(HasSubstr("must be a multiple of 32"), HasSubstr("while running")));
 }
@@ -101,8 +89,7 @@ TEST_F(Simulate, WhatDoesNotFitIsTheCardsOwnError) {
 TEST_F(Simulate, DeviceAndEndToEndTimeAreShownApart) {
   const std::string trace = (folder_ / "t.json").string();
   const auto run = [&](std::vector<std::string> more) {
-    std::vector<std::string> arguments{
-        "simulate", layer_.string() + ":net:conv", "--device", "wormhole_n150", "--null", "--format", "json"};
+    std::vector<std::string> arguments{"simulate", model_, "--device", "wormhole_n150", "--null", "--format", "json"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const CommandResult result = run_tessera(arguments);
     EXPECT_EQ(result.status, 0) << result.err;
@@ -131,8 +118,8 @@ TEST_F(Simulate, DeviceAndEndToEndTimeAreShownApart) {
 }
 
 TEST_F(Simulate, SeparateTransfersNeedATraceAndTwoQueues) {
-  const CommandResult result = run_tessera(
-      {"simulate", layer_.string() + ":net:conv", "--device", "wormhole_n150", "--null", "--separate-transfers"});
+  const CommandResult result =
+      run_tessera({"simulate", model_, "--device", "wormhole_n150", "--null", "--separate-transfers"});
   EXPECT_NE(result.status, 0);
   EXPECT_THAT(result.err, HasSubstr("needs a trace and two command queues"));
 }
