@@ -13,7 +13,8 @@ configured = $(1)/.configured
 .PHONY: help
 help:
 	@echo 'make build     the command at build/tessera, the Python package at build/python'
-	@echo 'make test      every C++ and Python test'
+	@echo 'make test      every C++ and Python test but the long ones'
+	@echo 'make test-long     those: benchmarks, processes under mpirun, faults of several hosts'
 	@echo 'make demo      a tour; leaves its files in demo/'
 	@echo 'make bench     the benchmarks, as a table'
 	@echo 'make bench-peers   layers and networks beside other runtimes (TORCH=0: without torch, 6 GB; ARGS="--rows 3x3")'
@@ -48,13 +49,20 @@ build: $(call configured,build)
 test:
 	@JOBS=$(JOBS) tools/test
 
+# Of the same build: minutes, or what wants a machine to itself. tools/long_tests has the names of some.
+.PHONY: test-long
+test-long: $(call configured,build)
+	cmake --build build --target all benchmarks -j $(JOBS)
+	ctest --test-dir build -j $(JOBS) -R "$$(cat tools/long_tests)" --output-on-failure
+	ctest --test-dir build -L long --output-on-failure
+
 .PHONY: demo
 demo: build
 	@tools/demo
 
 .PHONY: bench
 bench: $(call configured,build)
-	cmake --build build -j $(JOBS)
+	cmake --build build --target product benchmarks -j $(JOBS)
 	@tools/bench
 
 # ARGS goes to bench/peers/compare.py: its --help says what there is.
