@@ -15,7 +15,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kLargestPart = std::uint64_t{4} << 30;
+// What is finished is written so often, or when it has grown to so much: that is all a run can lose.
 constexpr std::chrono::milliseconds kBetweenWrites{1000};
+constexpr std::size_t kMostWaiting = 8 << 20;
 constexpr std::string_view kNote = "run.txt", kEnding = ".part";
 
 // A part: entries of number, length, bytes; then the SHA-256 of all that.
@@ -84,8 +86,8 @@ RunParts::RunParts(fs::path folder, const std::string& fingerprint, bool resume)
 }
 
 void RunParts::add(std::int64_t number, const Payload& bytes) {
-  waiting_.insert_or_assign(number, bytes);
-  if (std::chrono::steady_clock::now() - written_ >= kBetweenWrites) flush();
+  if (waiting_.insert_or_assign(number, bytes).second) waiting_bytes_ += bytes.size();
+  if (waiting_bytes_ >= kMostWaiting || std::chrono::steady_clock::now() - written_ >= kBetweenWrites) flush();
 }
 
 void RunParts::flush() {
@@ -100,6 +102,7 @@ void RunParts::flush() {
   put(file, digest);
   write_file_atomically(folder_ / fmt::format("{:09}{}", waiting_.begin()->first, kEnding), file);
   waiting_.clear();
+  waiting_bytes_ = 0;
   written_ = std::chrono::steady_clock::now();
 }
 

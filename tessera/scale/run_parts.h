@@ -20,13 +20,14 @@ class TSR_API RunParts {
 
   const std::map<std::int64_t, Payload>& there() const { return there_; }
 
-  // Written together once a second or so, each time as a file of their own: whole or not at all.
+  // Written together once a second or so, or when there is much, each time as a file of their own: whole or not at all.
   void add(std::int64_t number, const Payload& bytes);
   void flush();
 
  private:
   std::filesystem::path folder_;
   std::map<std::int64_t, Payload> there_, waiting_;
+  std::size_t waiting_bytes_ = 0;
   std::chrono::steady_clock::time_point written_ = std::chrono::steady_clock::now();
 };
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <condition_variable>
 #include <cstdlib>
@@ -149,7 +150,7 @@ struct Watch::Impl {
     for (ssize_t i = 0; i < got; ++i) {
       if (words[i] == kWakeToStop) stopped = true;
       if (words[i] == kWakeToEnd && !deadline) {
-        told = true;
+        told = about_to_end = true;
         deadline = Clock::now() + (silent_peer() ? 0ms : options.last_words);
       }
       if (words[i] == kWakeToTell) pass_on();
@@ -213,7 +214,7 @@ struct Watch::Impl {
         if (text.size() < used) return true;
         silence = text[0] == kSilence;
         heard_cause = text.substr(1 + sizeof(length), length);
-        peer.parted = true;
+        peer.parted = about_to_end = true;
         deadline = Clock::now();
       }
       text.erase(0, used);
@@ -222,6 +223,7 @@ struct Watch::Impl {
   }
 
   void miss(const Peer& peer, std::string_view how) {
+    about_to_end = true;
     const auto name = names[static_cast<std::size_t>(peer.rank)];
     // Those who have lost rank 0 have nobody else to lose, and MPI may end the process before long, without a word.
     if (missed.empty()) deadline = Clock::now() + (rank == 0 ? kGathering : 0ms);
@@ -287,6 +289,7 @@ struct Watch::Impl {
   bool silence = false;                       // a host is
   bool told = false, stopped = false, finished = false;
 
+  std::atomic<bool> about_to_end = false;
   std::mutex mutex;
   std::condition_variable changed;
   std::string own_cause;
@@ -338,5 +341,7 @@ void Watch::tell(const std::string& cause) {
 }
 
 void Watch::told_to_end() noexcept { impl_->wake_with(kWakeToEnd); }
+
+bool Watch::about_to_end() const noexcept { return impl_->about_to_end; }
 
 }  // namespace tessera

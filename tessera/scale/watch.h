@@ -48,6 +48,9 @@ class TSR_API Watch {
   // Somebody wants this process to end; may be called in a signal handler. Lost with the cause if it comes to be known
   // within options.last_words, otherwise with `told to end`.
   void told_to_end() noexcept;
+  // Somebody is missed, or this process was told to end: `lost` is about to be called. Whoever calls MPI now may be
+  // ended by it before that.
+  bool about_to_end() const noexcept;
 
  private:
   struct Impl;

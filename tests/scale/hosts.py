@@ -48,6 +48,9 @@ def ip(*words):
 # Ends within seconds when a network is down: mpirun and its daemons ask each other after 5 s of silence, five times.
 KEEPALIVE = {"oob_tcp_keepalive_time": 5, "oob_tcp_keepalive_intvl": 1, "oob_tcp_keepalive_probes": 5}
 
+# Who is told to end has so many seconds for that: one, the default, may be short for several ranks on each core.
+PATIENCE = {"odls_base_sigkill_timeout": 3}
+
 # What mpirun calls instead of ssh: HOST COMMAND...
 AGENT = """#!/bin/sh
 host=$1
@@ -87,7 +90,7 @@ class Hosts:
         return [str(self.agent), self.names[0], shlex.join(map(str, words))]
 
     def mpirun(self, *words):
-        settings = {**KEEPALIVE, "plm_rsh_agent": self.agent, "orte_tmpdir_base": self.folder}
+        settings = {**KEEPALIVE, **PATIENCE, "plm_rsh_agent": self.agent, "orte_tmpdir_base": self.folder}
         flags = [word for name, value in settings.items() for word in ("--mca", name, str(value))]
         return self.command("mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", *flags, *words)
 

@@ -41,6 +41,15 @@ TEST_F(RunPartsTest, WhatWasAddedIsThereAgain) {
   EXPECT_EQ(again.there(), (std::map<std::int64_t, Payload>{{3, bytes_of({1, 2, 3})}, {5, {}}}));
 }
 
+TEST_F(RunPartsTest, MuchIsWrittenAtOnce) {
+  RunParts parts(folder, "run a\n", true);
+  parts.add(7, Payload(5 << 20));
+  EXPECT_EQ(RunParts(folder, "run a\n", true).there().count(7), 0U);
+  parts.add(8, Payload(5 << 20));
+  EXPECT_EQ(RunParts(folder, "run a\n", true).there().count(7), 1U);
+  EXPECT_EQ(RunParts(folder, "run a\n", true).there().at(8).size(), std::size_t{5} << 20);
+}
+
 TEST_F(RunPartsTest, PartsAreNotOverwrittenUnasked) {
   EXPECT_THAT(error_of([&] { RunParts(folder, "run a\n", false); }), HasSubstr("what an earlier run has finished"));
 }

@@ -40,6 +40,35 @@ void checked(int status, const char* what) {
   fail(Code::io, Hint{"another rank or its host may be gone; its message says why"}, "{}: {}", what, text);
 }
 
+// MPI ends a process that finds a connection broken: the watch, which has seen that as well, is to say why first.
+void let_the_watch_speak() {
+  for (Watch* watch = the_watch.load(); watch != nullptr && watch->about_to_end(); watch = the_watch.load())
+    std::this_thread::sleep_for(10ms);
+}
+
+// The calls of MPI that wait spin, take the core from others, and end the process without a word where a connection
+// breaks. Bytes move only while both sides look: those that wait for many of them are to look often, for `awake`.
+template <typename Done>
+void wait_until(std::chrono::milliseconds awake, Done&& done) {
+  const auto start = std::chrono::steady_clock::now();
+  for (;;) {
+    let_the_watch_speak();
+    if (done()) return;
+    if (std::chrono::steady_clock::now() - start > awake)
+      std::this_thread::sleep_for(500us);
+    else
+      std::this_thread::yield();
+  }
+}
+void finish(int status, MPI_Request& request, const char* what) {
+  checked(status, what);
+  wait_until(1s, [&] {
+    int all = 0;
+    checked(MPI_Test(&request, &all, MPI_STATUS_IGNORE), what);
+    return all != 0;
+  });
+}
+
 class MpiSum final : public Communicator::Sum {
  public:
   explicit MpiSum(std::span<float> values) {
@@ -50,11 +79,12 @@ class MpiSum final : public Communicator::Sum {
             kWhat);
   }
   bool done() override {
+    let_the_watch_speak();
     int all = 0;
     checked(MPI_Test(&request_, &all, MPI_STATUS_IGNORE), kWhat);
     return all != 0;
   }
-  void wait() override { checked(MPI_Wait(&request_, MPI_STATUS_IGNORE), kWhat); }
+  void wait() override { finish(MPI_SUCCESS, request_, kWhat); }
 
  private:
   static constexpr const char* kWhat = "adding up over all ranks";
@@ -82,13 +112,17 @@ class MpiWorld final : public Communicator {
   int size() const override { return size_; }
   const std::string& host(int rank) const override { return hosts_.at(static_cast<std::size_t>(rank)); }
 
-  void barrier() override { checked(MPI_Barrier(MPI_COMM_WORLD), "waiting for all ranks"); }
+  void barrier() override {
+    MPI_Request request = MPI_REQUEST_NULL;
+    finish(MPI_Ibarrier(MPI_COMM_WORLD, &request), request, "waiting for all ranks");
+  }
 
   void broadcast(std::span<std::byte> bytes, int root) override {
+    MPI_Request request = MPI_REQUEST_NULL;
     for (std::size_t at = 0; at < bytes.size(); at += kPiece)
-      checked(MPI_Bcast(bytes.data() + at, static_cast<int>(std::min(kPiece, bytes.size() - at)), MPI_BYTE, root,
-                        MPI_COMM_WORLD),
-              "broadcasting");
+      finish(MPI_Ibcast(bytes.data() + at, static_cast<int>(std::min(kPiece, bytes.size() - at)), MPI_BYTE, root,
+                        MPI_COMM_WORLD, &request),
+             request, "broadcasting");
   }
 
   std::vector<Payload> all_gather(std::span<const std::byte> bytes) override {
@@ -96,12 +130,14 @@ class MpiWorld final : public Communicator {
           "{} B to gather from one rank", bytes.size());
     const int mine = static_cast<int>(bytes.size());
     std::vector<int> lengths(static_cast<std::size_t>(size_)), offsets(lengths.size());
-    checked(MPI_Allgather(&mine, 1, MPI_INT, lengths.data(), 1, MPI_INT, MPI_COMM_WORLD), "gathering");
+    MPI_Request request = MPI_REQUEST_NULL;
+    finish(MPI_Iallgather(&mine, 1, MPI_INT, lengths.data(), 1, MPI_INT, MPI_COMM_WORLD, &request), request,
+           "gathering");
     std::exclusive_scan(lengths.begin(), lengths.end(), offsets.begin(), 0);
     Payload all(static_cast<std::size_t>(offsets.back()) + static_cast<std::size_t>(lengths.back()));
-    checked(MPI_Allgatherv(bytes.data(), mine, MPI_BYTE, all.data(), lengths.data(), offsets.data(), MPI_BYTE,
-                           MPI_COMM_WORLD),
-            "gathering");
+    finish(MPI_Iallgatherv(bytes.data(), mine, MPI_BYTE, all.data(), lengths.data(), offsets.data(), MPI_BYTE,
+                           MPI_COMM_WORLD, &request),
+           request, "gathering");
     std::vector<Payload> out;
     for (std::size_t i = 0; i < lengths.size(); ++i)
       out.emplace_back(all.begin() + offsets[i], all.begin() + offsets[i] + lengths[i]);
@@ -122,16 +158,13 @@ class MpiWorld final : public Communicator {
   }
 
   Message receive() override {
-    // MPI_Probe would spin, take the core from others, and end the process without a word where a connection breaks,
-    // before the watch has said why.
-    const auto start = std::chrono::steady_clock::now();
-    for (;;) {
-      if (std::optional<Message> message = poll()) return *std::move(message);
-      if (std::chrono::steady_clock::now() - start > 2ms) std::this_thread::sleep_for(500us);
-    }
+    std::optional<Message> message;
+    wait_until(2ms, [&] { return (message = poll()).has_value(); });
+    return *std::move(message);
   }
 
   std::optional<Message> poll() override {
+    let_the_watch_speak();
     int there = 0;
     MPI_Status status;
     checked(MPI_Iprobe(MPI_ANY_SOURCE, kTag, MPI_COMM_WORLD, &there, &status), "looking for a message");
