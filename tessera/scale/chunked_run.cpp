@@ -19,7 +19,7 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 // Chunks go out several at a time, ever fewer: bytes move between two ranks only while both look for messages, which
 // they do between chunks. At most so many bytes at a time.
-constexpr std::size_t kMostBytes = 16 << 20;
+constexpr std::size_t kMostBytes = 4 << 20;
 
 // Messages begin with the number of a chunk, or with one of these. What is handed out then says how many chunks follow
 // each other in it.
@@ -191,6 +191,7 @@ class Leader {
     report_.busy_seconds.resize(static_cast<std::size_t>(world_.size()));
     report_.rank_chunks.resize(static_cast<std::size_t>(world_.size()));
     ahead_.resize(static_cast<std::size_t>(world_.size()));
+    given_.resize(static_cast<std::size_t>(world_.size()));
     done_.assign(static_cast<std::size_t>(report_.chunks), false);
     if (!options_.parts.empty()) {
       parts_.emplace(options_.parts, options_.fingerprint, options_.resume);
@@ -242,11 +243,14 @@ class Leader {
     for (int rank = 1; rank < world_.size(); ++rank) hand_out(rank, 1);
     for (int rank = 1; rank < world_.size(); ++rank) hand_out(rank);
   }
-  // More for a rank that has no more than the chunk it computes now.
+  // More for a rank before it is done with what it was given last, so that the next chunks have all that time for their
+  // way. Nobody gets more than an equal share of what is left, but for those who have nothing: otherwise one would
+  // compute several chunks at the end while the others wait for it.
   void hand_out(int rank, std::size_t at_most = kMostBytes) {
     std::int64_t& ahead = ahead_[static_cast<std::size_t>(rank)];
-    // The last ones go to whoever has nothing to do: otherwise one would compute two while the others wait for it.
-    if (waiting_.empty() || ahead > 1 || (ahead > 0 && waiting_.size() < ahead_.size())) return;
+    if (waiting_.empty() || ahead > std::max<std::int64_t>(2, given_[static_cast<std::size_t>(rank)])) return;
+    const std::int64_t left = static_cast<std::int64_t>(waiting_.size()) + underway_;
+    if (ahead > 0 && ahead >= left / static_cast<std::int64_t>(ahead_.size())) return;
     const std::int64_t first = waiting_.front();
     const std::size_t fair = waiting_.size() / (2 * ahead_.size()), fit = kMostBytes / maker_.chunk_bytes();
     const std::size_t most = std::max<std::size_t>(1, std::min({fair, fit, at_most}));
@@ -261,6 +265,7 @@ class Leader {
     std::memcpy(message.data(), &first, sizeof(first));
     std::memcpy(message.data() + sizeof(first), &count, sizeof(count));
     world_.send(rank, std::move(message));
+    given_[static_cast<std::size_t>(rank)] = count;
     ahead += count;
     underway_ += count;
   }
@@ -350,7 +355,7 @@ class Leader {
   std::vector<Array> outputs_;
   std::vector<bool> done_;
   std::deque<std::int64_t> waiting_;
-  std::vector<std::int64_t> ahead_;  // how many chunks each rank has
+  std::vector<std::int64_t> ahead_, given_;  // how many chunks each rank has, and was given last
   std::int64_t underway_ = 0, finished_ = 0;
   std::optional<RunParts> parts_;
   int failed_ = -1;

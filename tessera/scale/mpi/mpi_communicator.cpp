@@ -163,13 +163,21 @@ class MpiWorld final : public Communicator {
     return *std::move(message);
   }
 
+  // Long messages come in the background: whoever has something else to do meanwhile does not wait for them.
   std::optional<Message> poll() override {
     let_the_watch_speak();
-    int there = 0;
-    MPI_Status status;
-    checked(MPI_Iprobe(MPI_ANY_SOURCE, kTag, MPI_COMM_WORLD, &there, &status), "looking for a message");
-    if (there == 0) return std::nullopt;
-    return take(status);
+    forget_sent();
+    while (begin_to_receive()) {
+    }
+    for (auto it = arriving_.begin(); it != arriving_.end(); ++it) {
+      int there = 0;
+      checked(MPI_Test(&it->request, &there, MPI_STATUS_IGNORE), kReceiving);
+      if (there == 0 || overtakes(it)) continue;
+      Message message = std::move(it->message);
+      arriving_.erase(it);
+      return message;
+    }
+    return std::nullopt;
   }
 
   void watch(Lost lost) override {
@@ -206,6 +214,11 @@ class MpiWorld final : public Communicator {
     Payload bytes;
     MPI_Request request = MPI_REQUEST_NULL;
   };
+  struct Arriving {
+    Message message;
+    MPI_Request request = MPI_REQUEST_NULL;
+  };
+  static constexpr const char* kReceiving = "receiving";
 
   void forget_sent() {
     while (!underway_.empty()) {
@@ -223,20 +236,30 @@ class MpiWorld final : public Communicator {
     watch_.reset();
   }
 
-  static Message take(const MPI_Status& status) {
+  bool begin_to_receive() {
+    int there = 0;
+    MPI_Message found = MPI_MESSAGE_NULL;
+    MPI_Status status;
+    checked(MPI_Improbe(MPI_ANY_SOURCE, kTag, MPI_COMM_WORLD, &there, &found, &status), "looking for a message");
+    if (there == 0) return false;
     int length = 0;
     MPI_Get_count(&status, MPI_BYTE, &length);
-    Message message{status.MPI_SOURCE, Payload(static_cast<std::size_t>(length))};
-    checked(
-        MPI_Recv(message.bytes.data(), length, MPI_BYTE, status.MPI_SOURCE, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
-        "receiving");
-    return message;
+    Arriving& to = arriving_.emplace_back();
+    to.message = {status.MPI_SOURCE, Payload(static_cast<std::size_t>(length))};
+    checked(MPI_Imrecv(to.message.bytes.data(), length, MPI_BYTE, &found, &to.request), kReceiving);
+    return true;
+  }
+  // What one rank sends comes in the order that it was sent in.
+  bool overtakes(std::deque<Arriving>::const_iterator one) const {
+    return std::any_of(arriving_.begin(), one,
+                       [&](const Arriving& earlier) { return earlier.message.from == one->message.from; });
   }
 
   int rank_ = 0, size_ = 1;
   bool ended_ = false;
   MPI_Comm leaving_ = MPI_COMM_NULL;  // of its own, since others may wait in something else
   std::deque<Underway> underway_;
+  std::deque<Arriving> arriving_;
   std::vector<std::string> hosts_;
   std::unique_ptr<Watch> watch_;
 };
