@@ -1,4 +1,4 @@
-"""What can go wrong while `tessera run` works on several hosts: each rank ends with one message that names rank, host and
+"""What can go wrong while `tessera run` or `tessera ncp train` works on several hosts: each rank ends with one message that names rank, host and
 cause, within seconds; nothing stays running, nothing is torn, and --resume comes to the same bits. The hosts are
 namespaces (hosts.py); where the kernel refuses those, the test is skipped. Standard library only.
 
@@ -233,6 +233,37 @@ class Faults(unittest.TestCase):
         for rank, host in enumerate("abc"):
             self.assertIn(f"rank {rank} of 3 on {host}: ", self.printed)
         self.assertEqual(self.files(self.output), self.alone)
+
+
+    def train(self, *arguments):
+        return [TESSERA, "ncp", "train", "--task", "xor", "--samples", "3000", "--units", "32", "--batch", "100",
+                "--epochs", "500", "--checkpoint", self.folder / "checkpoint", *arguments]  # fmt: skip
+
+    def train_into_the_middle(self):
+        process = self.start(programs=dict.fromkeys(range(3), self.train("--deterministic")))
+        there = lambda: (self.folder / "checkpoint" / "checkpoint.safetensors").exists()  # noqa: E731
+        hosts.wait_until("there is a checkpoint", lambda: there() or process.poll() is not None)
+        self.assertIsNone(process.poll(), self.said(0))
+        return process
+
+    def go_on_alone(self):
+        command = self.train("--resume", "--max-seconds", "1e-6")
+        done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("going on with", done.stderr)
+
+    def test_a_rank_that_trains_is_killed(self):
+        process = self.train_into_the_middle()
+        os.kill(hosts.ranks_running(TESSERA)[2], signal.SIGKILL)
+        self.assert_ended(process, [0, 1], "rank 2 of 3 on c is gone: .*ended")
+        self.go_on_alone()
+
+    def test_a_cable_is_taken_out_in_training(self):
+        process = self.train_into_the_middle()
+        self.hosts.cut("b")
+        self.addCleanup(self.hosts.mend, "b")
+        self.assert_ended(process, [0, 2], r"rank 1 of 3 on b is gone: nothing was heard of it for [\d.]+ s")
+        self.go_on_alone()
 
 
 if __name__ == "__main__":
