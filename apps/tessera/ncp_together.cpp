@@ -5,12 +5,11 @@
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/core/isa.h"
-#include "tessera/core/sha256.h"
 #include "tessera/report/units.h"
 #include "tessera/scale/thread_share.h"
+#include "tessera/scale/training_agreement.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
@@ -18,16 +17,6 @@ namespace tessera::cli {
 namespace {
 
 constexpr std::uint64_t kLargestSharedFile = std::uint64_t{64} << 30;
-
-std::string digest_of(const ncp::Dataset& data) {
-  std::string text = fmt::format("{} sequences of {} steps", data.samples, data.steps);
-  const auto add = [&](const auto& values) { text += ' ' + sha256_hex(std::as_bytes(std::span(values)), 12); };
-  add(data.input);
-  add(data.timespans);
-  add(data.lengths);
-  add(data.targets);
-  return text;
-}
 
 }  // namespace
 
@@ -51,13 +40,10 @@ Payload TrainingWorld::share_file(const std::filesystem::path& path) {
 
 void TrainingWorld::check_agreement(const ncp::Layer& layer, const ncp::TrainingOptions& options,
                                     const ncp::Task& task) {
-  if (all_.size() == 1) return;
-  must_agree(all_, "the layer", ncp::layer_to_json(layer));
-  const auto fields = nlohmann::ordered_json::parse(ncp::training_options_to_json(options));
-  for (const auto& [key, value] : fields.items()) must_agree(all_, fmt::format("'{}'", key), value.dump());
-  must_agree(all_, "the data to train on", digest_of(task.training));
-  must_agree(all_, "the data to validate with", digest_of(task.validation));
-  must_agree(all_, "the data to test with", digest_of(task.test));
+  const NamedDataset data[] = {{"the data to train on", &task.training},
+                               {"the data to validate with", &task.validation},
+                               {"the data to test with", &task.test}};
+  must_agree_to_train(all_, layer, options, data);
 }
 
 std::uint8_t TrainingWorld::agreed(std::uint8_t mine) {

@@ -24,6 +24,29 @@ nb::object memory(const std::byte* bytes, std::size_t length, int access) {
   return nb::steal(PyMemoryView_FromMemory(start, static_cast<Py_ssize_t>(length), access));
 }
 
+class Mpi4pySum final : public Communicator::Sum {
+ public:
+  explicit Mpi4pySum(nb::object request) : request_(std::move(request)) {}
+  ~Mpi4pySum() override {
+    const nb::gil_scoped_acquire lock;
+    request_.reset();
+  }
+  Mpi4pySum(const Mpi4pySum&) = delete;
+  Mpi4pySum& operator=(const Mpi4pySum&) = delete;
+
+  bool done() override {
+    const nb::gil_scoped_acquire lock;
+    return nb::cast<bool>(request_.attr("Test")());
+  }
+  void wait() override {
+    const nb::gil_scoped_acquire lock;
+    request_.attr("Wait")();
+  }
+
+ private:
+  nb::object request_;
+};
+
 class Mpi4pyWorld final : public Communicator {
  public:
   explicit Mpi4pyWorld(const nb::object& given) : mpi_(nb::module_::import_("mpi4py.MPI")) {
@@ -71,8 +94,11 @@ class Mpi4pyWorld final : public Communicator {
     return out;
   }
 
-  std::unique_ptr<Sum> start_sum(std::span<float>) override {
-    fail(Code::unsupported, "sums over the ranks of mpi4py: nothing asks for them yet");
+  std::unique_ptr<Sum> start_sum(std::span<float> values) override {
+    const nb::gil_scoped_acquire lock;
+    const auto bytes = std::as_writable_bytes(values);
+    const nb::object buffer = nb::make_tuple(memory(bytes.data(), bytes.size(), PyBUF_WRITE), mpi_.attr("FLOAT"));
+    return std::make_unique<Mpi4pySum>(comm_.attr("Iallreduce")(mpi_.attr("IN_PLACE"), buffer));
   }
 
   void send(int to, Payload bytes) override {

@@ -61,6 +61,8 @@ class Layer(Model):
         keep_best: bool = False,
         checkpoint: str | os.PathLike[str] | None = None,
         on_epoch: Callable[[Report], Any] | None = None,
+        comm: Any = None,
+        deterministic: bool = False,
         **options: Any,
     ) -> list[Report]:
         """Trains the parameters; returns a report for each epoch: loss, accuracy, val_loss, seconds, ...
@@ -77,6 +79,9 @@ class Layer(Model):
         checkpoint: a file that is written after each epoch, and gone on from where it exists: a run that was stopped ends
         with the same bits as one that was not.
         on_epoch: called with each report; False stops. The same seed gives the same bits on any number of threads.
+        comm: a communicator of mpi4py whose ranks all call this with the same data: each takes a share of every batch, all
+        begin with the parameters of rank 0 and end with the same ones. Rank 0 alone writes and reads the checkpoint and
+        calls on_epoch. deterministic: gradients are added up in the order of one process, which gives its bits.
         """
         targets = np.asarray(y)
         described = {
@@ -100,9 +105,10 @@ class Layer(Model):
                     f"validation_data has {len(validation_data)} items: x, y, and optionally timespans and lengths"
                 )
             validation = _dataset(*validation_data)
-        trainer = NcpTrainer(self._layer, json_text(described), _dataset(x, targets, timespans, lengths), validation)
+        training = _dataset(x, targets, timespans, lengths)
+        trainer = NcpTrainer(self._layer, json_text(described), training, validation, comm, deterministic)
         history: list[Report] = []
-        if checkpoint is not None and os.path.exists(checkpoint):
+        if checkpoint is not None:
             trainer.restore(checkpoint)
         while not trainer.finished:
             try:
@@ -117,10 +123,18 @@ class Layer(Model):
             history.append(report)
             if checkpoint is not None:
                 trainer.save(checkpoint)
-            if on_epoch is not None and on_epoch(report) is False:
+            if trainer.agreed(trainer.first and self._wants_to_stop(trainer, on_epoch, report)):
                 break
         trainer.store(self._layer, keep_best)
         return history
+
+    @staticmethod
+    def _wants_to_stop(trainer: NcpTrainer, on_epoch: Callable[[Report], Any] | None, report: Report) -> bool:
+        try:
+            return on_epoch is not None and on_epoch(report) is False
+        except BaseException:
+            trainer.agreed(True)  # the others wait for an answer
+            raise
 
     def evaluate(
         self, x: Any, y: Any, *, loss: str = "mse", timespans: Any = None, lengths: Any = None
