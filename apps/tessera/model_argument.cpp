@@ -56,7 +56,7 @@ void set_batch(Graph& graph, std::int64_t batch) {
 }
 
 Graph load_graph(const ModelArgument& argument, const std::map<std::string, Array>& given,
-                 std::span<const std::byte> file) {
+                 std::span<const std::byte> file, const fs::path& folder) {
   if (in_zoo(argument.model) && file.empty() && !fs::exists(argument.model)) {
     check(argument.shapes.empty() && argument.dimensions.empty(), Code::invalid_argument,
           "the shapes of zoo networks are fixed; --batch changes the batch");
@@ -81,15 +81,15 @@ Graph load_graph(const ModelArgument& argument, const std::map<std::string, Arra
         "{} is a plan or another JSON file, not a network", argument.model);
   ImportOptions options = parse_import_options(argument.shapes, argument.dimensions);
   for (const auto& [name, array] : given) options.shapes[name] = array.shape().dims();
-  Graph graph = file.empty() ? import_onnx(argument.model, options) : import_onnx_bytes(file, {}, options);
+  Graph graph = file.empty() ? import_onnx(argument.model, options) : import_onnx_bytes(file, folder, options);
   if (argument.batch > 0) set_batch(graph, argument.batch);
   return graph;
 }
 
 }  // namespace
 
-Graph load_graph(const ModelArgument& argument, std::span<const std::byte> file) {
-  return load_graph(argument, {}, file);
+Graph load_graph(const ModelArgument& argument, std::span<const std::byte> file, const fs::path& folder) {
+  return load_graph(argument, {}, file, folder);
 }
 
 Array random_array(const TensorType& type, std::uint64_t seed) {
@@ -135,7 +135,7 @@ void add_model_argument(CLI::App& command, ModelArgument& argument) {
 
 Model load_model(const ModelArgument& argument) {
   std::map<std::string, Array> given = load_inputs(argument.inputs);
-  Model model{fs::path(argument.model).stem().string(), load_graph(argument, given, {}), {}};
+  Model model{fs::path(argument.model).stem().string(), load_graph(argument, given, {}, {}), {}};
   if (const std::optional<ConvLayer> layer = find_layer(argument.model)) model.name = layer->name;
   for (std::size_t i = 0; i < model.graph.inputs.size(); ++i) {
     const Value& value = model.graph.value(model.graph.inputs[i]);

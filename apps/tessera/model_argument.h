@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,8 +32,10 @@ struct Model {
   std::vector<Array> inputs;  // given or random, in the graph's order
 };
 
-// Reads or builds the network alone. `file`: what is in the model's file, where it was read elsewhere.
-Graph load_graph(const ModelArgument& argument, std::span<const std::byte> file = {});
+// Reads or builds the network alone. `file`: what is in the model's file, where it was read elsewhere; `folder`: with
+// the files that it keeps weights in.
+Graph load_graph(const ModelArgument& argument, std::span<const std::byte> file = {},
+                 const std::filesystem::path& folder = {});
 
 // Reads or builds the network and its inputs. An extent that nothing tells is an Error with the flags that would.
 Model load_model(const ModelArgument& argument);

@@ -4,13 +4,13 @@
 #include "world.h"
 
 #include "tessera/core/error.h"
-#include "tessera/core/file.h"
 #include "tessera/core/sha256.h"
 #include "tessera/io/npy.h"
 #include "tessera/io/npz.h"
 #include "tessera/report/units.h"
 #include "tessera/scale/chunked_run.h"
 #include "tessera/scale/run_parts.h"
+#include "tessera/scale/shared_model.h"
 
 #include <fmt/ranges.h>
 
@@ -24,8 +24,6 @@ namespace tessera::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::uint64_t kLargestModel = std::uint64_t{16} << 30;
 
 fs::path parts_folder(const std::string& folder) { return fs::path(folder) / ".unfinished"; }
 
@@ -116,15 +114,6 @@ std::vector<std::string> marked(std::string_view mark, std::vector<std::string> 
   return words;
 }
 
-// The model's file as rank 0 has it; empty for networks of the zoo.
-Payload share_model_file(Communicator& world, const std::string& model) {
-  Payload bytes;
-  together(world, [&] {
-    if (world.rank() == 0 && fs::exists(model)) bytes = read_file(model, kLargestModel);
-  });
-  return broadcast_bytes(world, std::move(bytes), 0);
-}
-
 // What all ranks must have been told alike; inputs, outputs and threads are their own affair.
 std::string told(const ModelArgument& model, const SessionArgument& session) {
   return fmt::format("{}, chunks of {}, {}, weights {}{}{}{}{}{}", model.model, model.batch, session.dtype,
@@ -201,12 +190,12 @@ DatasetRun run_dataset(const ModelArgument& given, const SessionArgument& sessio
   model.batch = std::max<std::int64_t>(1, given.batch);
   model.inputs.clear();
   must_agree(all, "what to run", told(model, session_argument));
-  const Payload file = share_model_file(all, model.model);
+  const SharedModel file(all, model.model);
 
   std::optional<Session> session;
   std::vector<Array> samples;
   together(all, [&] {
-    Graph graph = load_graph(model, all.rank() == 0 ? std::span<const std::byte>() : std::span(file));
+    Graph graph = all.rank() == 0 ? load_graph(model) : load_graph(model, file.bytes(), file.folder());
     for (const ValueId id : graph.inputs)
       check(graph.value(id).type.is_static(), Code::invalid_argument, Hint{"--shape, --dim, --batch"},
             "input '{}' is {}: which shape shall it have?", graph.value(id).name, graph.value(id).type.to_string());
@@ -220,7 +209,7 @@ DatasetRun run_dataset(const ModelArgument& given, const SessionArgument& sessio
   options.chunk = model.batch;
   options.resume = argument.resume;
   if (!folder.empty()) options.parts = parts_folder(folder);
-  if (all.rank() == 0) options.fingerprint = fingerprint_of(model, file, samples, *session);
+  if (all.rank() == 0) options.fingerprint = fingerprint_of(model, file.bytes(), samples, *session);
   Progress progress("running", all.rank() == 0 ? static_cast<std::size_t>(samples[0].shape()[0]) : 0, context.quiet);
   ChunkedRun done = run_chunks(all, *session, samples, options,
                                [&](std::int64_t samples_done) { progress.at(static_cast<std::size_t>(samples_done)); });

@@ -5,10 +5,10 @@
 #include "mpi4py_world.h"
 
 #include "tessera/core/error.h"
-#include "tessera/core/file.h"
 #include "tessera/graph/zoo/zoo.h"
 #include "tessera/io/onnx/export.h"
 #include "tessera/scale/chunked_run.h"
+#include "tessera/scale/shared_model.h"
 #include "tessera/session/session.h"
 
 #include <fmt/ranges.h>
@@ -66,20 +66,15 @@ Graph graph_of(const std::filesystem::path& model, const ImportOptions& import, 
   return make_zoo_model(text, batch);
 }
 
-constexpr std::uint64_t kLargestModel = std::uint64_t{16} << 30;
-
-// The network as rank 0 finds it: its file goes to all of them.
+// The network as rank 0 finds it: its files go to all of them.
 Graph shared_graph(Communicator& world, const std::filesystem::path& model, const ImportOptions& import,
                    std::int64_t batch) {
   must_agree(world, "the version", TESSERA_VERSION);
-  Payload file;
-  together(world, [&] {
-    if (world.rank() == 0 && std::filesystem::exists(model)) file = read_file(model, kLargestModel);
-  });
-  file = broadcast_bytes(world, std::move(file), 0);
+  const SharedModel shared(world, model);
   std::optional<Graph> graph;
   together(world, [&] {
-    graph = file.empty() || world.rank() == 0 ? graph_of(model, import, batch) : import_onnx_bytes(file, {}, import);
+    graph = shared.bytes().empty() || world.rank() == 0 ? graph_of(model, import, batch)
+                                                        : import_onnx_bytes(shared.bytes(), shared.folder(), import);
   });
   return std::move(*graph);
 }

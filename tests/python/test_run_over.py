@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import onnx
 import pytest
 from mpirun import needs_mpi, under_mpirun
 
@@ -46,6 +47,32 @@ if y is not None:
     with np.load(tmp_path / "y.npz") as found:
         np.testing.assert_array_equal(found["y"], expected)
         np.testing.assert_array_equal(found["named"], expected)
+
+
+@needs_mpi
+def test_weights_in_files_of_their_own_go_to_all(tmp_path):
+    x = np.random.default_rng(0).standard_normal((3, 3, 224, 224), dtype=np.float32)
+    np.save(tmp_path / "x.npy", x)
+    tessera.export_onnx("mobilenet_v2", tmp_path / "whole.onnx")
+    onnx.save(onnx.load(tmp_path / "whole.onnx"), tmp_path / "m.onnx", save_as_external_data=True, location="weights.bin")
+    script = """
+import numpy as np, os, tempfile, tessera
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+if comm.rank > 0:
+    os.environ["TMPDIR"] = tempfile.mkdtemp()
+    os.chdir("/")
+session = tessera.load("m.onnx", comm=comm)
+y = session.run_over(comm, [np.load("x.npy")] if comm.rank == 0 else None)
+if comm.rank == 0:
+    np.save("y.npy", y[0])
+else:
+    print(os.listdir(os.environ["TMPDIR"]))
+"""
+    assert under_mpirun(3, script, tmp_path)[1:] == [["[]"], ["[]"]], "no copy is left behind"
+    session = tessera.load(tmp_path / "whole.onnx", threads=1)
+    expected = np.concatenate([session(x[i : i + 1])[0] for i in range(3)])
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), expected)
 
 
 @needs_mpi

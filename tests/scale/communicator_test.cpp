@@ -5,6 +5,8 @@
 
 #include <gmock/gmock.h>
 
+#include <new>
+
 namespace tessera {
 namespace TSR_FILE {
 
@@ -39,6 +41,16 @@ TEST(Communicator, AFailureOfOneRankIsTheFailureOfAll) {
   EXPECT_THAT(thrown[0], HasSubstr("rank 2 of 3 on here failed: the disk is full"));
   EXPECT_THAT(thrown[1], HasSubstr("rank 2 of 3 on here failed: the disk is full"));
   EXPECT_EQ(thrown[2], "the disk is full");
+}
+
+TEST(Communicator, SoIsAnExceptionOfAnyKind) {
+  const auto thrown = Threads(2).run([](Communicator& world) {
+    together(world, [&] {
+      if (world.rank() == 0) throw std::bad_alloc();
+    });
+  });
+  EXPECT_EQ(thrown[0], std::bad_alloc().what());
+  EXPECT_THAT(thrown[1], HasSubstr("rank 0 of 2 on here failed: std::bad_alloc"));
 }
 
 TEST(Communicator, SumsAreThoseOfAllRanksInTheOrderInWhichTheyWereStarted) {

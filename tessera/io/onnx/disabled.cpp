@@ -1,6 +1,7 @@
 // In place of the importer and the exporter, in builds without them.
 
 #include "tessera/io/onnx/export.h"
+#include "tessera/io/onnx/external_files.h"
 #include "tessera/io/onnx/import.h"
 #include "tessera/io/onnx/tensor_file.h"
 
@@ -21,6 +22,7 @@ ImportReport check_onnx(const std::filesystem::path&, const ImportOptions&) { re
 ImportReport check_onnx_bytes(std::span<const std::byte>, const std::filesystem::path&, const ImportOptions&) {
   refuse();
 }
+std::vector<std::string> onnx_external_files(std::span<const std::byte>) { refuse(); }
 Array parse_onnx_tensor(std::span<const std::byte>) { refuse(); }
 Array load_onnx_tensor(const std::filesystem::path&) { refuse(); }
 std::vector<std::byte> export_onnx_bytes(const Graph&, const ExportOptions&) { refuse(); }

@@ -2,39 +2,16 @@
 
 #include "tessera/io/internal/mapped_file.h"
 #include "tessera/io/onnx/internal/graph_import.h"
+#include "tessera/io/onnx/internal/parse_model.h"
 #include "tessera/io/onnx/internal/registry.h"
-#include "tessera/io/onnx/internal/weights_apart.h"
-
-#include <google/protobuf/io/coded_stream.h>
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <new>
-#include <optional>
 #include <stdexcept>
 
 namespace tessera {
 namespace {
-
-constexpr int kMaxMessageDepth =
-    4 * onnx::kMaxDepth;  // a graph in a graph is four messages deep: nodes and attributes lie between
-
-// The message, and the large weights that were left out of it.
-std::vector<std::span<const std::byte>> parse_model(std::span<const std::byte> bytes, onnx::pb::ModelProto& model) {
-  check(bytes.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()), Code::parse,
-        Hint{"save the model with its weights in files of their own (external data)"},
-        "a model file has less than 2 GiB, not {} B", bytes.size());
-  std::optional<onnx::WeightsApart> apart = onnx::weights_apart(bytes);
-  const std::span<const std::byte> message = apart ? std::as_bytes(std::span(apart->rest)) : bytes;
-  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(message.data()),
-                                                static_cast<int>(message.size()));
-  stream.SetRecursionLimit(kMaxMessageDepth);
-  const bool parsed = model.ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage();
-  check(parsed, Code::parse, "these {} B are not an ONNX model, or not all of one", bytes.size());
-  check(model.has_graph(), Code::parse, "the file has no graph: it is not an ONNX model");
-  return apart ? std::move(apart->raw) : std::vector<std::span<const std::byte>>();
-}
 
 void check_options(const onnx::pb::ModelProto& model, const ImportOptions& options) {
   for (const auto& [name, dims] : options.shapes) {
@@ -59,7 +36,7 @@ Graph import_model(const Source& source, const ImportOptions& options, ImportRep
   Graph graph;
   try {
     onnx::pb::ModelProto model;
-    std::vector<std::span<const std::byte>> raw = parse_model(source.bytes, model);
+    std::vector<std::span<const std::byte>> raw = onnx::parse_model(source.bytes, model);
     check_options(model, options);
     report.ir_version = model.ir_version();
     report.producer = model.producer_name() + (model.producer_version().empty() ? "" : " " + model.producer_version());

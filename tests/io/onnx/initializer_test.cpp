@@ -1,5 +1,6 @@
 #include "model_builder.h"
 
+#include "tessera/io/onnx/external_files.h"
 #include "tessera/io/onnx/import.h"
 #include "tessera/io/onnx/tensor_file.h"
 
@@ -119,6 +120,25 @@ class ExternalData : public testing::Test {
 TEST_F(ExternalData, IsReadFromTheModelsFolder) {
   EXPECT_EQ(load("w.bin", "", ""), "1 2");
   EXPECT_EQ(load("w.bin", "8", "8"), "3 4");
+}
+
+TEST_F(ExternalData, FilesAreListedOnceWhereverTheyAreNamed) {
+  ModelBuilder model;
+  const auto outside = [](pb::TensorProto& tensor, const char* location) {
+    tensor.set_data_location(pb::TensorProto::EXTERNAL);
+    auto& entry = *tensor.add_external_data();
+    entry.set_key("location");
+    entry.set_value(location);
+  };
+  model.initializer("inside", {2});
+  outside(model.initializer("v", {2}), "w.bin");
+  outside(model.initializer("w", {2}), "w.bin");
+  pb::NodeProto& branch = *model.graph().add_node();
+  pb::GraphProto& graph = *branch.add_attribute()->mutable_g();
+  outside(*graph.add_initializer(), "deep/a.bin");
+  outside(*graph.add_node()->add_attribute()->mutable_t(), "b.bin");
+  EXPECT_THAT(onnx_external_files(model.bytes()), testing::ElementsAre("b.bin", "deep/a.bin", "w.bin"));
+  EXPECT_THROW(onnx_external_files(std::vector<std::byte>(9, std::byte{7})), Error);
 }
 
 TEST_F(ExternalData, OutsideTheFolderIsRefused) {
