@@ -1,12 +1,11 @@
 #include "tessera/planner/plan_network.h"
 
-#include "tessera/backends/sim/tensix/batch_groups.h"
-#include "tessera/backends/sim/tensix/fold_input.h"
 #include "tessera/backends/sim/tensix/host_model.h"
 #include "tessera/backends/sim/tensix/pipeline.h"
 #include "tessera/core/error.h"
 #include "tessera/planner/digest.h"
 #include "tessera/planner/internal/pins.h"
+#include "tessera/planner/internal/plan_batch.h"
 #include "tessera/planner/internal/planning.h"
 #include "tessera/planner/internal/search.h"
 #include "tessera/planner/plan_difference.h"
@@ -43,40 +42,6 @@ std::string moves_text(const std::vector<PlannedMove>& moves) {
   std::string text;
   for (const PlannedMove& move : moves) text += fmt::format(", {} of '{}'", name(move.kind), move.value);
   return text;
-}
-
-constexpr std::size_t kStem = 3;  // operators from the first on that tell whether folding pays
-
-// How the host had better write the inputs: the first operators are fastest so. What was tried on the way to know it
-// serves the plan as well.
-struct Arrival {
-  std::vector<std::string> folded;  // convolutions whose image is folded
-  std::unique_ptr<tensix::LoweredGraph> network;
-  std::unique_ptr<Planning> planning;
-  double ns = 0;
-};
-Arrival fastest_arrival(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
-                        const PlanHooks& hooks, const std::vector<Precision>& precisions) {
-  const auto tried = [&](const std::vector<std::string>& folded, bool sharded) {
-    Arrival one{folded, std::make_unique<tensix::LoweredGraph>(tensix::fold_inputs(network, folded)), nullptr, 0};
-    one.planning =
-        std::make_unique<Planning>(*one.network, machine, request, hooks,
-                                   SearchSettings{.candidates = {}, .score = hooks.score, .sharded_inputs = sharded});
-    try {
-      one.ns = one.planning->fastest_start(precisions, kStem);
-    } catch (const Interrupted&) {
-      throw;
-    } catch (const Error& error) {
-      if (error.code() == Code::internal || error.code() == Code::not_found || error.code() == Code::parse) throw;
-      one.ns = std::numeric_limits<double>::max();
-    }
-    return one;
-  };
-  Arrival best = tried(tensix::foldable_inputs(network), false);
-  if (!best.folded.empty())
-    if (Arrival plain = tried({}, false); plain.ns <= best.ns) best = std::move(plain);
-  if (Arrival sharded = tried(best.folded, true); sharded.ns < best.ns) best = std::move(sharded);
-  return best;
 }
 
 }  // namespace
@@ -334,71 +299,6 @@ void Planning::explain(CardPlan& plan, std::vector<Search::Weighed> weighed) {
     step.alternatives = std::move(weighed[i].others);
   }
 }
-
-namespace {
-
-CardPlan plan_arrival(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
-                      const PlanHooks& hooks, const std::vector<Precision>& precisions) {
-  const PlanHooks quiet{.on_progress = {}, .calibration = {}, .stop = hooks.stop, .score = hooks.score};
-  const Arrival arrival = fastest_arrival(network, machine, request, quiet, precisions);
-  arrival.planning->hear(hooks);
-  CardPlan plan = arrival.planning->plan(precisions);
-  plan.folded_inputs = arrival.folded;
-  return plan;
-}
-
-double time_of(const CardPlan& plan) {
-  return plan.request.objective == Objective::end_to_end ? plan.end_to_end_ns : plan.device_ns;
-}
-
-constexpr double kClose = 1.25;  // of the least time at a glance: worth a search too
-
-// With as many images side by side in channels as is fastest.
-CardPlan plan_batch(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
-                    const PlanHooks& hooks, const std::vector<Precision>& precisions) {
-  std::vector<std::int64_t> groups = tensix::image_groups(network);
-  if (groups.empty()) return plan_arrival(network, machine, request, hooks, precisions);
-  groups.insert(groups.begin(), 1);
-  struct Glance {
-    std::int64_t images;
-    double ns;
-  };
-  std::vector<Glance> glances;
-  for (const std::int64_t images : groups) {
-    const tensix::LoweredGraph together = tensix::group_images(network, images);
-    glances.push_back({images, Planning(together, machine, request, {}).convolutions_ns(precisions)});
-  }
-  std::ranges::stable_sort(glances, {}, &Glance::ns);
-  std::optional<CardPlan> best;
-  std::optional<Error> refused;
-  for (const Glance& each : glances) {
-    if (best && each.ns > kClose * glances.front().ns) break;
-    try {
-      CardPlan plan = plan_arrival(tensix::group_images(network, each.images), machine, request, hooks, precisions);
-      plan.grouped_images = each.images;
-      const auto interrupted = plan.interrupted;
-      if (!best || time_of(plan) < time_of(*best)) best = std::move(plan);
-      best->interrupted = interrupted;
-      if (interrupted) break;
-    } catch (const Interrupted&) {
-      if (!best) throw;
-      best->interrupted = CardPlan::Interruption{0, static_cast<std::int64_t>(network.nodes.size())};
-      break;
-    } catch (const Error& error) {
-      if (error.code() == Code::internal) throw;
-      if (!refused || each.images == 1) refused = error;
-    }
-  }
-  if (!best) throw Error(*refused);
-  best->batch = network.graph.value(network.graph.inputs[0]).type.shape()[0];
-  best->model_inputs.clear();
-  for (const ValueId id : network.graph.inputs)
-    best->model_inputs.push_back(
-        fmt::format("{} {}", network.graph.value(id).name, network.graph.value(id).type.to_string()));
-  return std::move(*best);
-}
-
-}  // namespace
 
 CardPlan plan_network(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
                       const PlanHooks& hooks) {
