@@ -5,12 +5,14 @@
 #include "tessera/backends/sim/tensix/fold_input.h"
 #include "tessera/core/error.h"
 #include "tessera/planner/internal/planning.h"
+#include "tessera/planner/plan_difference.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -70,6 +72,7 @@ double time_of(const CardPlan& plan) {
 constexpr double kClose = 1.25;           // of the least time at a glance: worth a search too
 constexpr double kAlike = 1.1;            // the same of times within L1, which are closer to those of plans
 constexpr double kMostFilled = 4.0 / 3;   // images that passes have room for, of those that there are
+constexpr double kNoticeable = 0.1;       // of the kernels' time, spent on values in DRAM
 constexpr std::size_t kPassSearches = 3;  // at most, for passes
 
 // Of a batch.
@@ -81,17 +84,23 @@ struct Division {
   double free_ns = 0;            // of convolutions as if L1 had no end
 };
 
-// A value leaves L1 between the step that makes it and those that read it.
+// Values go through DRAM between the steps that make and read them, and that takes a noticeable part of the time.
 bool leaves_l1(const CardPlan& plan) {
-  std::set<std::string_view> in_dram;
-  for (const PlannedStep& step : plan.steps) {
+  std::map<std::string_view, std::size_t> in_dram;  // made there, by which step
+  std::set<std::size_t> slowed;
+  double moves_ns = 0;
+  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+    const PlannedStep& step = plan.steps[s];
     for (const std::string& value : step.reads)
-      if (in_dram.contains(value)) return true;
+      if (const auto made = in_dram.find(value); made != in_dram.end()) slowed.insert({s, made->second});
     for (const PlannedMove& move : step.moves)
-      if (move.kind == PlannedMove::Kind::spill) return true;
-    if (step.result.memory.is_dram() && !step.makes.empty()) in_dram.insert(step.makes);
+      if (move.kind == PlannedMove::Kind::spill) moves_ns += move.ns;
+    if (step.result.memory.is_dram()) in_dram.emplace(step.makes, s);
   }
-  return false;
+  double ns = moves_ns;
+  for (const std::size_t s : slowed) ns += plan.steps[s].predicted.time.ns;
+  const PlanTotals totals = totals_of(plan);
+  return ns > kNoticeable * (totals.steps_ns + totals.moves_ns);
 }
 
 class BatchPlanning {
