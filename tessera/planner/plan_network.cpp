@@ -16,14 +16,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <limits>
-#include <memory>
+#include <utility>
 
 namespace tessera::planner {
 namespace {
 
 constexpr int kAttempts = 200;  // each forbids something; far more than were ever needed
 constexpr std::size_t kHurriedBeam = 2;
+constexpr int kRefinements = 4;
 constexpr int kBatches = 32;  // that end-to-end time is the average of
 
 void check_supported(const tensix::LoweredGraph& network, bool partial) {
@@ -92,23 +92,38 @@ std::optional<CardPlan> Planning::hurried(const std::vector<Precision>& precisio
   return plan;
 }
 
-// Reshards count for more and more until there are few enough of them.
+// Reshards count for more and more until there are few enough of them, and then a little less again: between the last
+// weight that was too light and the first that was heavy enough there may be faster plans.
 CardPlan Planning::with_few_reshards(const std::vector<Precision>& precisions) {
   CardPlan plan = attempts(precisions);
-  const auto reshards = [&] {
-    const PlanTotals totals = totals_of(plan);
+  if (!request_.max_reshards) return plan;
+  const auto reshards = [](const CardPlan& each) {
+    const PlanTotals totals = totals_of(each);
     return totals.reshards + totals.inner_reshards;
   };
-  if (!request_.max_reshards) return plan;
+  const auto time = [&](const CardPlan& each) {
+    return request_.objective == Objective::end_to_end ? each.end_to_end_ns : each.device_ns;
+  };
   const double usual = search_.settings().reshard_ns;
-  std::int64_t fewest = reshards();
-  for (double us = 5; us <= 640 && reshards() > *request_.max_reshards; us *= std::sqrt(2.0)) {
-    search_.weigh_reshards(us * 1e3);
+  std::int64_t fewest = reshards(plan);
+  const bool at_once = fewest <= *request_.max_reshards;
+  double light_ns = usual, heavy_ns = usual;
+  for (double us = 5; us <= 640 && reshards(plan) > *request_.max_reshards; us *= std::sqrt(2.0)) {
+    light_ns = std::exchange(heavy_ns, us * 1e3);
+    search_.weigh_reshards(heavy_ns);
     plan = attempts(precisions);
-    fewest = std::min(fewest, reshards());
+    fewest = std::min(fewest, reshards(plan));
+  }
+  for (int i = 0; i < kRefinements && !at_once && reshards(plan) <= *request_.max_reshards; ++i) {
+    const double between_ns = std::sqrt(light_ns * heavy_ns);
+    search_.weigh_reshards(between_ns);
+    CardPlan other = attempts(precisions);
+    const bool few = reshards(other) <= *request_.max_reshards;
+    (few ? heavy_ns : light_ns) = between_ns;
+    if (few && time(other) < time(plan)) plan = std::move(other);
   }
   search_.weigh_reshards(usual);
-  check(reshards() <= *request_.max_reshards, Code::unsupported, Hint{fmt::format("ask for {} or more", fewest)},
+  check(reshards(plan) <= *request_.max_reshards, Code::unsupported, Hint{fmt::format("ask for {} or more", fewest)},
         "no plan of at most {} reshards was found: the fewest were {}", *request_.max_reshards, fewest);
   return plan;
 }
