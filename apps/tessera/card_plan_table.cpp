@@ -72,13 +72,20 @@ std::string card_plan_summary(const CardPlan& plan) {
   if (plan.interrupted)
     text += fmt::format("  interrupted when {} of {} operators were weighed: a better plan may exist\n",
                         plan.interrupted->weighed, plan.interrupted->of);
-  text += fmt::format("  kernels     {}, {} of it moves\n", format_time(plan.kernels_ns), format_time(totals.moves_ns));
+  text += fmt::format("  kernels     {}, {} of it moves\n", format_time(plan.kernels_ns),
+                      format_time(static_cast<double>(plan.passes()) * totals.moves_ns));
   text += fmt::format("  device      {}{}\n", format_time(plan.device_ns), rate(plan.device_ns));
   text += fmt::format("  end to end  {}{}: {}, {} command queue{}, {} card{}\n", format_time(plan.end_to_end_ns),
                       rate(plan.end_to_end_ns), plan.metal_trace ? "traced" : "not traced", plan.command_queues,
                       plan.command_queues == 1 ? "" : "s", cards, cards == 1 ? "" : "s");
   text += fmt::format("  L1          at most {} of {} B of a core\n", format_count(plan.l1_peak_bytes),
                       format_count(plan.l1_limit_bytes));
+  if (plan.pass_images > 0)
+    text += fmt::format("  batch       {} pass{} of {} images{}; steps and their times are those of a pass\n",
+                        plan.passes(), plan.passes() == 1 ? "" : "es", plan.pass_images,
+                        plan.passes() * plan.pass_images > plan.batch
+                            ? fmt::format(", {} of them for nothing", plan.passes() * plan.pass_images - plan.batch)
+                            : "");
   if (plan.grouped_images > 1)
     text +=
         fmt::format("  batch       {} images side by side in channels, each a group of its own\n", plan.grouped_images);
@@ -95,10 +102,12 @@ nlohmann::json card_plan_summary_json(const CardPlan& plan) {
           {"device", plan.machine},
           {"objective", name(plan.request.objective)},
           {"batch", plan.batch},
+          {"pass_images", plan.pass_images == 0 ? plan.batch : plan.pass_images},
+          {"passes", plan.passes()},
           {"cards", plan.request.mesh},
           {"programs", plan.programs},
           {"kernels_ns", plan.kernels_ns},
-          {"moves_ns", totals.moves_ns},
+          {"moves_ns", static_cast<double>(plan.passes()) * totals.moves_ns},
           {"device_ns", plan.device_ns},
           {"end_to_end_ns", plan.end_to_end_ns},
           {"l1_peak_bytes", plan.l1_peak_bytes},

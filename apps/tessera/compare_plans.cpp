@@ -97,7 +97,8 @@ Table total_table(const CardPlan& a, const CardPlan& b, const PlanDifference& di
          Cell(more, more == 0 ? "=" : fmt::format("{}{}", more > 0 ? "+" : "-", format_count(std::abs(more))))});
   };
   time("kernels", a.kernels_ns, b.kernels_ns);
-  time("  of them moves", difference.totals[0].moves_ns, difference.totals[1].moves_ns);
+  time("  of them moves", static_cast<double>(a.passes()) * difference.totals[0].moves_ns,
+       static_cast<double>(b.passes()) * difference.totals[1].moves_ns);
   time("device", a.device_ns, b.device_ns);
   time("end to end", a.end_to_end_ns, b.end_to_end_ns);
   count("programs", a.programs, b.programs);

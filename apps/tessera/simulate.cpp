@@ -304,17 +304,20 @@ void simulate_model(SimulateArguments& arguments, const CardPlanArgument* plan, 
   const std::string title = fmt::format("{} on {}", model.name, device->machine().title);
   write_files(arguments, done.timeline, title, table);
   const std::int64_t io_bytes = options.dtype == DType::float32 ? 4 : 2;
+  // A pass after the other goes through the queues.
+  const bool in_passes = plan != nullptr && plan->plan.pass_images > 0;
+  const Graph timed = in_passes ? planner::pass_network(network, plan->plan).graph : model.graph;
   if (fleet) {
-    check_shards(arguments.fleet, arguments.time, fleet_machine, model.graph);
+    check_shards(arguments.fleet, arguments.time, fleet_machine, timed);
     return simulate_fleet(arguments.fleet, arguments.time, fleet_machine,
                           {.name = model.name,
-                           .graph = model.graph,
-                           .work = pipeline_work(device->card(), model.graph, times.steps(), io_bytes),
+                           .graph = timed,
+                           .work = pipeline_work(device->card(), timed, times.steps(), io_bytes),
                            .weights_dtype = options.weights_dtype,
                            .seed = arguments.model.seed},
                           context);
   }
-  const NetworkTime time(arguments.time, device->card(), model.graph, times.steps(), io_bytes);
+  const NetworkTime time(arguments.time, device->card(), timed, times.steps(), io_bytes);
   time.write_trace(title);
   if (context.format == Format::json) {
     const auto parsed = [](const Table& t) { return nlohmann::json::parse(render_json(t))["rows"]; };

@@ -107,7 +107,11 @@ struct CardPlan {
   // Convolutions over the network's input that step by one over an image that the host has folded
   // (tensix/fold_input.h). Steps are those of planned_network().
   std::vector<std::string> folded_inputs;
-  // So many images of the batch go side by side in channels, each a group of its own (tensix/batch_groups.h).
+  // Images that go through the steps at a time, those of the last pass filled up with zeros (tensix/batch_passes.h); 0:
+  // the whole batch. Steps, moves and their times are those of one pass.
+  std::int64_t pass_images = 0;
+  std::int64_t passes() const { return pass_images == 0 ? 1 : (batch + pass_images - 1) / pass_images; }
+  // So many images of a pass go side by side in channels, each a group of its own (tensix/batch_groups.h).
   std::int64_t grouped_images = 1;
   // Where the host writes the network's inputs, if not row by row over the banks of DRAM.
   struct Input {
@@ -127,7 +131,7 @@ struct CardPlan {
   int command_queues = 2;
   bool separate_transfers = false;  // outputs are read through the second queue too
 
-  // Predicted.
+  // Predicted, of all passes.
   double kernels_ns = 0;     // steps and moves
   double device_ns = 0;      // with the gaps between programs
   double end_to_end_ns = 0;  // of a batch, with the host, as the request has it

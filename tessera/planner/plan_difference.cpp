@@ -89,6 +89,7 @@ PlanDifference compare_plans(const CardPlan& first, const CardPlan& second) {
   if (first.machine == second.machine)
     remark(out, "numbers of the machine", first.machine_digest, second.machine_digest);
   remark(out, "batches", fmt::format("{}", first.batch), fmt::format("{}", second.batch));
+  remark(out, "passes", fmt::format("{}", first.passes()), fmt::format("{}", second.passes()));
   remark(out, "images side by side in channels", fmt::format("{}", first.grouped_images),
          fmt::format("{}", second.grouped_images));
   remark(out, "objectives", std::string(name(first.request.objective)), std::string(name(second.request.objective)));

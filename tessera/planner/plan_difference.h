@@ -21,6 +21,7 @@ struct LayerDifference {
   bool differs() const { return config || time || placement || moves || pcc || !steps[0] || !steps[1]; }
 };
 
+// Of one pass.
 struct PlanTotals {
   double steps_ns = 0, moves_ns = 0;
   std::int64_t reshards = 0, spills = 0, restores = 0, slides = 0;

@@ -1,12 +1,11 @@
 #include "tessera/planner/plan_network.h"
 
-#include "tessera/backends/sim/tensix/batch_groups.h"
-#include "tessera/backends/sim/tensix/fold_input.h"
 #include "tessera/backends/sim/tensix/host_model.h"
 #include "tessera/backends/sim/tensix/pipeline.h"
 #include "tessera/core/error.h"
 #include "tessera/planner/digest.h"
 #include "tessera/planner/internal/pins.h"
+#include "tessera/planner/internal/plan_batch.h"
 #include "tessera/planner/internal/planning.h"
 #include "tessera/planner/internal/search.h"
 #include "tessera/planner/plan_difference.h"
@@ -17,14 +16,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <limits>
-#include <memory>
+#include <utility>
 
 namespace tessera::planner {
 namespace {
 
 constexpr int kAttempts = 200;  // each forbids something; far more than were ever needed
 constexpr std::size_t kHurriedBeam = 2;
+constexpr int kRefinements = 4;
 constexpr int kBatches = 32;  // that end-to-end time is the average of
 
 void check_supported(const tensix::LoweredGraph& network, bool partial) {
@@ -43,40 +42,6 @@ std::string moves_text(const std::vector<PlannedMove>& moves) {
   std::string text;
   for (const PlannedMove& move : moves) text += fmt::format(", {} of '{}'", name(move.kind), move.value);
   return text;
-}
-
-constexpr std::size_t kStem = 3;  // operators from the first on that tell whether folding pays
-
-// How the host had better write the inputs: the first operators are fastest so. What was tried on the way to know it
-// serves the plan as well.
-struct Arrival {
-  std::vector<std::string> folded;  // convolutions whose image is folded
-  std::unique_ptr<tensix::LoweredGraph> network;
-  std::unique_ptr<Planning> planning;
-  double ns = 0;
-};
-Arrival fastest_arrival(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
-                        const PlanHooks& hooks, const std::vector<Precision>& precisions) {
-  const auto tried = [&](const std::vector<std::string>& folded, bool sharded) {
-    Arrival one{folded, std::make_unique<tensix::LoweredGraph>(tensix::fold_inputs(network, folded)), nullptr, 0};
-    one.planning =
-        std::make_unique<Planning>(*one.network, machine, request, hooks,
-                                   SearchSettings{.candidates = {}, .score = hooks.score, .sharded_inputs = sharded});
-    try {
-      one.ns = one.planning->fastest_start(precisions, kStem);
-    } catch (const Interrupted&) {
-      throw;
-    } catch (const Error& error) {
-      if (error.code() == Code::internal || error.code() == Code::not_found || error.code() == Code::parse) throw;
-      one.ns = std::numeric_limits<double>::max();
-    }
-    return one;
-  };
-  Arrival best = tried(tensix::foldable_inputs(network), false);
-  if (!best.folded.empty())
-    if (Arrival plain = tried({}, false); plain.ns <= best.ns) best = std::move(plain);
-  if (Arrival sharded = tried(best.folded, true); sharded.ns < best.ns) best = std::move(sharded);
-  return best;
 }
 
 }  // namespace
@@ -127,23 +92,38 @@ std::optional<CardPlan> Planning::hurried(const std::vector<Precision>& precisio
   return plan;
 }
 
-// Reshards count for more and more until there are few enough of them.
+// Reshards count for more and more until there are few enough of them, and then a little less again: between the last
+// weight that was too light and the first that was heavy enough there may be faster plans.
 CardPlan Planning::with_few_reshards(const std::vector<Precision>& precisions) {
   CardPlan plan = attempts(precisions);
-  const auto reshards = [&] {
-    const PlanTotals totals = totals_of(plan);
+  if (!request_.max_reshards) return plan;
+  const auto reshards = [](const CardPlan& each) {
+    const PlanTotals totals = totals_of(each);
     return totals.reshards + totals.inner_reshards;
   };
-  if (!request_.max_reshards) return plan;
+  const auto time = [&](const CardPlan& each) {
+    return request_.objective == Objective::end_to_end ? each.end_to_end_ns : each.device_ns;
+  };
   const double usual = search_.settings().reshard_ns;
-  std::int64_t fewest = reshards();
-  for (double us = 5; us <= 640 && reshards() > *request_.max_reshards; us *= std::sqrt(2.0)) {
-    search_.weigh_reshards(us * 1e3);
+  std::int64_t fewest = reshards(plan);
+  const bool at_once = fewest <= *request_.max_reshards;
+  double light_ns = usual, heavy_ns = usual;
+  for (double us = 5; us <= 640 && reshards(plan) > *request_.max_reshards; us *= std::sqrt(2.0)) {
+    light_ns = std::exchange(heavy_ns, us * 1e3);
+    search_.weigh_reshards(heavy_ns);
     plan = attempts(precisions);
-    fewest = std::min(fewest, reshards());
+    fewest = std::min(fewest, reshards(plan));
+  }
+  for (int i = 0; i < kRefinements && !at_once && reshards(plan) <= *request_.max_reshards; ++i) {
+    const double between_ns = std::sqrt(light_ns * heavy_ns);
+    search_.weigh_reshards(between_ns);
+    CardPlan other = attempts(precisions);
+    const bool few = reshards(other) <= *request_.max_reshards;
+    (few ? heavy_ns : light_ns) = between_ns;
+    if (few && time(other) < time(plan)) plan = std::move(other);
   }
   search_.weigh_reshards(usual);
-  check(reshards() <= *request_.max_reshards, Code::unsupported, Hint{fmt::format("ask for {} or more", fewest)},
+  check(reshards(plan) <= *request_.max_reshards, Code::unsupported, Hint{fmt::format("ask for {} or more", fewest)},
         "no plan of at most {} reshards was found: the fewest were {}", *request_.max_reshards, fewest);
   return plan;
 }
@@ -334,71 +314,6 @@ void Planning::explain(CardPlan& plan, std::vector<Search::Weighed> weighed) {
     step.alternatives = std::move(weighed[i].others);
   }
 }
-
-namespace {
-
-CardPlan plan_arrival(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
-                      const PlanHooks& hooks, const std::vector<Precision>& precisions) {
-  const PlanHooks quiet{.on_progress = {}, .calibration = {}, .stop = hooks.stop, .score = hooks.score};
-  const Arrival arrival = fastest_arrival(network, machine, request, quiet, precisions);
-  arrival.planning->hear(hooks);
-  CardPlan plan = arrival.planning->plan(precisions);
-  plan.folded_inputs = arrival.folded;
-  return plan;
-}
-
-double time_of(const CardPlan& plan) {
-  return plan.request.objective == Objective::end_to_end ? plan.end_to_end_ns : plan.device_ns;
-}
-
-constexpr double kClose = 1.25;  // of the least time at a glance: worth a search too
-
-// With as many images side by side in channels as is fastest.
-CardPlan plan_batch(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
-                    const PlanHooks& hooks, const std::vector<Precision>& precisions) {
-  std::vector<std::int64_t> groups = tensix::image_groups(network);
-  if (groups.empty()) return plan_arrival(network, machine, request, hooks, precisions);
-  groups.insert(groups.begin(), 1);
-  struct Glance {
-    std::int64_t images;
-    double ns;
-  };
-  std::vector<Glance> glances;
-  for (const std::int64_t images : groups) {
-    const tensix::LoweredGraph together = tensix::group_images(network, images);
-    glances.push_back({images, Planning(together, machine, request, {}).convolutions_ns(precisions)});
-  }
-  std::ranges::stable_sort(glances, {}, &Glance::ns);
-  std::optional<CardPlan> best;
-  std::optional<Error> refused;
-  for (const Glance& each : glances) {
-    if (best && each.ns > kClose * glances.front().ns) break;
-    try {
-      CardPlan plan = plan_arrival(tensix::group_images(network, each.images), machine, request, hooks, precisions);
-      plan.grouped_images = each.images;
-      const auto interrupted = plan.interrupted;
-      if (!best || time_of(plan) < time_of(*best)) best = std::move(plan);
-      best->interrupted = interrupted;
-      if (interrupted) break;
-    } catch (const Interrupted&) {
-      if (!best) throw;
-      best->interrupted = CardPlan::Interruption{0, static_cast<std::int64_t>(network.nodes.size())};
-      break;
-    } catch (const Error& error) {
-      if (error.code() == Code::internal) throw;
-      if (!refused || each.images == 1) refused = error;
-    }
-  }
-  if (!best) throw Error(*refused);
-  best->batch = network.graph.value(network.graph.inputs[0]).type.shape()[0];
-  best->model_inputs.clear();
-  for (const ValueId id : network.graph.inputs)
-    best->model_inputs.push_back(
-        fmt::format("{} {}", network.graph.value(id).name, network.graph.value(id).type.to_string()));
-  return std::move(*best);
-}
-
-}  // namespace
 
 CardPlan plan_network(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
                       const PlanHooks& hooks) {

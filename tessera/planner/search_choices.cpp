@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <set>
 
 namespace tessera::planner {
@@ -309,25 +311,35 @@ std::vector<ConfigId> Search::conv_configs(std::size_t node, const tensix::ConvL
   return out;
 }
 
-double Search::convolutions_ns(const std::vector<Precision>& precisions) {
-  const ConvCandidates free(trials_.card(), costs_, std::numeric_limits<std::int64_t>::max(),
-                            {.height_grids = 1, .block_grids = 1, .width_grids = 1, .per_grid = 1});
-  std::map<std::pair<int, bool>, double> known;
-  double all = 0;
+Glance Search::glance(const std::vector<Precision>& precisions, std::int64_t limit_bytes, std::size_t per_grid) {
+  const ConvCandidates candidates(trials_.card(), costs_, limit_bytes,
+                                  {.height_grids = 1, .block_grids = 1, .width_grids = 1, .per_grid = per_grid});
+  std::map<std::pair<int, bool>, std::optional<double>> known;
+  Glance all;
   for (std::size_t i = 0; i < network_.nodes.size(); ++i) {
     const auto* conv = std::get_if<tensix::ConvLayer>(&network_.nodes[i].layer);
     if (conv == nullptr) continue;
     const bool first =
         std::ranges::find(network_.graph.inputs, network_.nodes[i].inputs[0]) != network_.graph.inputs.end();
-    const auto [found, added] = known.try_emplace({trials_.kind(i), first}, 0.0);
+    const auto [found, added] = known.try_emplace({trials_.kind(i), first}, std::nullopt);
     if (added) {
-      const ConvChoices choices = free.choices(*conv, first ? DType::bfloat16 : precisions[i].dtype,
-                                               first ? Layout::row_major : Layout::tile, precisions[i], pins_[i]);
+      const ConvChoices choices = candidates.choices(*conv, first ? DType::bfloat16 : precisions[i].dtype,
+                                                     first ? Layout::row_major : Layout::tile, precisions[i], pins_[i]);
       if (!choices.grids.empty()) found->second = choices.grids.front().candidates.front().ns;
     }
-    all += found->second;
+    all.ns += found->second.value_or(0);
+    if (!found->second) ++all.without_room;
   }
   return all;
+}
+
+double Search::convolutions_ns(const std::vector<Precision>& precisions) {
+  return glance(precisions, std::numeric_limits<std::int64_t>::max(), 1).ns;
+}
+
+Glance Search::convolutions(const std::vector<Precision>& precisions) {
+  constexpr std::size_t kFastestAndSmallest = 2;
+  return glance(precisions, trials_.limit_bytes(), kFastestAndSmallest);
 }
 
 }  // namespace tessera::planner

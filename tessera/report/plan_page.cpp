@@ -230,6 +230,11 @@ std::string plan_page(const PlanReport& report) {
   if (!report.pins.empty())
     page += fmt::format("<p class=\"dim\">pinned: {}</p>\n",
                         escape_markup(fmt::format("{}", fmt::join(report.pins, ", "))));
+  if (report.pass_images != report.batch)
+    page += fmt::format(
+        "<p class=\"dim\">The batch goes through the card in {} pass{} of {} images; times are those of one "
+        "pass.</p>\n",
+        report.passes, report.passes == 1 ? "" : "es", report.pass_images);
   if (report.grouped_images > 1)
     page += fmt::format(
         "<p class=\"dim\">{} images of the batch lie side by side in channels, each a group of its "

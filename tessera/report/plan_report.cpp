@@ -239,6 +239,8 @@ PlanReport plan_report(const PlanReportSources& sources) {
   report.objective = name(plan.request.objective);
   report.inputs = plan.model_inputs;
   report.folded_inputs = plan.folded_inputs;
+  report.passes = plan.passes();
+  report.pass_images = plan.pass_images == 0 ? plan.batch : plan.pass_images;
   report.grouped_images = plan.grouped_images;
   for (const planner::Pin& pin : plan.request.pins)
     report.pins.push_back(fmt::format("{}:{}={}", pin.nodes, pin.field, pin.value));
@@ -248,10 +250,11 @@ PlanReport plan_report(const PlanReportSources& sources) {
   report.command_queues = plan.command_queues;
   report.min_pcc = plan.request.min_pcc;
   report.pcc = plan.pcc;
-  report.kernels_ns = plan.kernels_ns;
-  report.device_ns = plan.device_ns;
-  report.end_to_end_ns = plan.end_to_end_ns;
-  report.programs = plan.programs;
+  const auto passes = static_cast<double>(plan.passes());
+  report.kernels_ns = plan.kernels_ns / passes;
+  report.device_ns = plan.device_ns / passes;
+  report.end_to_end_ns = plan.end_to_end_ns / passes;
+  report.programs = plan.programs / plan.passes();
   report.l1_peak_bytes = plan.l1_peak_bytes;
   report.l1_limit_bytes = plan.l1_limit_bytes;
   report.grid_x = card.grid_x;

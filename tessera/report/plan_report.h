@@ -103,11 +103,12 @@ struct PlanReport {
 
   std::string model, machine, machine_title, network_digest, machine_digest, objective;
   std::vector<std::string> inputs, pins, folded_inputs;
-  std::int64_t batch = 1, grouped_images = 1, cards = 1;
+  std::int64_t batch = 1, passes = 1, pass_images = 1, grouped_images = 1, cards = 1;
   bool metal_trace = false;
   int command_queues = 1;
   double min_pcc = 0;
   std::optional<double> pcc;
+  // Times and programs are those of one pass.
   double kernels_ns = 0, device_ns = 0, end_to_end_ns = 0;
   std::int64_t programs = 0, l1_peak_bytes = 0, l1_limit_bytes = 0;
   int grid_x = 0, grid_y = 0;
@@ -119,7 +120,9 @@ struct PlanReport {
   double dram_bytes_per_s = 0;
   std::vector<Advice> advice;
 
-  double frames_per_s(double ns) const { return ns > 0 ? static_cast<double>(batch * cards) / ns * 1e9 : 0; }
+  double frames_per_s(double ns) const {
+    return ns > 0 ? static_cast<double>(batch * cards) / static_cast<double>(passes) / ns * 1e9 : 0;
+  }
   double moves_ns() const;
   std::size_t fullest_step() const;  // kNone if there are none
 };

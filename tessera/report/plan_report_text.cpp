@@ -138,6 +138,8 @@ OrderedJson json_of(const PlanReport& r, bool alternatives) {
                      {"pins", r.pins},
                      {"folded_inputs", r.folded_inputs},
                      {"batch", r.batch},
+                     {"passes", r.passes},
+                     {"pass_images", r.pass_images},
                      {"grouped_images", r.grouped_images},
                      {"cards", r.cards},
                      {"metal_trace", r.metal_trace},

@@ -130,6 +130,7 @@ TEST(CardPlanFile, EveryFieldComesBack) {
   EXPECT_EQ(again.request, plan.request);
   EXPECT_EQ(again.batch, plan.batch);
   EXPECT_EQ(again.folded_inputs, plan.folded_inputs);
+  EXPECT_EQ(again.pass_images, plan.pass_images);
   EXPECT_EQ(again.grouped_images, plan.grouped_images);
   ASSERT_EQ(again.placed_inputs.size(), plan.placed_inputs.size());
   for (std::size_t i = 0; i < plan.placed_inputs.size(); ++i) {
@@ -183,9 +184,10 @@ TEST(CardPlanFile, LinesAreShortEnoughToRead) {
 }
 
 TEST(CardPlanFile, FieldsThatAreWrongAreNamedWithWhatWasFound) {
-  EXPECT_THAT(refusal(changed(R"("batch": 2)", R"("batch": "two")")),
+  EXPECT_THAT(refusal(changed(R"("batch": 5)", R"("batch": "two")")),
               AllOf(HasSubstr("batch is \"two\""), HasSubstr("no whole number")));
-  EXPECT_THAT(refusal(changed(R"("batch": 2)", R"("batch": 0)")), HasSubstr("batch is 0"));
+  EXPECT_THAT(refusal(changed(R"("batch": 5)", R"("batch": 0)")), HasSubstr("batch is 0"));
+  EXPECT_THAT(refusal(changed(R"("pass_images": 2)", R"("pass_images": 0)")), HasSubstr("pass_images is 0"));
   EXPECT_THAT(refusal(changed(R"("layout": "ROW_MAJOR")", R"("layout": "TILED")")),
               AllOf(HasSubstr("steps[0].result.layout is 'TILED'"), HasSubstr("ROW_MAJOR, TILE")));
   EXPECT_THAT(refusal(changed(R"("ns": 88.125)", R"("ns": -1)")), HasSubstr("steps[0].predicted.time.ns is -1"));

@@ -15,26 +15,6 @@
 namespace tessera::planner {
 namespace TSR_FILE {
 
-// One step down and up again, joined with what was before: few channels on large images.
-Graph small_unet(std::int64_t batch, std::int64_t channels, std::int64_t height = 32, std::int64_t width = 16) {
-  SmallNetwork net(Shape{batch, 3, height, width});
-  const ValueId down = net.conv(net.x, channels, 3);
-  MaxPool pool;
-  pool.window.kernel = pool.window.strides = {2, 2};
-  const ValueId small = net.conv(net.graph.add("pool", pool, {down}), 2 * channels, 3);
-  Resize resize;
-  resize.mode = Resize::Mode::nearest;
-  resize.coordinates = Resize::Coordinates::asymmetric;
-  resize.nearest = Resize::Nearest::floor;
-  const float scales[] = {1, 1, 2, 2};
-  const ValueId by = net.graph.add_constant("scales", Array::of<float>(Shape{4}, scales));
-  const ValueId up = net.graph.add("up", resize, {small, kNoValue, by});
-  Concat join;
-  join.axis = 1;
-  const ValueId both = net.graph.add("join", join, {up, down});
-  return net.done(net.conv(net.conv(both, channels, 3), 1, 1));
-}
-
 TEST(BatchGroups, AreDivisorsOfTheBatch) {
   EXPECT_EQ(tensix::image_groups(tensix::lower(small_unet(6, 16))), (std::vector<std::int64_t>{2, 3, 6}));
   EXPECT_TRUE(tensix::image_groups(tensix::lower(small_unet(1, 16))).empty());

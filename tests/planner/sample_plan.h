@@ -32,7 +32,8 @@ inline CardPlan plan_with_every_field() {
                   .mesh = 2,
                   .budget_s = 1.5,
                   .partial = true};
-  plan.batch = 2;
+  plan.batch = 5;
+  plan.pass_images = 2;
   plan.folded_inputs = {"conv"};
   plan.grouped_images = 2;
   plan.placed_inputs = {{"x", MemoryConfig(TensorMemoryLayout::height_sharded, BufferType::dram,

@@ -37,6 +37,11 @@ class SmallNetwork {
   ValueId add(ValueId a, ValueId b) {
     return graph.add("add" + std::to_string(count_++), Binary{Binary::Kind::add}, {a, b});
   }
+  ValueId join(ValueId a, ValueId b) {
+    Concat join;
+    join.axis = 1;
+    return graph.add("join" + std::to_string(count_++), join, {a, b});
+  }
   Graph done(ValueId y) {
     graph.outputs = {y};
     return graph;
@@ -49,5 +54,23 @@ class SmallNetwork {
   std::mt19937 random_;
   int count_ = 0;
 };
+
+// One step down and up again, joined with what was before: few channels on large images.
+inline Graph small_unet(std::int64_t batch, std::int64_t channels, std::int64_t height = 32, std::int64_t width = 16) {
+  SmallNetwork net(Shape{batch, 3, height, width});
+  const ValueId down = net.conv(net.x, channels, 3);
+  MaxPool pool;
+  pool.window.kernel = pool.window.strides = {2, 2};
+  const ValueId small = net.conv(net.graph.add("pool", pool, {down}), 2 * channels, 3);
+  Resize resize;
+  resize.mode = Resize::Mode::nearest;
+  resize.coordinates = Resize::Coordinates::asymmetric;
+  resize.nearest = Resize::Nearest::floor;
+  const float scales[] = {1, 1, 2, 2};
+  const ValueId by = net.graph.add_constant("scales", Array::of<float>(Shape{4}, scales));
+  const ValueId up = net.graph.add("up", resize, {small, kNoValue, by});
+  const ValueId both = net.join(up, down);
+  return net.done(net.conv(net.conv(both, channels, 3), 1, 1));
+}
 
 }  // namespace tessera::planner

@@ -140,7 +140,9 @@ each layer's use of L1 is compared with the plan's.
       folds.push_back(
           fmt::format("{}: ({}, {}, {}, {}, {}, {})", py(value(id)), f.height, f.width, f.by_h, f.by_w, f.top, f.left));
     text += py_call(0, "INPUTS = {", inputs, "}");
-    text += fmt::format("IMAGES = {}  # of a batch, side by side in channels\n", plan_.grouped_images);
+    text += fmt::format("PASS = {}  # images that go through the layers at a time; 0: all\n",
+                        plan_.pass_images * plan_.request.mesh);
+    text += fmt::format("IMAGES = {}  # of those, side by side in channels\n", plan_.grouped_images);
     text += py_call(0, "FOLDS = {", folds, "}  # height, width, pixels in one, padding above and left");
     std::vector<std::string> places;
     for (const planner::CardPlan::Input& input : plan_.placed_inputs)

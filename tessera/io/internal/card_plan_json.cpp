@@ -264,6 +264,7 @@ void write_card_plan(const CardPlan& plan, PlanJson& file) {
   file["inputs"] = plan.model_inputs;
   file["batch"] = plan.batch;
   file["folded_inputs"] = plan.folded_inputs;
+  if (plan.pass_images > 0) file["pass_images"] = plan.pass_images;
   if (plan.grouped_images > 1) file["grouped_images"] = plan.grouped_images;
   file["placed_inputs"] = PlanJson::array();
   for (const CardPlan::Input& input : plan.placed_inputs)
@@ -291,13 +292,15 @@ void write_card_plan(const CardPlan& plan, PlanJson& file) {
 }
 
 CardPlan read_card_plan(const JsonCursor& file) {
-  only(file, {"schema", "kind", "model", "inputs", "batch", "folded_inputs", "grouped_images", "placed_inputs",
-              "network_digest", "machine", "machine_digest", "request", "search", "replay", "predicted", "steps"});
+  only(file,
+       {"schema", "kind", "model", "inputs", "batch", "folded_inputs", "pass_images", "grouped_images", "placed_inputs",
+        "network_digest", "machine", "machine_digest", "request", "search", "replay", "predicted", "steps"});
   CardPlan plan;
   plan.model = file.at("model").text();
   plan.model_inputs = file.at("inputs").texts();
   plan.batch = file.at("batch").whole(1);
   plan.folded_inputs = file.at("folded_inputs").texts();
+  if (const auto images = file.find("pass_images")) plan.pass_images = images->whole(1);
   if (const auto images = file.find("grouped_images")) plan.grouped_images = images->whole(1);
   for (const JsonCursor& input : file.at("placed_inputs").items()) {
     only(input, {"value", "memory"});

@@ -23,6 +23,7 @@ class TSR_API Planning {
   // The time of the first nodes, at best; none: they do not fit.
   double fastest_start(const std::vector<Precision>& precisions, std::size_t nodes);
   double convolutions_ns(const std::vector<Precision>& precisions) { return search_.convolutions_ns(precisions); }
+  Glance convolutions(const std::vector<Precision>& precisions) { return search_.convolutions(precisions); }
   std::size_t trials() { return search_.trials().count(); }
 
  private:

@@ -54,6 +54,11 @@ struct NodeLimit {
   std::vector<Alternative> refused;  // what was tried and failed
 };
 
+struct Glance {
+  double ns = 0;
+  std::size_t without_room = 0;
+};
+
 class Search {
  public:
   Search(const tensix::LoweredGraph& network, const Machine& machine, std::int64_t l1_small_bytes,
@@ -68,6 +73,8 @@ class Search {
   // Of all convolutions, each in the fastest way there is if L1 had no end: what tells rewritten networks apart at a
   // glance.
   double convolutions_ns(const std::vector<Precision>& precisions);
+  // The same with the L1 there is, and how many convolutions find no room in it even by themselves.
+  Glance convolutions(const std::vector<Precision>& precisions);
   // What could have been done at each node, had everything before it been as it is.
   struct Weighed {
     Alternative taken;                // as it was weighed; empty for the host's
@@ -112,6 +119,7 @@ class Search {
     std::string least_over_text;
   };
 
+  Glance glance(const std::vector<Precision>& precisions, std::int64_t limit_bytes, std::size_t per_grid);
   State start();
   bool in_dram_shards(SpecId id) const;
   std::vector<std::vector<State>> beams(const std::vector<Precision>& precisions, const std::vector<NodeLimit>& limits,

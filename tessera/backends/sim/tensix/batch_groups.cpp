@@ -1,11 +1,11 @@
 #include "tessera/backends/sim/tensix/batch_groups.h"
 
+#include "tessera/backends/sim/tensix/internal/network_values.h"
 #include "tessera/core/error.h"
 
 #include <algorithm>
 #include <cstring>
 #include <optional>
-#include <set>
 
 namespace tessera::tensix {
 namespace {
@@ -65,17 +65,6 @@ struct Group {
   template <class Other>
   void operator()(Other&) const {}
 };
-
-std::set<ValueId> values_of(const LoweredGraph& network) {
-  std::set<ValueId> ids(network.graph.inputs.begin(), network.graph.inputs.end());
-  ids.insert(network.graph.outputs.begin(), network.graph.outputs.end());
-  for (const LoweredNode& node : network.nodes) {
-    ids.insert(node.inputs.begin(), node.inputs.end());
-    ids.insert(node.outputs.begin(), node.outputs.end());
-  }
-  ids.erase(kNoValue);
-  return ids;
-}
 
 // Of every value; none: they differ, or an operator stands in the way.
 std::optional<std::int64_t> common_batch(const LoweredGraph& network) {

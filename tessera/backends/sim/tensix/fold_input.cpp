@@ -7,7 +7,7 @@
 namespace tessera::tensix {
 namespace {
 
-constexpr std::int64_t kMostChannels = 32;  // of a folded pixel: beyond that nothing is gained
+constexpr std::int64_t kMostFoldedChannels = 32;  // of a folded pixel: beyond that nothing is gained
 
 std::int64_t parts(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
 
@@ -27,7 +27,7 @@ bool is_foldable(const LoweredGraph& network, const LoweredNode& node) {
   return is_input(node.inputs[0]) && readers == 1 &&
          std::find(outputs.begin(), outputs.end(), node.inputs[0]) == outputs.end() && p.groups == 1 &&
          w.dilation_h == 1 && w.dilation_w == 1 && w.stride_h > 1 && w.stride_w > 1 && w.kernel_h > w.stride_h &&
-         w.kernel_w > w.stride_w && p.in_channels * w.stride_h * w.stride_w <= kMostChannels;
+         w.kernel_w > w.stride_w && p.in_channels * w.stride_h * w.stride_w <= kMostFoldedChannels;
 }
 
 Constant folded_weights(const Array& given, const Conv2dProblem& from, const Conv2dProblem& to) {

@@ -4,7 +4,7 @@
 #include "tessera/core/tile.h"
 
 #include <algorithm>
-#include <map>
+#include <span>
 
 namespace tessera::tensix {
 namespace {
@@ -16,9 +16,15 @@ struct Piece {
   std::int64_t from = 0, to = 0, length = 0;
 };
 
-// What the cores along the rows of a tensor send each other: moves[source][destination].
+struct Move {
+  std::int64_t destination = 0;
+  Piece piece;
+};
+
+// What the cores along the rows of a tensor send each other, by source: destination by destination, and of each in the
+// order of its sticks.
 struct Exchange {
-  std::vector<std::map<std::int64_t, std::vector<Piece>>> moves;
+  std::vector<std::vector<Move>> moves;
   std::vector<std::int64_t> paddings;  // runs of padding, by destination
   std::int64_t most_sticks = 0;
   std::int64_t padding_sticks = 0;
@@ -71,11 +77,12 @@ class Gather {
     while (length > 0) {
       const std::int64_t source = stick / shard_rows_, from = stick % shard_rows_;
       const std::int64_t n = std::min(length, shard_rows_ - from);
-      std::vector<Piece>& pieces = exchange_.moves[static_cast<std::size_t>(source)][destination_];
-      if (!padding_ && source == last_source_ && !pieces.empty() && pieces.back().from + pieces.back().length == from)
-        pieces.back().length += n;
+      std::vector<Move>& moves = exchange_.moves[static_cast<std::size_t>(source)];
+      // The last move of that source is this core's if it is what came last here.
+      if (!padding_ && source == last_source_ && moves.back().piece.from + moves.back().piece.length == from)
+        moves.back().piece.length += n;
       else
-        pieces.push_back({from, to_, n});
+        moves.push_back({destination_, {from, to_, n}});
       last_source_ = source;
       padding_ = false;
       stick += n, to_ += n, length -= n;
@@ -111,11 +118,6 @@ Exchange exchange_of(const HaloProblem& problem, std::int64_t shard_rows, std::i
   return out;
 }
 
-struct Move {
-  std::int64_t destination = 0;
-  Piece piece;
-};
-
 // Words of a list of moves: one in front, three for each change of destination (its coordinates and how many pieces
 // follow) and three for each piece.
 std::int64_t words_of(const std::vector<Move>& moves) {
@@ -128,33 +130,58 @@ std::int64_t words_of(const std::vector<Move>& moves) {
   return words;
 }
 
+// One destination's share of a core's moves.
+using Share = std::span<const Move>;
+
+std::vector<Share> shares_of(std::span<const Move> moves) {
+  std::vector<Share> out;
+  while (!moves.empty()) {
+    std::size_t n = 1;
+    while (n < moves.size() && moves[n].destination == moves[0].destination) ++n;
+    out.push_back(moves.first(n));
+    moves = moves.subspan(n);
+  }
+  return out;
+}
+
 // The moves of one core, dealt to its two processors. A row-major shard is dealt piece by piece: those that stay
 // first, then the others core by core. A tiled shard is untilized row of tiles by row of tiles, each processor taking
 // every other, so pieces are cut there and come in the order of the source; those from the same stick, in the order of
 // their destinations' coordinates.
-std::array<std::vector<Move>, 2> deal(std::int64_t core,
-                                      const std::map<std::int64_t, std::vector<Piece>>& by_destination,
-                                      const std::vector<std::int64_t>& rank, std::int64_t block) {
-  std::vector<std::int64_t> order;
-  for (const auto& [destination, pieces] : by_destination) order.push_back(destination);
-  const auto rank_of = [&](std::int64_t d) { return rank[static_cast<std::size_t>(d)]; };
-  std::ranges::sort(order, [&](std::int64_t a, std::int64_t b) {
-    if (block > 0) return rank_of(a) < rank_of(b);
-    return (a == core) != (b == core) ? a == core : a < b;
-  });
-  std::vector<Move> moves;
-  for (std::int64_t destination : order)
-    for (Piece piece : by_destination.at(destination))
-      while (piece.length > 0) {
-        const std::int64_t n = block == 0 ? piece.length : std::min(piece.length, block - piece.from % block);
-        moves.push_back({destination, {piece.from, piece.to, n}});
-        piece.from += n, piece.to += n, piece.length -= n;
-      }
-  if (block > 0) std::ranges::stable_sort(moves, {}, [](const Move& m) { return m.piece.from; });
+std::array<std::vector<Move>, 2> deal_rows(std::int64_t core, std::span<const Move> moves) {
   std::array<std::vector<Move>, 2> out;
-  for (std::size_t i = 0; i < moves.size(); ++i) {
-    const std::size_t turn = block == 0 ? i : static_cast<std::size_t>(moves[i].piece.from / block);
-    out[turn % 2].push_back(moves[i]);
+  std::size_t turn = 0;
+  for (const bool stays : {true, false})
+    for (const Move& move : moves)
+      if ((move.destination == core) == stays) out[turn++ % 2].push_back(move);
+  return out;
+}
+
+std::array<std::vector<Move>, 2> deal_tiles(std::span<const Move> moves, const std::vector<std::int64_t>& rank) {
+  const std::int64_t tile = Tile().height;
+  std::vector<Share> shares = shares_of(moves);
+  std::ranges::sort(shares, {}, [&](Share share) { return rank[static_cast<std::size_t>(share[0].destination)]; });
+  // Each share is in the order of its sticks: what is left of its first piece is next, or another share's.
+  std::vector<Piece> next;
+  for (const Share share : shares) next.push_back(share[0].piece);
+  std::array<std::vector<Move>, 2> out;
+  while (!shares.empty()) {
+    std::size_t first = 0;
+    for (std::size_t i = 1; i < next.size(); ++i)
+      if (next[i].from < next[first].from) first = i;
+    Piece& piece = next[first];
+    const std::int64_t n = std::min(piece.length, tile - piece.from % tile);
+    out[static_cast<std::size_t>(piece.from / tile % 2)].push_back(
+        {shares[first][0].destination, {piece.from, piece.to, n}});
+    piece.from += n, piece.to += n, piece.length -= n;
+    if (piece.length > 0) continue;
+    shares[first] = shares[first].subspan(1);
+    if (!shares[first].empty()) {
+      piece = shares[first][0].piece;
+    } else {
+      shares.erase(shares.begin() + static_cast<std::ptrdiff_t>(first));
+      next.erase(next.begin() + static_cast<std::ptrdiff_t>(first));
+    }
   }
   return out;
 }
@@ -209,7 +236,8 @@ HaloPlan plan_halo(const HaloProblem& problem, const Parallel& input, Extent2d i
   std::array<std::int64_t, 2> words{1, 1};
   std::vector<std::int64_t> received(cores), sent(cores), kept(cores), pieces(cores);
   for (std::size_t core = 0; core < exchange.moves.size(); ++core) {
-    const auto dealt = deal(static_cast<std::int64_t>(core), exchange.moves[core], rank, tiled ? Tile().height : 0);
+    const auto dealt = tiled ? deal_tiles(exchange.moves[core], rank)
+                             : deal_rows(static_cast<std::int64_t>(core), exchange.moves[core]);
     for (std::size_t i = 0; i < 2; ++i) {
       words[i] = std::max(words[i], words_of(dealt[i]));
       plan.pieces += static_cast<std::int64_t>(dealt[i].size());
@@ -246,13 +274,18 @@ std::int64_t reader_indices_bytes(const HaloProblem& problem, std::int64_t rows_
   const std::int64_t tile = Tile().height;
   check(block_rows > 0 && block_rows % tile == 0 && rows_per_core > 0, Code::invalid_argument,
         "reader indices: blocks of {} rows for {} rows per core", block_rows, rows_per_core);
-  const std::int64_t rows = problem.out_rows(), out_w = problem.out_w();
-  // A line of the output ends a run, unless its last window is followed by the next line's first at the same distance.
+  const std::int64_t rows = problem.out_rows(), line = problem.out_w(), image = line * problem.out_h();
+  // A line of the output ends a run, unless its last window is followed by the next line's first at the same distance;
+  // and so does an image.
+  const auto breaks = [&](std::int64_t row) {
+    return row < rows && problem.start_of(row) - problem.start_of(row - 1) != problem.window.stride_w;
+  };
+  const std::int64_t at_lines = line < image && breaks(line) ? 1 : 0, at_images = breaks(image) ? 1 : 0;
   const auto runs = [&](std::int64_t first, std::int64_t last) -> std::int64_t {
-    std::int64_t n = first < last ? 1 : 0;
-    for (std::int64_t row = (first / out_w + 1) * out_w; row < last; row += out_w)
-      if (problem.start_of(row) - problem.start_of(row - 1) != problem.window.stride_w) ++n;
-    return n;
+    if (first >= last) return 0;
+    const auto begun = [&](std::int64_t length) { return (last - 1) / length - first / length; };
+    const std::int64_t images = begun(image);
+    return 1 + at_lines * (begun(line) - images) + at_images * images;
   };
   const std::int64_t first_part = split_reader ? ceil_div(block_rows / tile, 2) * tile : block_rows;
   std::int64_t most = 0;

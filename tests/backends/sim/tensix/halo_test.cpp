@@ -141,6 +141,45 @@ TEST(Halo, CoresWithoutRowsGatherTheLastWindow) {
   }
 }
 
+// Row by row: a pair of words for each part of a block, and one more wherever a window does not follow the one before.
+std::int64_t indices_bytes_row_by_row(const HaloProblem& p, std::int64_t rows_per_core, std::int64_t block_rows,
+                                      bool split) {
+  const std::int64_t first_part = split ? ceil_div(block_rows / 32, 2) * 32 : block_rows;
+  std::int64_t most = 0;
+  for (std::int64_t core = 0; core < p.out_rows(); core += rows_per_core) {
+    const std::int64_t end = std::min(core + rows_per_core, p.out_rows());
+    std::int64_t pairs = 0;
+    for (std::int64_t row = core; row < round_up(rows_per_core, block_rows) + core; ++row) {
+      const std::int64_t in_block = (row - core) % block_rows;
+      const bool begins = in_block == 0 || in_block == first_part;
+      if (begins) ++pairs;
+      if (row < end && (begins || p.start_of(row) - p.start_of(row - 1) != p.window.stride_w)) ++pairs;
+    }
+    most = std::max(most, pairs);
+  }
+  return 4 * most;
+}
+
+TEST(Halo, ReaderIndicesCountTheRunsOfOddImages) {
+  for (const std::int64_t batch : {1, 3})
+    for (const std::int64_t height : {1, 5, 17})
+      for (const std::int64_t width : {1, 7, 33})
+        for (const std::int64_t kernel : {1, 3})
+          for (const std::int64_t stride : {1, 2}) {
+            HaloProblem p;
+            p.batch = batch, p.height = height, p.width = width;
+            const std::int64_t pad = kernel / 2;
+            p.window = {kernel, kernel, stride, stride, 1, 1, pad, pad, pad, pad};
+            for (const std::int64_t rows : {32, 96, 480})
+              for (const std::int64_t block : {32, 96})
+                for (const bool split : {false, true})
+                  EXPECT_EQ(reader_indices_bytes(p, rows, block, split),
+                            indices_bytes_row_by_row(p, rows, block, split))
+                      << batch << "x" << height << "x" << width << " kernel " << kernel << " stride " << stride << ", "
+                      << rows << " rows in blocks of " << block << (split ? ", split" : "");
+          }
+}
+
 TEST(Halo, ReaderIndicesHaveARunForEachLineOfEachBlock) {
   HaloProblem p;
   p.batch = 16, p.height = 56, p.width = 56;
