@@ -2,10 +2,9 @@
 
 #include "tessera/backends/sim/tensix/batch_groups.h"
 #include "tessera/backends/sim/tensix/fold_input.h"
-#include "tessera/backends/sim/tensix/host_model.h"
-#include "tessera/backends/sim/tensix/pipeline.h"
 #include "tessera/core/error.h"
 #include "tessera/planner/digest.h"
+#include "tessera/planner/end_to_end.h"
 #include "tessera/planner/internal/pins.h"
 #include "tessera/planner/internal/planning.h"
 #include "tessera/planner/internal/search.h"
@@ -25,7 +24,6 @@ namespace {
 
 constexpr int kAttempts = 200;  // each forbids something; far more than were ever needed
 constexpr std::size_t kHurriedBeam = 2;
-constexpr int kBatches = 32;  // that end-to-end time is the average of
 
 void check_supported(const tensix::LoweredGraph& network, bool partial) {
   std::string all;
@@ -249,18 +247,12 @@ CardPlan Planning::written(const std::vector<SearchStep>& path) {
 void Planning::fill(CardPlan& plan, const tensix::Simulation& done) {
   const TensixSpec& card = tensix_of(machine_);
   std::size_t at = 0;
-  std::vector<tensix::DeviceStep> queued;
   for (PlannedStep& step : plan.steps) {
     for (std::size_t m = 0; m <= step.moves.size(); ++m) {
       const tensix::SimulatedStep& simulated = done.steps.at(at++);
       plan.kernels_ns += simulated.time.ns;
       plan.programs += simulated.programs;
       plan.l1_peak_bytes = std::max(plan.l1_peak_bytes, simulated.l1_peak_bytes);
-      if (simulated.programs > 0) {
-        tensix::DeviceStep one{.name = simulated.node, .op = simulated.op, .kernel_ns = simulated.time.ns};
-        one.programs = static_cast<int>(simulated.programs);
-        queued.push_back(std::move(one));
-      }
       if (m < step.moves.size()) {
         step.moves[m].ns = simulated.time.ns;
         step.moves[m].l1_peak_bytes = simulated.l1_peak_bytes;
@@ -275,20 +267,9 @@ void Planning::fill(CardPlan& plan, const tensix::Simulation& done) {
   }
   plan.l1_limit_bytes = done.timeline.limit_bytes();
   plan.device_ns = plan.kernels_ns + card.op_gap_ns * static_cast<double>(plan.programs);
-  const auto bytes_of = [&](const std::vector<ValueId>& values) {
-    std::int64_t elements = 0;
-    for (const ValueId id : values) elements += network_.graph.value(id).type.shape().volume();
-    return 2 * elements;  // bfloat16 on their way
-  };
-  tensix::PipelineWork work{.steps = std::move(queued),
-                            .input_bytes = bytes_of(network_.graph.inputs),
-                            .output_bytes = bytes_of(network_.graph.outputs)};
-  work.output_move_ns = tensix::dram_move_ns(card, work.output_bytes);
+  const tensix::PipelineWork work = pipeline_work(card, network_, done);
   const auto time_of = [&](bool trace, int queues, bool separate) {
-    const tensix::Executor executor = tensix::executor_of(
-        {.use_trace = trace, .num_command_queues = queues, .all_transfers_on_separate_command_queue = separate});
-    return tensix::run_pipeline(tensix::host_model(card), work, executor, kBatches, static_cast<int>(request_.mesh))
-        .time.end_to_end_ns;
+    return end_to_end(card, work, {trace, queues, separate}, request_.mesh).end_to_end_ns;
   };
   plan.metal_trace = request_.metal_trace;
   plan.command_queues = request_.command_queues;
