@@ -269,18 +269,21 @@ void Planning::fill(CardPlan& plan, const tensix::Simulation& done) {
   plan.device_ns = plan.kernels_ns + card.op_gap_ns * static_cast<double>(plan.programs);
   const tensix::PipelineWork work = pipeline_work(card, network_, done);
   const auto time_of = [&](bool trace, int queues, bool separate) {
-    return end_to_end(card, work, {trace, queues, separate}, request_.mesh).end_to_end_ns;
+    return end_to_end(card, work, {trace, queues, separate}, request_.mesh);
   };
   plan.metal_trace = request_.metal_trace;
   plan.command_queues = request_.command_queues;
-  plan.end_to_end_ns = time_of(plan.metal_trace, plan.command_queues, false);
+  const tensix::EndToEnd asked = time_of(plan.metal_trace, plan.command_queues, false);
+  plan.end_to_end_ns = asked.end_to_end_ns;
+  plan.latency_ns = asked.latency_ns;
   if (request_.objective != Objective::end_to_end) return;
   for (const bool trace : {true, false})
     for (const auto& [queues, separate] : {std::pair{2, true}, std::pair{2, false}, std::pair{1, false}}) {
       if ((trace && !request_.metal_trace) || queues > request_.command_queues || (separate && !trace)) continue;
-      const double ns = time_of(trace, queues, separate);
-      if (ns >= plan.end_to_end_ns) continue;
-      plan.end_to_end_ns = ns;
+      const tensix::EndToEnd time = time_of(trace, queues, separate);
+      if (time.end_to_end_ns >= plan.end_to_end_ns) continue;
+      plan.end_to_end_ns = time.end_to_end_ns;
+      plan.latency_ns = time.latency_ns;
       plan.metal_trace = trace;
       plan.command_queues = queues;
       plan.separate_transfers = separate;
@@ -302,7 +305,7 @@ void Planning::explain(CardPlan& plan, std::vector<Search::Weighed> weighed) {
     for (const Alternative& each : weighed[i].others) {
       if (!each.refusal.empty()) continue;
       ++fit;
-      if (each.config != taken.config && (fastest == nullptr || each.ns < fastest->ns)) fastest = &each;
+      if (!each.chosen && (fastest == nullptr || each.ns < fastest->ns)) fastest = &each;
     }
     if (fit <= 1)
       step.why = "the only way that fits";
