@@ -185,7 +185,7 @@ void plan_for_card(const ModelArgument& argument, const CardRequestArgument& req
     hooks.on_progress = [&](std::size_t done, std::size_t nodes, const std::string& what) {
       progress.at(done, nodes, what);
     };
-    hooks.calibration = [&] { return calibration_of(argument); };
+    hooks.calibration = [&](std::int64_t images) { return calibration_of(argument, images); };
     hooks.stop = [&] { return first_decides(all, InterruptWatch::signal() != 0); };
     if (all.size() > 1) {
       hooks.agree = [&](bool mine) { return first_decides(all, mine); };

@@ -8,6 +8,7 @@
 #include "tessera/planner/internal/pins.h"
 #include "tessera/planner/internal/planning.h"
 #include "tessera/planner/internal/search.h"
+#include "tessera/planner/plan_accuracy.h"
 #include "tessera/planner/plan_difference.h"
 #include "tessera/planner/run_plan.h"
 
@@ -18,6 +19,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <string_view>
 
 namespace tessera::planner {
 namespace {
@@ -110,6 +112,8 @@ std::optional<CardPlan> Planning::hurried(const std::vector<Precision>& precisio
   const std::size_t beam = search_.settings().beam, same_result = search_.settings().same_result;
   std::function<void(std::size_t, std::size_t, const std::string&)> on_progress;
   on_progress.swap(hooks_.on_progress);
+  std::function<bool()> over;
+  over.swap(hooks_.over);
   search_.begin(std::min(beam, kHurriedBeam), std::min(same_result, kHurriedBeam));
   std::optional<CardPlan> plan;
   try {
@@ -121,6 +125,7 @@ std::optional<CardPlan> Planning::hurried(const std::vector<Precision>& precisio
   }
   limits_ = limits;
   on_progress.swap(hooks_.on_progress);
+  over.swap(hooks_.over);
   search_.begin(beam, same_result);
   return plan;
 }
@@ -148,7 +153,7 @@ CardPlan Planning::with_few_reshards(const std::vector<Precision>& precisions) {
 
 void Planning::weighed(std::size_t nodes) {
   weighed_ = nodes;
-  if (hooks_.stop && hooks_.stop())
+  if ((hooks_.stop && hooks_.stop()) || (hooks_.over && hooks_.over()))
     throw Interrupted(nodes == 0 ? fmt::format("planning was interrupted before the search: none of {} operators was "
                                                "placed, and there is no plan yet",
                                                network_.nodes.size())
@@ -323,7 +328,7 @@ namespace {
 
 CardPlan plan_arrival(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
                       const PlanHooks& hooks, const std::vector<Precision>& precisions) {
-  const PlanHooks quiet{.on_progress = {}, .calibration = {}, .stop = hooks.stop, .score = hooks.score};
+  const PlanHooks quiet{.on_progress = {}, .calibration = {}, .kept = {}, .stop = hooks.stop, .score = hooks.score};
   const Arrival arrival = fastest_arrival(network, machine, request, quiet, precisions);
   arrival.planning->hear(hooks);
   CardPlan plan = arrival.planning->plan(precisions);
@@ -387,34 +392,61 @@ CardPlan plan_batch(const tensix::LoweredGraph& network, const Machine& machine,
 CardPlan plan_network(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
                       const PlanHooks& hooks) {
   check_supported(network, request.partial);
+  std::vector<std::size_t> levels(network.nodes.size());
+  if (!(request.min_pcc > 0)) {
+    CardPlan plan = plan_batch(network, machine, request, hooks, precisions_of(levels));
+    plan.network_digest = network_digest(network);
+    return plan;
+  }
   const auto begin = std::chrono::steady_clock::now();
+  std::string_view there_is = "no operator was placed, and there is no plan yet";
   const auto late = [&] {
     if (hooks.stop && hooks.stop())
-      throw Interrupted(fmt::format(
-          "planning was interrupted while precisions for a PCC of {} were measured: no operator was placed, "
-          "and there is no plan yet",
-          request.min_pcc));
+      throw Interrupted(
+          fmt::format("planning was interrupted while a PCC of {} was sought: {}", request.min_pcc, there_is));
     const bool over =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > request.budget_s;
     return hooks.agree ? hooks.agree(over) : over;
   };
-  Budgeted budgeted;
-  budgeted.precisions.resize(network.nodes.size());
-  if (request.min_pcc > 0) {
-    const Calibration calibration = hooks.calibration ? hooks.calibration() : calibration_of(network);
-    check(calibration.network->nodes.size() == network.nodes.size(), Code::invalid_argument,
-          "the calibration is of a network of {} operators, the one to plan has {}", calibration.network->nodes.size(),
+  const std::shared_ptr<KeptAccuracy> kept = hooks.kept ? hooks.kept : std::make_shared<KeptAccuracy>();
+  const auto calibration = [&](std::int64_t images) -> const Calibration& {
+    if (!hooks.calibration) images = images_of(network);
+    const auto known = kept->calibrations.find(images);
+    if (known != kept->calibrations.end()) return known->second;
+    Calibration made = hooks.calibration ? hooks.calibration(images) : calibration_of(network);
+    check(made.network->nodes.size() == network.nodes.size(), Code::invalid_argument,
+          "the calibration is of a network of {} operators, the one to plan has {}", made.network->nodes.size(),
           network.nodes.size());
-    budgeted =
-        hold_budget(calibration, machine, request.l1_small_bytes, pinned(request.pins, network), request.min_pcc, late);
+    return kept->calibrations.emplace(images, std::move(made)).first->second;
+  };
+  if (!kept->budgeted)
+    kept->budgeted = hold_budget(calibration(1), machine, request.l1_small_bytes, pinned(request.pins, network),
+                                 request.min_pcc, late);
+  levels = kept->budgeted->levels;
+  // The plan sums in an order of its own and may have other images in the blocks of block floats: it is measured too.
+  for (double best = -1;;) {
+    CardPlan plan = plan_batch(network, machine, request, hooks, precisions_of(levels));
+    plan.network_digest = network_digest(network);
+    if (plan.interrupted && hooks.stop && hooks.stop()) return plan;
+    there_is = "there is a plan, but it was not measured";
+    try {
+      const Accuracy accuracy =
+          measure_plan(calibration(images_to_measure(network, plan)), machine, network, plan, late);
+      if (accuracy.pcc >= request.min_pcc) {
+        plan.pcc = accuracy.pcc;
+        for (std::size_t i = 0; i < plan.steps.size(); ++i) plan.steps[i].pcc = accuracy.nodes[i];
+        return plan;
+      }
+      best = std::max(best, accuracy.pcc);
+      raise_precisions(network, tensix_of(machine), accuracy, request.min_pcc, best, levels);
+      if (late()) std::fill(levels.begin(), levels.end(), precision_levels().size() - 1);
+    } catch (const Interrupted&) {
+      if (!hooks.hurry) throw;
+      const auto all = static_cast<std::int64_t>(network.nodes.size());
+      plan.interrupted = CardPlan::Interruption{all, all};
+      return plan;
+    }
   }
-  CardPlan plan = plan_batch(network, machine, request, hooks, budgeted.precisions);
-  plan.network_digest = network_digest(network);
-  if (request.min_pcc > 0) {
-    plan.pcc = budgeted.accuracy.pcc;
-    for (std::size_t i = 0; i < plan.steps.size(); ++i) plan.steps[i].pcc = budgeted.accuracy.nodes[i];
-  }
-  return plan;
 }
 
 }  // namespace tessera::planner
