@@ -316,8 +316,9 @@ class Batches {
                                                      : fmt::format("least time of a batch {}", times);
     if (bound_ns_) why += fmt::format(" of those within {}", format_time(*bound_ns_));
     if (request_.mesh > 1) why += fmt::format("; frames of all {} cards", request_.mesh);
-    context_.print(fmt::format("\nchosen: batch {}, {}\n{}planned {} batches in {:.1f} s on this machine\n",
-                               chosen_->plan.batch, why, card_plan_summary(chosen_->plan), times_.size(), seconds()));
+    context_.print(fmt::format("\nchosen: batch {}, {}\n{}planned {} batch{} in {:.1f} s on this machine\n",
+                               chosen_->plan.batch, why, card_plan_summary(chosen_->plan), times_.size(),
+                               times_.size() == 1 ? "" : "es", seconds()));
     tell_files(file_, argument_, context_);
   }
 
