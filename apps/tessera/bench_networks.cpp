@@ -13,6 +13,7 @@
 #include "tessera/core/tile.h"
 #include "tessera/graph/zoo/zoo.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/planner/plan_difference.h"
 #include "tessera/planner/plan_network.h"
 #include "tessera/report/units.h"
 
@@ -383,13 +384,8 @@ struct Planned {
   planner::CardPlan plan;
 
   std::int64_t reshards() const {
-    std::int64_t count = 0;
-    for (const planner::PlannedStep& step : plan.steps) {
-      count += static_cast<std::int64_t>(std::ranges::count_if(
-          step.moves, [](const auto& move) { return move.kind == planner::PlannedMove::Kind::reshard; }));
-      count += step.predicted.config.find(", reshard") != std::string::npos ? 1 : 0;
-    }
-    return count;
+    const planner::PlanTotals totals = planner::totals_of(plan);
+    return totals.reshards + totals.inner_reshards;
   }
 };
 

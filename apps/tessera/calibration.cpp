@@ -10,10 +10,10 @@
 namespace tessera::cli {
 namespace {
 
-Model small_model(const ModelArgument& argument) {
-  if (argument.batch <= 1 || !argument.inputs.empty()) return load_model(argument);
+Model small_model(const ModelArgument& argument, std::int64_t images) {
+  if (argument.batch <= images || !argument.inputs.empty()) return load_model(argument);
   ModelArgument one = argument;
-  one.batch = 1;
+  one.batch = images;
   try {
     return load_model(one);
   } catch (const Error&) {
@@ -23,8 +23,8 @@ Model small_model(const ModelArgument& argument) {
 
 }  // namespace
 
-planner::Calibration calibration_of(const ModelArgument& argument) {
-  Model model = small_model(argument);
+planner::Calibration calibration_of(const ModelArgument& argument, std::int64_t images) {
+  Model model = small_model(argument, images);
   planner::Calibration out;
   out.network = std::make_shared<tensix::LoweredGraph>(tensix::lower(model.graph, {.host_fallback = true}));
   out.inputs = std::move(model.inputs);

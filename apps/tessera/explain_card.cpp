@@ -122,7 +122,7 @@ Table alternative_table(const PlannedStep& step) {
                  bytes_of_core(step.predicted.l1_peak_bytes), step.why});
   std::vector<const planner::Alternative*> others;
   for (const planner::Alternative& other : step.alternatives)
-    if (!planner::is_chosen(step, other)) others.push_back(&other);
+    if (!other.chosen) others.push_back(&other);
   std::stable_sort(others.begin(), others.end(), [](const auto* a, const auto* b) {
     return std::pair(!a->refusal.empty(), a->ns) < std::pair(!b->refusal.empty(), b->ns);
   });

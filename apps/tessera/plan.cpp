@@ -3,6 +3,7 @@
 #include "card_plan_commands.h"
 #include "command.h"
 #include "model_argument.h"
+#include "plan_batches.h"
 #include "plan_card.h"
 
 #include "tessera/core/error.h"
@@ -94,6 +95,8 @@ void add_plan(CLI::App& app, const Context& context) {
       ->type_name("NAME")
       ->default_str("cpu");
   options->card_options = add_card_request(*command, options->card);
+  for (CLI::Option* option : add_batches_request(*command, options->card.batches))
+    options->card_options.push_back(option);
   add_emit_option(*command, options->card.emit);
   command
       ->add_option("-o,--output", options->file,
@@ -117,7 +120,8 @@ void add_plan(CLI::App& app, const Context& context) {
       const Machine machine = load_machine(options->device);
       tensix_of(machine);  // an Error that says what it is instead
       refuse(options->cpu_options, "is for this machine's own processor; what a card does is set with --pin");
-      plan_for_card(options->model, options->card, machine, options->file, context);
+      const auto plan = options->card.batches.list.empty() ? plan_for_card : plan_batches;
+      plan(options->model, options->card, machine, options->file, context);
     }
   });
 }

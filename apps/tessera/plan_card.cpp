@@ -1,16 +1,11 @@
 #include "plan_card.h"
 
-#include "calibration.h"
 #include "card_plan_table.h"
 #include "diagnostics.h"
-#include "progress.h"
-#include "world.h"
+#include "interrupt_watch.h"
+#include "plan_search.h"
 
-#include "tessera/backends/sim/tensix/lower.h"
-#include "tessera/core/error.h"
-#include "tessera/core/sha256.h"
 #include "tessera/io/card_plan_file.h"
-#include "tessera/planner/digest.h"
 #include "tessera/planner/plan_network.h"
 #include "tessera/report/plan_report.h"
 #include "tessera/scale/shared_work.h"
@@ -19,76 +14,12 @@
 #include <nlohmann/json.hpp>
 
 #include <chrono>
-#include <csignal>
 #include <cstdio>
-#include <memory>
-#include <span>
 
 namespace tessera::cli {
 namespace {
 
 using planner::CardPlan;
-
-// While it lives, the first SIGINT or SIGTERM is only remembered.
-class InterruptWatch {
- public:
-  InterruptWatch() {
-    signal_ = 0;
-    struct sigaction action{};
-    action.sa_handler = [](int number) { signal_ = number; };
-    action.sa_flags = SA_RESETHAND;  // the second one ends the process
-    sigemptyset(&action.sa_mask);
-    ::sigaction(SIGINT, &action, &before_int_);
-    ::sigaction(SIGTERM, &action, &before_term_);
-  }
-  ~InterruptWatch() {
-    ::sigaction(SIGINT, &before_int_, nullptr);
-    ::sigaction(SIGTERM, &before_term_, nullptr);
-  }
-  InterruptWatch(const InterruptWatch&) = delete;
-  InterruptWatch& operator=(const InterruptWatch&) = delete;
-
-  static int signal() { return signal_; }  // 0: none came
-
- private:
-  static volatile std::sig_atomic_t signal_;
-  struct sigaction before_int_{}, before_term_{};
-};
-volatile std::sig_atomic_t InterruptWatch::signal_ = 0;
-
-// Those that plan with this process: what mpirun started, or it alone.
-Communicator& planning_world() {
-  static const std::unique_ptr<Communicator> alone = single_process();
-  if (!in_a_world()) return *alone;
-  must_agree(world(), "the version", TESSERA_VERSION);
-  return world();
-}
-
-// "layer3.*:shard=BLOCK". Names of nodes may have colons.
-planner::Pin parse_pin(const std::string& text) {
-  const std::size_t equals = text.rfind('='), colon = text.rfind(':', equals);
-  check(equals != std::string::npos && colon != std::string::npos && colon > 0 && colon + 1 < equals &&
-            equals + 1 < text.size(),
-        Code::invalid_argument, Hint{"--pin 'layer3.*:shard=BLOCK', --pin conv1:act_block_h_override=64"},
-        "--pin '{}' is not PATTERN:FIELD=VALUE", text);
-  return {text.substr(0, colon), text.substr(colon + 1, equals - colon - 1), text.substr(equals + 1)};
-}
-
-planner::PlanRequest request_of(const CardRequestArgument& argument) {
-  planner::PlanRequest request{
-      .objective = argument.objective == "device" ? planner::Objective::device : planner::Objective::end_to_end,
-      .min_pcc = argument.min_pcc,
-      .max_reshards = argument.max_reshards,
-      .pins = {},
-      .l1_small_bytes = argument.l1_small_bytes,
-      .metal_trace = !argument.no_trace,
-      .command_queues = argument.command_queues,
-      .mesh = argument.mesh,
-      .budget_s = argument.budget_s,
-      .partial = argument.partial};
-  for (const std::string& text : argument.pins) request.pins.push_back(parse_pin(text));
-  return request;
-}
 
 void show_card_plan(const CardPlan& plan, const std::string& file, double seconds, const Context& context) {
   const Table table = card_plan_table(plan);
@@ -102,14 +33,6 @@ void show_card_plan(const CardPlan& plan, const std::string& file, double second
   context.print(table);
   if (context.format == Format::csv || context.quiet) return;
   context.print("\n" + card_plan_summary(plan) + fmt::format("planned in {:.1f} s on this machine\n", seconds));
-  if (!file.empty()) context.print(fmt::format("written to {}\n", file));
-}
-
-void write_reports(const std::vector<std::string>& files, const CardPlan& plan, const Machine& machine,
-                   const tensix::LoweredGraph& network) {
-  if (files.empty()) return;
-  const PlanReport report = rehearsed_plan_report(plan, machine, network);
-  for (const std::string& file : files) write_plan_report(file, report);
 }
 
 }  // namespace
@@ -134,10 +57,14 @@ std::vector<CLI::Option*> add_card_request(CLI::App& command, CardRequestArgumen
           ->expected(1)
           ->take_all()
           ->type_name("PATTERN:FIELD=VALUE"));
-  options.push_back(command.add_option("--budget", o.budget_s, "For a card: seconds of searching, at most")
-                        ->check(CLI::PositiveNumber)
-                        ->type_name("S")
-                        ->default_str("20"));
+  options.push_back(
+      command
+          .add_option_function<double>(
+              "--budget", [&o](double s) { o.budget_s = s, o.budget_given = true; },
+              "For a card: seconds of searching, at most, of all batches together; what is best by then is taken")
+          ->check(CLI::PositiveNumber)
+          ->type_name("S")
+          ->default_str("20"));
   options.push_back(
       command.add_flag("--partial", o.partial, "For a card: what it has no operator for runs on the host"));
   options.push_back(
@@ -166,68 +93,41 @@ std::vector<CLI::Option*> add_card_request(CLI::App& command, CardRequestArgumen
 void plan_for_card(const ModelArgument& argument, const CardRequestArgument& request, const Machine& machine,
                    const std::string& file, const Context& context) {
   for (const std::string& report : request.reports) check_plan_report_name(report);
-  const planner::PlanRequest wanted = request_of(request);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+  PlanSearch search{.machine = machine,
+                    .request = plan_request(request),
+                    .title = "",
+                    .quiet = context.quiet,
+                    .hurry = !file.empty() || request.budget_given};
+  if (request.budget_given) search.over = [&] { return seconds() > request.budget_s; };
   const InterruptWatch watch;
   Communicator& all = planning_world();
-  Model model;
-  tensix::LoweredGraph network;
-  together(all, [&] {
-    model = load_model(argument);
-    network = tensix::lower(model.graph, {.host_fallback = true});
-  });
-  must_agree(all, "the network", planner::network_digest(network));
-  must_agree(all, "the machine", planner::machine_digest(machine));
-  const auto begin = std::chrono::steady_clock::now();
-  CardPlan plan;
+  PlannedNetwork planned;
   try {
-    Progress progress("planning " + model.name, 0, context.quiet || all.rank() != 0);
-    planner::PlanHooks hooks;
-    hooks.on_progress = [&](std::size_t done, std::size_t nodes, const std::string& what) {
-      progress.at(done, nodes, what);
-    };
-    hooks.calibration = [&] { return calibration_of(argument); };
-    hooks.stop = [&] { return first_decides(all, InterruptWatch::signal() != 0); };
-    if (all.size() > 1) {
-      hooks.agree = [&](bool mine) { return first_decides(all, mine); };
-      hooks.score = [&](std::size_t count, FunctionRef<Payload(std::size_t)> piece) {
-        return share_work(all, count, piece);
-      };
-    }
-    hooks.hurry = !file.empty();
-    plan = planner::plan_network(network, machine, wanted, hooks);
+    planned = plan_together(all, argument, search);
   } catch (const planner::Interrupted& interrupted) {
-    if (all.rank() != 0) throw EndsWith{kInterrupted};
-    fmt::print(stderr, "interrupted: {}\n", interrupted.message());
-    if (!file.empty()) fmt::print(stderr, "{} was not written\n", file);
-    throw EndsWith{kInterrupted};
+    end_without_plan(all, interrupted, request, file);
   }
-  plan.model = argument.model;
-  if (all.size() > 1) {
-    const std::string text = encode_card_plan(plan);
-    must_agree(all, "the plan", sha256_hex(std::as_bytes(std::span(text)), 16));
-  }
+  const CardPlan& plan = planned.plan;
   together(all, [&] {
     if (!file.empty() && all.rank() == 0) save_card_plan(file, plan);
   });
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  if (plan.interrupted && all.rank() != 0) throw EndsWith{kInterrupted};
-  if (plan.interrupted) {
+  const bool interrupted = plan.interrupted && first_decides(all, InterruptWatch::came());  // not for want of time
+  if (interrupted && all.rank() != 0) throw EndsWith{kInterrupted};
+  if (interrupted) {
     fmt::print(stderr, "interrupted: {} of {} operators were placed with everything weighed; ",
                plan.interrupted->weighed, plan.interrupted->of);
-    fmt::print(stderr, "{} holds the best plan so far, found in a hurry and marked so\n", file);
+    fmt::print(stderr, "{}\n",
+               file.empty() ? "there was nothing to be written"
+                            : file + " holds the best plan so far, found in a hurry and marked so");
     throw EndsWith{kInterrupted};
   }
   if (all.rank() != 0) return;
-  write_reports(request.reports, plan, machine, network);
-  if (request.emit.for_card()) {
-    CardPlan script = plan;
-    script.model = model.name;
-    emit_card_plan(request.emit, network, script, context);
-  }
-  show_card_plan(plan, file, seconds, context);
-  if (!context.quiet && (context.format == Format::table || context.format == Format::markdown))
-    for (const std::string& report : request.reports) context.print(fmt::format("report in {}\n", report));
-  if (InterruptWatch::signal() == 0) return;
+  write_artifacts(planned, request, machine, context);
+  show_card_plan(plan, file, seconds(), context);
+  tell_files(file, request, context);
+  if (!InterruptWatch::came()) return;
   fmt::print(stderr, "interrupted when the plan was complete: nothing is missing\n");
   throw EndsWith{kInterrupted};
 }

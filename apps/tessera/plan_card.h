@@ -16,6 +16,11 @@
 
 namespace tessera::cli {
 
+struct BatchesArgument {
+  std::string list;  // empty: --batch alone
+  std::string goal = "throughput", max_latency;
+};
+
 struct CardRequestArgument {
   std::string objective = "device";
   double min_pcc = 0, budget_s = 20;
@@ -24,8 +29,10 @@ struct CardRequestArgument {
   std::int64_t l1_small_bytes = 32768, mesh = 1;
   int command_queues = 2;
   bool no_trace = false, partial = false;
+  bool budget_given = false;
   EmitArgument emit;
   std::vector<std::string> reports;
+  BatchesArgument batches;
 };
 
 // --objective, --min-pcc, --max-reshards, --pin, --budget, --partial, --mesh, --cq, --no-trace, --l1-small, --html:

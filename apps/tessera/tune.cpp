@@ -189,7 +189,7 @@ tensix::Conv2dSweep sweep_of(const TuneOptions& options) {
   return sweep;
 }
 
-Cell count_cell(std::int64_t value) { return Cell(value, format_count(value)); }
+Cell bytes_cell(std::int64_t value) { return Cell(value, format_count(value)); }
 
 std::string double_buffer_text(const Conv2dConfig& config) {
   if (config.enable_act_double_buffer) return config.enable_weights_double_buffer ? "both" : "act";
@@ -285,8 +285,8 @@ Table sweep_table(const std::vector<Conv2dTrial>& trials, const std::vector<std:
           cells.end(),
           {plan.as_matmul ? Cell() : Cell(plan.act_block_h * 32), double_buffer_text(config),
            plan.output.cores.num_cores(), fmt::format("{}x{}", plan.output_shard.height, plan.output_shard.width),
-           plan.as_matmul ? Cell() : Cell(plan.act_height_blocks), count_cell(trial.circular_buffer_bytes),
-           count_cell(trial.halo_bytes), count_cell(trial.output_bytes), count_cell(peak),
+           plan.as_matmul ? Cell() : Cell(plan.act_height_blocks), bytes_cell(trial.circular_buffer_bytes),
+           bytes_cell(trial.halo_bytes), bytes_cell(trial.output_bytes), bytes_cell(peak),
            Cell(share, fmt::format("{:.0f}%", 100 * share))});
     }
     if (const std::optional<TrialTime>& t = times[i]) {

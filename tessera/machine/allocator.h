@@ -23,6 +23,9 @@ struct DeviceOptions {
   // False: memory, transfers and errors only. Operators compute nothing, banks stay untouched, and whatever is read
   // back is zero and means nothing.
   bool values = true;
+  // With values: convolutions compute so many images of their batch, the first ones, and leave zeros for the others. 0:
+  // all. Of use where images do not meet and some are enough.
+  std::int64_t valued_images = 0;
 };
 
 // The state of one memory, per bank.

@@ -138,51 +138,58 @@ Accuracy measure(const Calibration& calibration, const Machine& machine, std::in
   return out;
 }
 
+std::vector<Precision> precisions_of(const std::vector<std::size_t>& levels) {
+  std::vector<Precision> out;
+  for (const std::size_t level : levels) out.push_back(precision_levels()[level]);
+  return out;
+}
+
+void raise_precisions(const tensix::LoweredGraph& network, const TensixSpec& card, const Accuracy& accuracy,
+                      double min_pcc, double best, std::vector<std::size_t>& level) {
+  const std::size_t count = network.nodes.size();
+  const std::vector<Precision>& levels = precision_levels();
+  const std::vector<double> lost = losses(network, accuracy);
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < count; ++i)
+    if (level[i] + 1 < levels.size()) order.push_back(i);
+  if (order.empty()) {
+    const std::size_t worst = static_cast<std::size_t>(std::max_element(lost.begin(), lost.end()) - lost.begin());
+    fail(Code::unsupported, Hint{fmt::format("ask for {:.4f} or less", std::floor(best * 1e4) / 1e4)},
+         "no precision of the card holds a PCC of {}: the best that was found is {:.6f}; '{}' ({}) loses most, {:.2g}",
+         min_pcc, best, network.nodes[worst].name, network.nodes[worst].op, lost[worst]);
+  }
+  std::vector<double> worth(count);
+  for (const std::size_t i : order)
+    worth[i] = lost[i] / extra_ns(network, network.nodes[i], levels[level[i]], levels[level[i] + 1], card);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return worth[a] > worth[b]; });
+  // As many as should do, and a few at least: each round is a run of the whole network.
+  const double needed = min_pcc - accuracy.pcc;
+  double won = 0;
+  std::size_t raised = 0;
+  for (const std::size_t i : order) {
+    if (won >= needed && raised >= count / 8 + 1) break;
+    won += kExpected * lost[i];
+    ++level[i];
+    ++raised;
+  }
+}
+
 Budgeted hold_budget(const Calibration& calibration, const Machine& machine, std::int64_t l1_small_bytes,
                      const std::vector<tensix::LayerConfig>& pins, double min_pcc, const std::function<bool()>& late) {
   const tensix::LoweredGraph& network = *calibration.network;
-  const std::size_t count = network.nodes.size();
-  const std::vector<Precision>& levels = precision_levels();
-  const TensixSpec& card = tensix_of(machine);
-  std::vector<std::size_t> level(count, 0);
+  Budgeted out;
+  out.levels.resize(network.nodes.size());
   double best = -1;
   for (;;) {
-    Budgeted out;
-    for (const std::size_t each : level) out.precisions.push_back(levels[each]);
-    out.accuracy = measure(calibration, machine, l1_small_bytes, out.precisions, pins, [&] {
+    out.accuracy = measure(calibration, machine, l1_small_bytes, precisions_of(out.levels), pins, [&] {
       if (late) late();
     });
     if (out.accuracy.pcc >= min_pcc) return out;
     best = std::max(best, out.accuracy.pcc);
-    const std::vector<double> lost = losses(network, out.accuracy);
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < count; ++i)
-      if (level[i] + 1 < levels.size()) order.push_back(i);
-    if (order.empty()) {
-      const std::size_t worst = static_cast<std::size_t>(std::max_element(lost.begin(), lost.end()) - lost.begin());
-      fail(
-          Code::unsupported, Hint{fmt::format("ask for {:.4f} or less", std::floor(best * 1e4) / 1e4)},
-          "no precision of the card holds a PCC of {}: the best that was found is {:.6f}; '{}' ({}) loses most, {:.2g}",
-          min_pcc, best, network.nodes[worst].name, network.nodes[worst].op, lost[worst]);
-    }
-    if (late && late()) {
-      std::fill(level.begin(), level.end(), levels.size() - 1);
-      continue;
-    }
-    std::vector<double> worth(count);
-    for (const std::size_t i : order)
-      worth[i] = lost[i] / extra_ns(network, network.nodes[i], levels[level[i]], levels[level[i] + 1], card);
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return worth[a] > worth[b]; });
-    // As many as should do, and a few at least: each round is a run of the whole network.
-    const double needed = min_pcc - out.accuracy.pcc;
-    double won = 0;
-    std::size_t raised = 0;
-    for (const std::size_t i : order) {
-      if (won >= needed && raised >= count / 8 + 1) break;
-      won += kExpected * lost[i];
-      ++level[i];
-      ++raised;
-    }
+    std::vector<std::size_t> raised = out.levels;
+    raise_precisions(network, tensix_of(machine), out.accuracy, min_pcc, best, raised);
+    if (late && late()) std::fill(raised.begin(), raised.end(), precision_levels().size() - 1);
+    out.levels = std::move(raised);
   }
 }
 

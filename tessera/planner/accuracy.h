@@ -46,15 +46,26 @@ TSR_API Accuracy measure(const Calibration& calibration, const Machine& machine,
 TSR_API const std::vector<Precision>& precision_levels();
 
 struct Budgeted {
-  std::vector<Precision> precisions;
+  std::vector<std::size_t> levels;  // of precision_levels(), one for each node
   Accuracy accuracy;
 };
+TSR_API std::vector<Precision> precisions_of(const std::vector<std::size_t>& levels);
 
-// The cheapest precisions that hold the budget, found step by step: where results lose most for the time that more
-// exactness takes, it is raised. An Error with the best that was found if none hold it. `late`: asked after
+// One level up where results lose most for the time that more exactness takes, on as many nodes as should do for
+// `min_pcc`. An Error with the `best` that was found if everything is as exact as can be already.
+TSR_API void raise_precisions(const tensix::LoweredGraph& network, const TensixSpec& card, const Accuracy& accuracy,
+                              double min_pcc, double best, std::vector<std::size_t>& levels);
+
+// The cheapest precisions that hold the budget, found step by step with raise_precisions. `late`: asked after
 // every node of every step; true between steps: everything is made as exact as can be.
 TSR_API Budgeted hold_budget(const Calibration& calibration, const Machine& machine, std::int64_t l1_small_bytes,
                              const std::vector<tensix::LayerConfig>& pins, double min_pcc,
                              const std::function<bool()>& late);
+
+// What plans of one model in several batches have in common: kept from the first, used by the others.
+struct KeptAccuracy {
+  std::map<std::int64_t, Calibration> calibrations;  // by images
+  std::optional<Budgeted> budgeted;
+};
 
 }  // namespace tessera::planner

@@ -77,6 +77,7 @@ struct Alternative {
   std::string refusal;        // why it cannot run here, with numbers; empty: it can
   double ns = 0;              // of the step with the moves it would need; 0 where it cannot run
   std::int64_t l1_bytes = 0;  // wanted of a core
+  bool chosen = false;        // this is the step itself, as it was weighed against the others
 };
 
 struct PlannedStep {
@@ -135,6 +136,7 @@ struct CardPlan {
   double kernels_ns = 0;     // steps and moves
   double device_ns = 0;      // with the gaps between programs
   double end_to_end_ns = 0;  // of a batch, with the host, as the request has it
+  double latency_ns = 0;     // from the first batch to its results, with the host; 0: not known
   std::int64_t programs = 0;
   std::int64_t l1_peak_bytes = 0, l1_limit_bytes = 0;  // of a core
   std::optional<double> pcc;                           // of the outputs, where it was measured

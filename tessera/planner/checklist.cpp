@@ -156,7 +156,7 @@ CheckItem double_buffers(const Checker& c) {
   for (std::size_t s = 0; s < c.plan.steps.size(); ++s) {
     const PlannedStep& step = c.plan.steps[s];
     // One that steps over single pixels runs as a product, which has no such buffers.
-    if (!is_conv(step) || step.predicted.config.find("act_block_h") == std::string::npos) continue;
+    if (!is_conv(step) || step.predicted.act_block_h == 0) continue;
     ++convs;
     const bool act = step.config.conv.enable_act_double_buffer, w = step.config.conv.enable_weights_double_buffer;
     activations += act, weights += w;

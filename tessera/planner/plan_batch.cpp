@@ -57,7 +57,7 @@ Arrival fastest_arrival(const tensix::LoweredGraph& network, const Machine& mach
 
 CardPlan plan_arrival(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
                       const PlanHooks& hooks, const std::vector<Precision>& precisions) {
-  const PlanHooks quiet{.on_progress = {}, .calibration = {}, .stop = hooks.stop, .score = hooks.score};
+  const PlanHooks quiet{.on_progress = {}, .calibration = {}, .kept = {}, .stop = hooks.stop, .score = hooks.score};
   const Arrival arrival = fastest_arrival(network, machine, request, quiet, precisions);
   arrival.planning->hear(hooks);
   CardPlan plan = arrival.planning->plan(precisions);
@@ -227,6 +227,7 @@ class BatchPlanning {
       if (images_ > 1) plan.batch = images_;
       const auto passes = plan.passes();
       plan.programs *= passes;
+      plan.latency_ns += static_cast<double>(passes - 1) * plan.end_to_end_ns;
       for (double* ns : {&plan.kernels_ns, &plan.device_ns, &plan.end_to_end_ns}) *ns *= static_cast<double>(passes);
       const auto interrupted = plan.interrupted;
       last_ = plan;

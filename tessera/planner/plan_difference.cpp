@@ -37,7 +37,7 @@ PlanTotals totals_of(const CardPlan& plan) {
   PlanTotals totals;
   for (const PlannedStep& step : plan.steps) {
     totals.steps_ns += step.predicted.time.ns;
-    totals.inner_reshards += step.predicted.config.find(", reshard") != std::string::npos;
+    totals.inner_reshards += step.predicted.reshards_input;
     for (const PlannedMove& move : step.moves) {
       totals.moves_ns += move.ns;
       ++(move.kind == PlannedMove::Kind::reshard ? totals.reshards

@@ -1,13 +1,13 @@
 #include "tessera/planner/plan_network.h"
 
-#include "tessera/backends/sim/tensix/host_model.h"
-#include "tessera/backends/sim/tensix/pipeline.h"
 #include "tessera/core/error.h"
 #include "tessera/planner/digest.h"
+#include "tessera/planner/end_to_end.h"
 #include "tessera/planner/internal/pins.h"
 #include "tessera/planner/internal/plan_batch.h"
 #include "tessera/planner/internal/planning.h"
 #include "tessera/planner/internal/search.h"
+#include "tessera/planner/plan_accuracy.h"
 #include "tessera/planner/plan_difference.h"
 #include "tessera/planner/run_plan.h"
 
@@ -16,6 +16,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <memory>
+#include <string_view>
 #include <utility>
 
 namespace tessera::planner {
@@ -24,7 +26,6 @@ namespace {
 constexpr int kAttempts = 200;  // each forbids something; far more than were ever needed
 constexpr std::size_t kHurriedBeam = 2;
 constexpr int kRefinements = 4;
-constexpr int kBatches = 32;  // that end-to-end time is the average of
 
 void check_supported(const tensix::LoweredGraph& network, bool partial) {
   std::string all;
@@ -77,6 +78,8 @@ std::optional<CardPlan> Planning::hurried(const std::vector<Precision>& precisio
   const std::size_t beam = search_.settings().beam, same_result = search_.settings().same_result;
   std::function<void(std::size_t, std::size_t, const std::string&)> on_progress;
   on_progress.swap(hooks_.on_progress);
+  std::function<bool()> over;
+  over.swap(hooks_.over);
   search_.begin(std::min(beam, kHurriedBeam), std::min(same_result, kHurriedBeam));
   std::optional<CardPlan> plan;
   try {
@@ -88,6 +91,7 @@ std::optional<CardPlan> Planning::hurried(const std::vector<Precision>& precisio
   }
   limits_ = limits;
   on_progress.swap(hooks_.on_progress);
+  over.swap(hooks_.over);
   search_.begin(beam, same_result);
   return plan;
 }
@@ -130,7 +134,7 @@ CardPlan Planning::with_few_reshards(const std::vector<Precision>& precisions) {
 
 void Planning::weighed(std::size_t nodes) {
   weighed_ = nodes;
-  if (hooks_.stop && hooks_.stop())
+  if ((hooks_.stop && hooks_.stop()) || (hooks_.over && hooks_.over()))
     throw Interrupted(nodes == 0 ? fmt::format("planning was interrupted before the search: none of {} operators was "
                                                "placed, and there is no plan yet",
                                                network_.nodes.size())
@@ -229,18 +233,12 @@ CardPlan Planning::written(const std::vector<SearchStep>& path) {
 void Planning::fill(CardPlan& plan, const tensix::Simulation& done) {
   const TensixSpec& card = tensix_of(machine_);
   std::size_t at = 0;
-  std::vector<tensix::DeviceStep> queued;
   for (PlannedStep& step : plan.steps) {
     for (std::size_t m = 0; m <= step.moves.size(); ++m) {
       const tensix::SimulatedStep& simulated = done.steps.at(at++);
       plan.kernels_ns += simulated.time.ns;
       plan.programs += simulated.programs;
       plan.l1_peak_bytes = std::max(plan.l1_peak_bytes, simulated.l1_peak_bytes);
-      if (simulated.programs > 0) {
-        tensix::DeviceStep one{.name = simulated.node, .op = simulated.op, .kernel_ns = simulated.time.ns};
-        one.programs = static_cast<int>(simulated.programs);
-        queued.push_back(std::move(one));
-      }
       if (m < step.moves.size()) {
         step.moves[m].ns = simulated.time.ns;
         step.moves[m].l1_peak_bytes = simulated.l1_peak_bytes;
@@ -255,31 +253,23 @@ void Planning::fill(CardPlan& plan, const tensix::Simulation& done) {
   }
   plan.l1_limit_bytes = done.timeline.limit_bytes();
   plan.device_ns = plan.kernels_ns + card.op_gap_ns * static_cast<double>(plan.programs);
-  const auto bytes_of = [&](const std::vector<ValueId>& values) {
-    std::int64_t elements = 0;
-    for (const ValueId id : values) elements += network_.graph.value(id).type.shape().volume();
-    return 2 * elements;  // bfloat16 on their way
-  };
-  tensix::PipelineWork work{.steps = std::move(queued),
-                            .input_bytes = bytes_of(network_.graph.inputs),
-                            .output_bytes = bytes_of(network_.graph.outputs)};
-  work.output_move_ns = tensix::dram_move_ns(card, work.output_bytes);
+  const tensix::PipelineWork work = pipeline_work(card, network_, done);
   const auto time_of = [&](bool trace, int queues, bool separate) {
-    const tensix::Executor executor = tensix::executor_of(
-        {.use_trace = trace, .num_command_queues = queues, .all_transfers_on_separate_command_queue = separate});
-    return tensix::run_pipeline(tensix::host_model(card), work, executor, kBatches, static_cast<int>(request_.mesh))
-        .time.end_to_end_ns;
+    return end_to_end(card, work, {trace, queues, separate}, request_.mesh);
   };
   plan.metal_trace = request_.metal_trace;
   plan.command_queues = request_.command_queues;
-  plan.end_to_end_ns = time_of(plan.metal_trace, plan.command_queues, false);
+  const tensix::EndToEnd asked = time_of(plan.metal_trace, plan.command_queues, false);
+  plan.end_to_end_ns = asked.end_to_end_ns;
+  plan.latency_ns = asked.latency_ns;
   if (request_.objective != Objective::end_to_end) return;
   for (const bool trace : {true, false})
     for (const auto& [queues, separate] : {std::pair{2, true}, std::pair{2, false}, std::pair{1, false}}) {
       if ((trace && !request_.metal_trace) || queues > request_.command_queues || (separate && !trace)) continue;
-      const double ns = time_of(trace, queues, separate);
-      if (ns >= plan.end_to_end_ns) continue;
-      plan.end_to_end_ns = ns;
+      const tensix::EndToEnd time = time_of(trace, queues, separate);
+      if (time.end_to_end_ns >= plan.end_to_end_ns) continue;
+      plan.end_to_end_ns = time.end_to_end_ns;
+      plan.latency_ns = time.latency_ns;
       plan.metal_trace = trace;
       plan.command_queues = queues;
       plan.separate_transfers = separate;
@@ -301,7 +291,7 @@ void Planning::explain(CardPlan& plan, std::vector<Search::Weighed> weighed) {
     for (const Alternative& each : weighed[i].others) {
       if (!each.refusal.empty()) continue;
       ++fit;
-      if (each.config != taken.config && (fastest == nullptr || each.ns < fastest->ns)) fastest = &each;
+      if (!each.chosen && (fastest == nullptr || each.ns < fastest->ns)) fastest = &each;
     }
     if (fit <= 1)
       step.why = "the only way that fits";
@@ -318,34 +308,61 @@ void Planning::explain(CardPlan& plan, std::vector<Search::Weighed> weighed) {
 CardPlan plan_network(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
                       const PlanHooks& hooks) {
   check_supported(network, request.partial);
+  std::vector<std::size_t> levels(network.nodes.size());
+  if (!(request.min_pcc > 0)) {
+    CardPlan plan = plan_batch(network, machine, request, hooks, precisions_of(levels));
+    plan.network_digest = network_digest(network);
+    return plan;
+  }
   const auto begin = std::chrono::steady_clock::now();
+  std::string_view there_is = "no operator was placed, and there is no plan yet";
   const auto late = [&] {
     if (hooks.stop && hooks.stop())
-      throw Interrupted(fmt::format(
-          "planning was interrupted while precisions for a PCC of {} were measured: no operator was placed, "
-          "and there is no plan yet",
-          request.min_pcc));
+      throw Interrupted(
+          fmt::format("planning was interrupted while a PCC of {} was sought: {}", request.min_pcc, there_is));
     const bool over =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > request.budget_s;
     return hooks.agree ? hooks.agree(over) : over;
   };
-  Budgeted budgeted;
-  budgeted.precisions.resize(network.nodes.size());
-  if (request.min_pcc > 0) {
-    const Calibration calibration = hooks.calibration ? hooks.calibration() : calibration_of(network);
-    check(calibration.network->nodes.size() == network.nodes.size(), Code::invalid_argument,
-          "the calibration is of a network of {} operators, the one to plan has {}", calibration.network->nodes.size(),
+  const std::shared_ptr<KeptAccuracy> kept = hooks.kept ? hooks.kept : std::make_shared<KeptAccuracy>();
+  const auto calibration = [&](std::int64_t images) -> const Calibration& {
+    if (!hooks.calibration) images = images_of(network);
+    const auto known = kept->calibrations.find(images);
+    if (known != kept->calibrations.end()) return known->second;
+    Calibration made = hooks.calibration ? hooks.calibration(images) : calibration_of(network);
+    check(made.network->nodes.size() == network.nodes.size(), Code::invalid_argument,
+          "the calibration is of a network of {} operators, the one to plan has {}", made.network->nodes.size(),
           network.nodes.size());
-    budgeted =
-        hold_budget(calibration, machine, request.l1_small_bytes, pinned(request.pins, network), request.min_pcc, late);
+    return kept->calibrations.emplace(images, std::move(made)).first->second;
+  };
+  if (!kept->budgeted)
+    kept->budgeted = hold_budget(calibration(1), machine, request.l1_small_bytes, pinned(request.pins, network),
+                                 request.min_pcc, late);
+  levels = kept->budgeted->levels;
+  // The plan sums in an order of its own and may have other images in the blocks of block floats: it is measured too.
+  for (double best = -1;;) {
+    CardPlan plan = plan_batch(network, machine, request, hooks, precisions_of(levels));
+    plan.network_digest = network_digest(network);
+    if (plan.interrupted && hooks.stop && hooks.stop()) return plan;
+    there_is = "there is a plan, but it was not measured";
+    try {
+      const Accuracy accuracy =
+          measure_plan(calibration(images_to_measure(network, plan)), machine, network, plan, late);
+      if (accuracy.pcc >= request.min_pcc) {
+        plan.pcc = accuracy.pcc;
+        for (std::size_t i = 0; i < plan.steps.size(); ++i) plan.steps[i].pcc = accuracy.nodes[i];
+        return plan;
+      }
+      best = std::max(best, accuracy.pcc);
+      raise_precisions(network, tensix_of(machine), accuracy, request.min_pcc, best, levels);
+      if (late()) std::fill(levels.begin(), levels.end(), precision_levels().size() - 1);
+    } catch (const Interrupted&) {
+      if (!hooks.hurry) throw;
+      const auto all = static_cast<std::int64_t>(network.nodes.size());
+      plan.interrupted = CardPlan::Interruption{all, all};
+      return plan;
+    }
   }
-  CardPlan plan = plan_batch(network, machine, request, hooks, budgeted.precisions);
-  plan.network_digest = network_digest(network);
-  if (request.min_pcc > 0) {
-    plan.pcc = budgeted.accuracy.pcc;
-    for (std::size_t i = 0; i < plan.steps.size(); ++i) plan.steps[i].pcc = budgeted.accuracy.nodes[i];
-  }
-  return plan;
 }
 
 }  // namespace tessera::planner

@@ -324,16 +324,19 @@ std::vector<Search::Weighed> Search::alternatives(const std::vector<SearchStep>&
     // Ways that can run are in the order of the states that they lead to.
     Alternative chosen;
     auto way = taken - next.begin();
-    for (const Alternative& each : others)
-      if (each.refusal.empty() && way-- == 0) chosen = each;
+    for (Alternative& each : others)
+      if (each.refusal.empty() && way-- == 0) {
+        each.chosen = true;
+        chosen = each;
+      }
     std::vector<Alternative> kept = limits[i].refused;
     std::stable_sort(others.begin(), others.end(), [](const Alternative& a, const Alternative& b) {
       return a.refusal.empty() != b.refusal.empty() ? a.refusal.empty() : a.ns < b.ns;
     });
-    std::map<std::string, bool> seen;
+    std::set<std::string> seen{chosen.config};  // those that read the same are shown once
     std::size_t fit = 0, refused = 0;
     for (Alternative& each : others) {
-      if (!seen.emplace(each.config + each.refusal, true).second) continue;
+      if (!each.chosen && !seen.insert(each.config + each.refusal).second) continue;
       std::size_t& count = each.refusal.empty() ? fit : refused;
       if (count++ < kShownAlternatives / 2) kept.push_back(std::move(each));
     }

@@ -65,25 +65,16 @@ double total_ns(const PlannedStep& step) {
   return ns;
 }
 
-bool is_chosen(const PlannedStep& step, const Alternative& other) {
-  if (!other.refusal.empty() || !other.config.starts_with(step.predicted.config)) return false;
-  // As the search writes it.
-  std::string text = step.predicted.config;
-  if (step.config.conv.enable_kernel_stride_folding.value_or(false)) text += ", folded";
-  for (const PlannedMove& move : step.moves) text += fmt::format(", {} of '{}' first", name(move.kind), move.value);
-  return other.config == text;
-}
-
 double weighed_ns(const PlannedStep& step) {
   for (const Alternative& other : step.alternatives)
-    if (is_chosen(step, other)) return std::max(other.ns, total_ns(step));
+    if (other.chosen) return std::max(other.ns, total_ns(step));
   return total_ns(step);
 }
 
 const Alternative* fastest_other(const PlannedStep& step) {
   const Alternative* best = nullptr;
   for (const Alternative& other : step.alternatives)
-    if (other.refusal.empty() && other.ns > 0 && !is_chosen(step, other) && (best == nullptr || other.ns < best->ns))
+    if (other.refusal.empty() && other.ns > 0 && !other.chosen && (best == nullptr || other.ns < best->ns))
       best = &other;
   return best;
 }

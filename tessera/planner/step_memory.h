@@ -37,8 +37,6 @@ TSR_API std::string place_text(const MemoryConfig& memory);
 // Of a step with its moves.
 TSR_API double total_ns(const PlannedStep& step);
 
-// Among what was weighed for a step may be what was chosen.
-TSR_API bool is_chosen(const PlannedStep& step, const Alternative& other);
 // What the choice took when it was weighed against the others: with the gaps between programs, unlike `total_ns`, where
 // it is among them.
 TSR_API double weighed_ns(const PlannedStep& step);

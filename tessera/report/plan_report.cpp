@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 namespace tessera {
@@ -62,7 +61,7 @@ std::vector<std::pair<std::string, double>> busy_parts(const tensix::StepTime& t
 std::vector<PlanReport::Alternative> sorted_alternatives(const PlannedStep& step) {
   std::vector<PlanReport::Alternative> out;
   for (const planner::Alternative& each : step.alternatives)
-    out.push_back({each.config, each.refusal, each.ns, each.l1_bytes, false});
+    out.push_back({each.config, each.refusal, each.ns, each.l1_bytes, each.chosen});
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
     if (a.refusal.empty() != b.refusal.empty()) return a.refusal.empty();
     return a.refusal.empty() && a.ns < b.ns;
@@ -153,21 +152,6 @@ class StepWalk {
   std::map<std::string, ValuePlace> places_;
   std::map<std::string, double> bytes_;
 };
-
-// Planners list the chosen way with the others: it is called the same and takes as long, gaps included.
-void mark_chosen(PlanReport& report) {
-  if (report.programs <= 0) return;
-  const double gap = (report.device_ns - report.kernels_ns) / static_cast<double>(report.programs);
-  for (PlanReport::Step& step : report.steps) {
-    double own = step.ns + gap * static_cast<double>(step.programs + static_cast<std::int64_t>(step.moves.size()));
-    for (const PlanReport::Move& move : step.moves) own += move.ns;
-    for (PlanReport::Alternative& each : step.alternatives)
-      if (each.refusal.empty() && each.config.starts_with(step.config) && std::abs(each.ns - own) <= 1e-6 * own) {
-        each.chosen = true;
-        break;
-      }
-  }
-}
 
 std::vector<PlanReport::Part> parts_of_time(const PlanReport& report, const tensix::EndToEnd* time) {
   const double moves = report.moves_ns();
@@ -267,7 +251,6 @@ PlanReport plan_report(const PlanReportSources& sources) {
   StepWalk walk(sources, report);
   for (const PlannedStep& step : plan.steps) walk.add(step);
   for (PlanReport::Step& step : report.steps) step.share = report.kernels_ns > 0 ? step.ns / report.kernels_ns : 0;
-  mark_chosen(report);
   add_l1(sources, report);
   report.parts = parts_of_time(report, sources.time);
   report.advice = plan_advice(report);

@@ -187,6 +187,26 @@ TEST(PlanNetwork, StopsWithTheBestPlanSoFarOrSaysThatThereIsNone) {
   EXPECT_EQ(kernels, plan.kernels_ns);
 }
 
+TEST(PlanNetwork, HasTimeForAHurriedPlanAndForNoMore) {
+  const tensix::LoweredGraph network = lowered("resnet18");
+  PlanHooks hooks;
+  hooks.over = [] { return true; };
+  EXPECT_THROW(plan_network(network, n150(), {}, hooks), Interrupted);
+  hooks.hurry = true;
+  const CardPlan plan = plan_network(network, n150(), {}, hooks);
+  ASSERT_TRUE(plan.interrupted);
+  EXPECT_EQ(plan.interrupted->of, static_cast<std::int64_t>(network.nodes.size()));
+  // An accuracy budget is held all the same.
+  PlanRequest request;
+  request.min_pcc = 0.9;
+  SmallNetwork small(Shape{1, 16, 12, 12});
+  const ValueId y = small.conv(small.conv(small.x, 32, 3), 32, 3);
+  const CardPlan exact = plan_network(tensix::lower(small.done(y)), n150(), request, hooks);
+  ASSERT_TRUE(exact.interrupted);
+  ASSERT_TRUE(exact.pcc);
+  EXPECT_GE(*exact.pcc, 0.9);
+}
+
 TEST(PlanNetwork, IsTheSameAfterAHurriedOne) {
   const tensix::LoweredGraph network = lowered("mobilenet_v2");
   const CardPlan a = plan_network(network, n150(), {}), b = plan_network(network, n150(), {}, stopping(1 << 30, true));

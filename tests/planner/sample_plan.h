@@ -43,6 +43,7 @@ inline CardPlan plan_with_every_field() {
   plan.kernels_ns = 12345.678;
   plan.device_ns = 0.001;
   plan.end_to_end_ns = 3e15;
+  plan.latency_ns = 2.5e6;
   plan.programs = 7;
   plan.l1_peak_bytes = 1'234'560;
   plan.l1_limit_bytes = 1'395'424;
@@ -124,6 +125,8 @@ inline CardPlan plan_with_every_field() {
                     .output_bytes = 4'352,
                     .l1_peak_bytes = 150'000,
                     .l1_small_bytes = 640,
+                    .act_block_h = 32,
+                    .reshards_input = true,
                     .time = {.reader_ns = 1,
                              .weights_ns = 2,
                              .multicast_ns = 3,
@@ -142,7 +145,7 @@ inline CardPlan plan_with_every_field() {
   step.pcc = -0.5;
   step.why = "least time";
   step.alternatives = {{"HEIGHT_SHARDED 64x64", "needs 1,600,000 of 1,395,424 B", 0, 1'600'000},
-                       {"WIDTH_SHARDED 2048x32", "", 5000.5, 700'000}};
+                       {"WIDTH_SHARDED 2048x32", "", 5000.5, 700'000, true}};
   plan.steps.push_back(step);
   // And one that is nothing but what has to be.
   PlannedStep plain;
@@ -181,6 +184,7 @@ inline PlannedStep good_conv(const std::string& node, const std::string& reads, 
                     .halo_bytes = 8'192,
                     .output_bytes = 4'096,
                     .l1_peak_bytes = 120'480,
+                    .act_block_h = 64,
                     .time = {.reader_ns = 4'000, .math_ns = 9'000, .ns = 10'000, .bound_by = "math", .roof_ns = 5'000},
                     .programs = 2,
                     .note = {}};

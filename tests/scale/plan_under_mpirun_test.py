@@ -43,6 +43,20 @@ class PlanUnderMpirun(unittest.TestCase):
         self.assertEqual(plans[0], plans[2])
         self.assertEqual(tables[0], tables[2])  # printed once
 
+    def test_ranks_choose_the_same_batch_as_one_process(self):
+        plans, tables = [], []
+        for ranks in (0, 2):
+            file = self.folder / f"by{ranks}.json"
+            done = tessera("plan", "resnet18", *CARD, "--batches", "1,3", "--min-pcc", 0.99, "--quiet", "-o", file, ranks=ranks)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            plans.append(file.read_bytes())
+            tables.append(done.stdout)
+        self.assertEqual(plans[0], plans[1])
+        self.assertEqual(tables[0], tables[1])
+        none = tessera("plan", "resnet18", *CARD, "--batches", "1,2", "--max-latency", "1us", ranks=2)
+        self.assertNotEqual(none.returncode, 0)
+        self.assertEqual(none.stderr.count("no batch has its results within"), 1)
+
     def test_rows_of_a_table_come_to_the_same(self):
         known = pathlib.Path(__file__).parent.parent / "data" / "ttnn" / "conv_l1.csv"
         table = self.folder / "layers.csv"

@@ -111,13 +111,15 @@ PlanJson predicted_json(const PlannedStep& step) {
   json["config"] = p.config;
   json["result"] = p.result;
   for (const Count& count : kCounts) json[std::string(count.name)] = p.*count.value;
+  if (p.act_block_h > 0) json["act_block_h"] = p.act_block_h;
+  if (p.reshards_input) json["reshards_input"] = true;
   json["time"] = time_json(p.time);
   if (!p.note.empty()) json["note"] = p.note;
   return json;
 }
 
 tensix::SimulatedStep read_predicted(const JsonCursor& json, const PlannedStep& step) {
-  std::vector<std::string_view> keys{"node", "op", "config", "result", "time", "note"};
+  std::vector<std::string_view> keys{"node", "op", "config", "result", "act_block_h", "reshards_input", "time", "note"};
   tensix::SimulatedStep p;
   for (const Count& count : kCounts) {
     keys.push_back(count.name);
@@ -129,6 +131,8 @@ tensix::SimulatedStep read_predicted(const JsonCursor& json, const PlannedStep& 
   p.op = op ? op->text() : step.op;
   p.config = json.at("config").text();
   p.result = json.at("result").text();
+  if (const auto rows = json.find("act_block_h")) p.act_block_h = rows->whole();
+  if (const auto reshards = json.find("reshards_input")) p.reshards_input = reshards->flag();
   p.time = read_time(json.at("time"));
   if (note) p.note = note->text();
   return p;
@@ -163,13 +167,15 @@ PlanJson alternative_json(const Alternative& other) {
   if (!other.refusal.empty()) json["refusal"] = other.refusal;
   if (other.ns != 0) json["ns"] = ns_json(other.ns, "time of an alternative");
   json["l1_bytes"] = other.l1_bytes;
+  if (other.chosen) json["chosen"] = true;
   return json;
 }
 
 Alternative read_alternative(const JsonCursor& json) {
-  only(json, {"config", "refusal", "ns", "l1_bytes"});
-  const auto refusal = json.find("refusal"), ns = json.find("ns");
-  return {json.at("config").text(), refusal ? refusal->text() : "", ns ? ns->real() : 0, json.at("l1_bytes").whole()};
+  only(json, {"config", "refusal", "ns", "l1_bytes", "chosen"});
+  const auto refusal = json.find("refusal"), ns = json.find("ns"), chosen = json.find("chosen");
+  return {json.at("config").text(), refusal ? refusal->text() : "", ns ? ns->real() : 0, json.at("l1_bytes").whole(),
+          chosen && chosen->flag()};
 }
 
 PlanJson step_json(const PlannedStep& step) {
@@ -282,6 +288,7 @@ void write_card_plan(const CardPlan& plan, PlanJson& file) {
   predicted["kernels_ns"] = ns_json(plan.kernels_ns, "time of kernels");
   predicted["device_ns"] = ns_json(plan.device_ns, "time on the device");
   predicted["end_to_end_ns"] = ns_json(plan.end_to_end_ns, "time end to end");
+  if (plan.latency_ns > 0) predicted["latency_ns"] = ns_json(plan.latency_ns, "time to the first results");
   predicted["programs"] = plan.programs;
   predicted["l1_peak_bytes"] = plan.l1_peak_bytes;
   predicted["l1_limit_bytes"] = plan.l1_limit_bytes;
@@ -320,10 +327,12 @@ CardPlan read_card_plan(const JsonCursor& file) {
   plan.command_queues = static_cast<int>(replay.at("command_queues").whole(1, 2));
   plan.separate_transfers = replay.at("separate_transfers").flag();
   const JsonCursor predicted = file.at("predicted");
-  only(predicted, {"kernels_ns", "device_ns", "end_to_end_ns", "programs", "l1_peak_bytes", "l1_limit_bytes", "pcc"});
+  only(predicted, {"kernels_ns", "device_ns", "end_to_end_ns", "latency_ns", "programs", "l1_peak_bytes",
+                   "l1_limit_bytes", "pcc"});
   plan.kernels_ns = predicted.at("kernels_ns").real();
   plan.device_ns = predicted.at("device_ns").real();
   plan.end_to_end_ns = predicted.at("end_to_end_ns").real();
+  if (const auto latency = predicted.find("latency_ns")) plan.latency_ns = latency->real();
   plan.programs = predicted.at("programs").whole();
   plan.l1_peak_bytes = predicted.at("l1_peak_bytes").whole();
   plan.l1_limit_bytes = predicted.at("l1_limit_bytes").whole();

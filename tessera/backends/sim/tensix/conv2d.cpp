@@ -198,7 +198,14 @@ std::vector<float> compute(const Conv2dCall& call, const DeviceTensor& input, co
   std::vector<float> x = read_pages(input).to_float32();
   if (call.plan.folded) x = fold_image(x, call.problem);
   if (call.spread_h > 1 || call.spread_w > 1) x = spread_image(x, call.problem, call.spread_h, call.spread_w);
-  return conv2d_values(conv2d_values_of(p, call.plan), x, w, b);
+  Conv2dValues conv = conv2d_values_of(p, call.plan);
+  const std::int64_t all = conv.batch, wanted = input.device()->options().valued_images;
+  if (wanted == 0 || wanted >= all) return conv2d_values(conv, x, w, b);
+  conv.batch = wanted;
+  x.resize(x.size() / static_cast<std::size_t>(all) * static_cast<std::size_t>(wanted));
+  std::vector<float> y = conv2d_values(conv, x, w, b);
+  y.resize(y.size() / static_cast<std::size_t>(wanted) * static_cast<std::size_t>(all));
+  return y;
 }
 
 }  // namespace

@@ -31,6 +31,10 @@ struct SimulatedStep {
   // that was in use at once while it ran, all that lay in L1 before included.
   std::int64_t circular_buffer_bytes = 0, halo_bytes = 0, output_bytes = 0, l1_peak_bytes = 0;
   std::int64_t l1_small_bytes = 0;  // afterwards: lists that programs keep
+  // Of a convolution: rows of the blocks it works by (0: it runs as a product, or in DRAM), and whether it has moved
+  // its sharded input into other shards itself.
+  std::int64_t act_block_h = 0;
+  bool reshards_input = false;
   // Of its programs' kernels together, one after the other; 0 on a machine without prices (program_time.h). Gaps
   // between programs, dispatch and transfers to the host are not in it.
   StepTime time = {};

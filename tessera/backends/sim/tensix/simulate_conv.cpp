@@ -127,6 +127,9 @@ class ConvRun {
     run_.weights.push_back(result.weights);
     if (result.bias) run_.weights.push_back(*result.bias);
     run_.step.config = config_text(result.plan, p.config);
+    run_.step.act_block_h = result.plan.interleaved || result.plan.as_matmul ? 0 : result.plan.act_block_h * 32;
+    run_.step.reshards_input =
+        !result.plan.interleaved && result.plan.moves_input && result.plan.problem.input_memory.is_sharded();
     run_.step.cores = result.plan.output.cores.num_cores();
     run_.conv_plan = result.plan;
     return result.output;
