@@ -5,6 +5,7 @@
 #include "command.h"
 #include "layer_argument.h"
 #include "model_argument.h"
+#include "number_argument.h"
 #include "progress.h"
 #include "run_once.h"
 
@@ -138,7 +139,7 @@ void add_bench(CLI::App& app, const Context& context) {
       ->check(CLI::Range(1, 1000000))
       ->type_name("N");
   command->add_option("--seconds", options->seconds, "For all runs together; otherwise 2, and 0.3 for each layer")
-      ->check(CLI::Range(0.0, 3600.0))
+      ->check(number_between(0, 3600))
       ->type_name("S");
   command->add_option("--filter", options->filter, "Only layers whose name has this in it")->type_name("TEXT");
   command->add_flag("--peak", options->peak, "How fast the processor multiplies and reads at best, instead");

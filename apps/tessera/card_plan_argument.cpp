@@ -78,11 +78,18 @@ CardPlanArgument load_card_plan_argument(const std::string& file, const std::str
 
 PlannedModel load_planned_model(const CardPlanArgument& argument, ModelArgument given) {
   return with_context(fmt::format("while following {}", argument.file), [&] {
+    check(given.batch == 0 || given.batch == argument.plan.batch, Code::invalid_argument,
+          Hint{"tessera plan --batch makes another plan"}, "--batch is {}, and the plan is for batches of {}",
+          given.batch, argument.plan.batch);
+    check(given.shapes.empty() && given.dimensions.empty(), Code::invalid_argument,
+          Hint{"tessera plan makes another plan"}, "{} says what the plan has settled: inputs are {}",
+          given.shapes.empty() ? "--dim" : "--shape", fmt::join(argument.plan.model_inputs, ", "));
+    given.batch = 0;  // which inputs say below, where the network leaves it open
     if (given.model.empty()) given.model = find_model(argument);
     std::vector<PlannedInput> inputs;
     for (const std::string& text : argument.plan.model_inputs) inputs.push_back(parse_input(text));
     if (is_zoo_name(given.model)) {
-      if (!inputs.empty() && !inputs[0].extents.empty()) given.batch = std::stoll(inputs[0].extents[0]);
+      if (!inputs.empty() && !inputs[0].extents.empty()) given.batch = argument.plan.batch;
     } else if (!find_layer(given.model)) {
       for (const PlannedInput& input : inputs)
         if (!input.extents.empty())

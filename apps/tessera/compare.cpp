@@ -7,6 +7,7 @@
 #include "compare_device.h"
 #include "difference.h"
 #include "model_argument.h"
+#include "number_argument.h"
 #include "peer.h"
 
 #include "tessera/core/error.h"
@@ -226,7 +227,7 @@ void add_compare(CLI::App& app, const Context& context) {
   command
       ->add_option("--tolerance", options->tolerance,
                    "The largest error that agrees, as a part of the largest magnitude of the value")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number_from(0))
       ->type_name("X")
       ->default_str("1e-4");
   command->add_flag("--bisect", options->bisect,

@@ -108,7 +108,8 @@ class Tour {
     table.add_row({"alignment", fmt::format("L1 {} B, DRAM {} B", card.l1_alignment_bytes, card.dram_alignment_bytes)});
     say(render_text(table));
     say(fmt::format("Every number of it, with its source: tessera machines show {}\n", machine.name));
-    say("The device is simulated: sizes and addresses are exact, values are real, times are not modelled yet.\n");
+    say("The device is simulated: sizes and addresses are exact, values are real; times come with plans "
+        "(docs/time.md).\n");
   }
 
   void place(const DeviceTensor& tensor, std::string_view how) const {

@@ -37,6 +37,14 @@ void add_global_options(CLI::App& app, Context& context) {
   app.add_flag("--quiet,-q", context.quiet, "No progress and no remarks");
 }
 
+// No option means anything by an empty word: `-o "$FILE"` with nothing in FILE would be as good as no -o.
+void refuse_empty_words(CLI::App& app) {
+  const CLI::Validator given([](std::string& word) { return word.empty() ? "is empty" : ""; }, "");
+  for (CLI::Option* option : app.get_options())
+    if (option->get_expected_max() > 0) option->check(given);
+  for (CLI::App* command : app.get_subcommands(nullptr)) refuse_empty_words(*command);
+}
+
 // Another thread that has said why this process ends is about to end it.
 void speak_once() {
   while (world_began() && !first_to_speak()) std::this_thread::sleep_for(std::chrono::seconds(1));
@@ -57,6 +65,7 @@ int run(int argc, char** argv) {
 #define TSR_COMMAND(name) add_##name(app, context);
 #include "commands.def"
 #undef TSR_COMMAND
+  refuse_empty_words(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,6 +1,7 @@
 #include "model_argument.h"
 
 #include "layer_argument.h"
+#include "number_argument.h"
 #include "shape_argument.h"
 
 #include "tessera/core/error.h"
@@ -130,7 +131,10 @@ void add_model_argument(CLI::App& command, ModelArgument& argument) {
   command.add_option("--batch", argument.batch, "The first extent of the inputs, where the model leaves it open")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
       ->type_name("N");
-  command.add_option("--seed", argument.seed, "Of the random inputs")->default_str("0")->type_name("N");
+  command.add_option("--seed", argument.seed, "Of the random inputs")
+      ->check(seed_number())
+      ->default_str("0")
+      ->type_name("N");
 }
 
 Model load_model(const ModelArgument& argument) {

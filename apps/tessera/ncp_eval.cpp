@@ -2,6 +2,7 @@
 
 #include "ncp.h"
 #include "ncp_task.h"
+#include "number_argument.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
@@ -86,8 +87,8 @@ void add_ncp_eval(CLI::App& ncp, const Context& context) {
       ->check(CLI::IsMember({"test", "validation", "training"}));
   command->add_option("--precision", options->precision, "f32, bf16 or f16")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}));
-  command->add_option("--batch", options->batch, "Sequences at a time")->check(CLI::PositiveNumber);
-  command->add_option("--threads", options->threads, "Threads; 0: all")->check(CLI::NonNegativeNumber);
+  command->add_option("--batch", options->batch, "Sequences at a time")->check(whole_number(1));
+  command->add_option("--threads", options->threads, "Threads; 0: all")->check(whole_number(0, 4096));
   command->callback([options, command, &context] { evaluate_model(*options, command->count("--task") > 0, context); });
 }
 

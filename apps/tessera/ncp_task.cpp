@@ -1,5 +1,7 @@
 #include "ncp_task.h"
 
+#include "number_argument.h"
+
 #include "tessera/core/array.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
@@ -42,15 +44,14 @@ void add_task_options(CLI::App& command, TaskOptions& options) {
   command.add_option("--task", options.task, "xor, sine, cheetah (with --data), or csv:FILE");
   command.add_option("--data", options.data, "Folder of the half-cheetah's traces");
   command.add_option("--samples", options.samples, "Sequences of xor to train on; 0: all 100,000")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0, 10'000'000));
   command.add_option("--loss", options.loss, "Of csv: mse, cross_entropy or bce")
       ->check(CLI::IsMember({"mse", "cross_entropy", "bce"}));
   command.add_option("--readout", options.readout, "Of csv: every_step or last_step")
       ->check(CLI::IsMember({"every_step", "last_step"}));
   command.add_option("--window", options.window, "Of csv without a column 'sequence': rows of a sequence")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--stride", options.stride, "Rows from window to window; 0: the window")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(1));
+  command.add_option("--stride", options.stride, "Rows from window to window; 0: the window")->check(whole_number(0));
 }
 
 ncp::Task make_task(const TaskOptions& options) {

@@ -2,8 +2,8 @@
 // alone or, under mpirun, by several processes.
 
 #include "ncp.h"
-#include "ncp_task.h"
 #include "ncp_together.h"
+#include "ncp_train_options.h"
 #include "progress.h"
 
 #include "tessera/core/error.h"
@@ -15,6 +15,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <system_error>
 
@@ -23,86 +24,25 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-struct LayerOptions {
-  std::string model = "cfc";
-  int units = 0;
-  std::string wiring;
-  std::vector<int> backbone{128};
-  std::string activation = "lecun_tanh";
-  std::string mode = "default";
-  double dropout = 0;
-  bool mixed_memory = false;
-};
+constexpr const char* kSettings = "settings";  // the note of a checkpoint that has them
 
-struct TrainOptions {
-  TaskOptions task;
-  LayerOptions layer;
-  ncp::TrainingOptions training;
-  std::string optimizer = "adam", schedule = "constant", precision = "f32";
-  std::string checkpoint;
-  bool resume = false;
-  double every_seconds = 60;
-  double most_seconds = 0;
-  int threads = 0;
-  bool deterministic = false;
-};
-
-// What a task is trained with unless something else is asked for: of xor, the settings of the paper but for the rate
-// and its schedule, which docs/how-to/train-a-liquid-network.md gives reasons for.
-void set_defaults(TrainOptions& o, const CLI::App& command) {
-  const auto unless_given = [&](const char* flag, auto& value, auto otherwise) {
-    if (command.count(flag) == 0) value = otherwise;
-  };
-  unless_given("--units", o.layer.units, 32);
-  if (o.task.task == "xor") {
-    const bool mixed = o.layer.mixed_memory;
-    unless_given("--units", o.layer.units, mixed ? 64 : 192);
-    unless_given("--activation", o.layer.activation, "relu");
-    unless_given("--epochs", o.training.epochs, 60);
-    unless_given("--batch", o.training.batch, 128);
-    unless_given("--lr", o.training.learning_rate, 0.002);
-    unless_given("--optimizer", o.optimizer, "rmsprop");
-    unless_given("--smoothing", o.training.optimizer.smoothing, 0.9);
-    unless_given("--epsilon", o.training.optimizer.epsilon, 1e-7);
-    unless_given("--schedule", o.schedule, "cosine");
-    if (command.count("--clip-norm") + command.count("--clip-value") == 0)
-      unless_given("--clip-norm-each", o.training.clipping.norm_each, mixed ? 10.0 : 1.0);
-  } else if (o.task.task == "cheetah") {
-    unless_given("--epochs", o.training.epochs, 200);
-    unless_given("--batch", o.training.batch, 16);
-    unless_given("--lr", o.training.learning_rate, o.layer.model == "ltc" ? 1e-2 : 1e-3);
-  } else if (o.task.task == "sine") {
-    unless_given("--epochs", o.training.epochs, 400);
-    unless_given("--lr", o.training.learning_rate, 1e-2);
+// Those that the checkpoint has noted, or what else it shows of them.
+std::map<std::string, std::string> settings_in(const NcpCheckpoint& found) {
+  const auto noted = found.notes.find(kSettings);
+  if (noted != found.notes.end()) {
+    const OrderedJson fields = OrderedJson::parse(noted->second, nullptr, false);
+    std::map<std::string, std::string> out;
+    check(fields.is_object(), Code::parse, "the checkpoint's note '{}' is no JSON object", kSettings);
+    for (const auto& [option, value] : fields.items())
+      if (value.is_string()) out[option] = value.get<std::string>();
+    return out;
   }
-  o.training.optimizer.kind = *ncp::parse_optimizer(o.optimizer);
-  o.training.schedule.kind = *ncp::parse_schedule(o.schedule);
-  o.training.precision = *ncp::parse_precision(o.precision);
-}
-
-ncp::Layer make_layer(const LayerOptions& o, int inputs, int outputs) {
-  OrderedJson fields{
-      {"type", o.model == "ltc" ? "LTC" : "CfC"}, {"input_size", inputs}, {"mixed_memory", o.mixed_memory}};
-  if (!o.wiring.empty())
-    fields["wiring"] = OrderedJson::parse(ncp::wiring_spec_to_json(ncp::parse_wiring_spec(o.wiring)));
-  else if (o.model == "ltc")
-    fields["wiring"] = {{"type", "FullyConnected"}, {"units", o.units}, {"output_dim", outputs}};
-  else
-    fields["units"] = o.units;
-  if (o.model == "cfc") {
-    fields["mode"] = o.mode;
-    fields["activation"] = o.activation;
-    if (o.wiring.empty()) {
-      fields["backbone_units"] = o.backbone;
-      fields["backbone_dropout"] = o.dropout;
-    }
-    fields["proj_size"] = outputs;
-  }
-  const ncp::Layer layer = ncp::layer_from_json(fields.dump());
-  check(sizes(layer).outputs == outputs, Code::invalid_argument,
-        Hint{fmt::format("give the wiring {} motor neurons", outputs)}, "the layer has {} outputs, the task needs {}",
-        sizes(layer).outputs, outputs);
-  return layer;
+  std::map<std::string, std::string> out{{"--seed", std::to_string(found.options.seed)},
+                                         {"--batch", std::to_string(found.options.batch)},
+                                         {"--precision", std::string(name(found.options.precision))},
+                                         {"--optimizer", std::string(name(found.options.optimizer.kind))}};
+  if (const auto task = found.notes.find("task"); task != found.notes.end()) out["--task"] = task->second;
+  return out;
 }
 
 OrderedJson report_json(const ncp::EpochReport& r) {
@@ -158,8 +98,9 @@ class TrainingRun {
     while (!trainer_->finished())
       if (!train_epoch(task)) {
         if (!quiet_)
-          fmt::print(stderr, "stopped after {} epochs and {} batches; --resume goes on\n", trainer_->state().epoch,
-                     trainer_->state().batch);
+          fmt::print(stderr, "stopped after {} epochs and {} batches; {}\n", trainer_->state().epoch,
+                     trainer_->state().batch,
+                     options_.checkpoint.empty() ? "nothing was kept, without --checkpoint" : "--resume goes on");
         return;
       }
     const std::chrono::duration<double> took = Clock::now() - begin;
@@ -173,6 +114,7 @@ class TrainingRun {
 
   void start(const ncp::Task& task) {
     set_defaults(options_, command_);
+    notes_[kSettings] = OrderedJson(settings_of(options_)).dump();
     options_.training.loss = task.loss;
     options_.training.readout = task.readout;
     const ncp::Layer layer = make_layer(options_.layer, task.training.inputs, task.outputs);
@@ -195,8 +137,15 @@ class TrainingRun {
             options_.checkpoint);
     });
     if (!options_.resume) return false;
+    bool there = false;
+    together(world_.all(), [&] {
+      there = world_.first() && std::filesystem::exists(path);
+      check(there || !world_.first() || !options_.task.task.empty(), Code::not_found,
+            Hint{"name the folder of a checkpoint, or begin with --task"}, "{} has no checkpoint to go on with",
+            options_.checkpoint);
+    });
+    if (world_.agreed(there ? 1 : 0) == 0) return false;
     const Payload bytes = world_.share_file(path);
-    if (bytes.empty()) return false;
     together(world_.all(), [&] { go_on_with(bytes, path); });
     if (!quiet_)
       fmt::print(stderr, "going on with {} after {} epochs and {} batches\n", options_.checkpoint,
@@ -207,14 +156,7 @@ class TrainingRun {
   void go_on_with(const Payload& bytes, const std::filesystem::path& path) {
     NcpCheckpoint found =
         with_context("while reading the checkpoint " + path.string(), [&] { return parse_ncp_checkpoint(bytes); });
-    for (const auto& [flag, is] :
-         {std::pair("--task", found.notes["task"]), std::pair("--seed", std::to_string(found.options.seed)),
-          std::pair("--batch", std::to_string(found.options.batch)),
-          std::pair("--precision", std::string(name(found.options.precision))),
-          std::pair("--optimizer", std::string(name(found.options.optimizer.kind)))})
-      if (command_.count(flag) > 0)
-        check(command_.get_option(flag)->as<std::string>() == is, Code::invalid_argument,
-              "{} says {}, the checkpoint was made with {}", flag, command_.get_option(flag)->as<std::string>(), is);
+    check_settings(options_, command_, settings_in(found));
     if (command_.count("--epochs") > 0) found.options.epochs = options_.training.epochs;
     if (command_.count("--patience") > 0) found.options.patience = options_.training.patience;
     if (command_.count("--data") > 0) found.notes["data"] = options_.task.data;
@@ -344,63 +286,12 @@ class TrainingRun {
   Clock::time_point began_ = Clock::now(), saved_{}, shown_{};
 };
 
-void add_layer_options(CLI::App& command, LayerOptions& o) {
-  command.add_option("--model", o.model, "cfc or ltc")->check(CLI::IsMember({"cfc", "ltc"}))->capture_default_str();
-  command.add_option("--units", o.units, "Neurons, where there is no wiring")->check(CLI::PositiveNumber);
-  command.add_option("--wiring", o.wiring, "AutoNCP(32,2), NCP(...), Random(...), as in `tessera ncp wiring`");
-  command.add_option("--backbone", o.backbone, "Widths of a CfC's backbone: 128,128; 0: none")->delimiter(',');
-  command.add_option("--activation", o.activation, "Of the backbone")
-      ->check(CLI::IsMember({"lecun_tanh", "silu", "relu", "tanh", "gelu"}));
-  command.add_option("--mode", o.mode, "Of a CfC: default, no_gate or pure")
-      ->check(CLI::IsMember({"default", "no_gate", "pure"}));
-  command.add_option("--dropout", o.dropout, "After the second and later layers of the backbone")
-      ->check(CLI::Range(0.0, 0.999));
-  command.add_flag("--mixed-memory", o.mixed_memory, "An LSTM cell beside the layer");
-}
-
-void add_training_options(CLI::App& command, TrainOptions& o) {
-  ncp::TrainingOptions& t = o.training;
-  command.add_option("--epochs", t.epochs, "Passes over the training set")->check(CLI::PositiveNumber);
-  command.add_option("--batch", t.batch, "Sequences in a batch, of all processes together")->check(CLI::PositiveNumber);
-  command.add_option("--lr", t.learning_rate, "Learning rate")->check(CLI::PositiveNumber);
-  command.add_option("--optimizer", o.optimizer, "adam, adamw, rmsprop or sgd")
-      ->check(CLI::IsMember({"adam", "adamw", "rmsprop", "sgd"}));
-  command.add_option("--momentum", t.optimizer.momentum, "Of sgd and rmsprop");
-  command.add_option("--smoothing", t.optimizer.smoothing, "Of rmsprop");
-  command.add_option("--epsilon", t.optimizer.epsilon, "Of adam, adamw and rmsprop");
-  command.add_option("--weight-decay", t.optimizer.weight_decay, "Added to gradients; of adamw, taken from weights");
-  command.add_option("--schedule", o.schedule, "Of the learning rate: constant, exponential, cosine or step")
-      ->check(CLI::IsMember({"constant", "exponential", "cosine", "step"}));
-  command.add_option("--decay", t.schedule.decay, "Factor of each epoch (exponential) or of every --every (step)");
-  command.add_option("--every", t.schedule.every, "Epochs from step to step")->check(CLI::PositiveNumber);
-  command.add_option("--clip-norm", t.clipping.norm, "Most that the norm of all gradients may be");
-  command.add_option("--clip-norm-each", t.clipping.norm_each, "Likewise for each parameter");
-  command.add_option("--clip-value", t.clipping.value, "Likewise for each number");
-  command.add_option("--precision", o.precision, "f32, bf16 or f16: what operands of products are rounded to")
-      ->check(CLI::IsMember({"f32", "bf16", "f16"}));
-  command.add_option("--seed", t.seed, "Of weights, the order of samples and dropout");
-  command.add_option("--patience", t.patience, "Stop after so many epochs without a better validation loss; 0: never")
-      ->check(CLI::NonNegativeNumber);
-  command.add_option("--checkpoint", o.checkpoint, "Folder for checkpoints and the trained layer");
-  command.add_flag("--resume", o.resume, "Go on with the checkpoint in that folder, if there is one");
-  command.add_option("--checkpoint-seconds", o.every_seconds, "Most time between checkpoints")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--max-seconds", o.most_seconds, "Stop after this time with a checkpoint; 0: never")
-      ->check(CLI::NonNegativeNumber);
-  command.add_option("--threads", o.threads, "Threads of each process; 0: all that it may use")
-      ->check(CLI::NonNegativeNumber);
-  command.add_flag("--deterministic", o.deterministic,
-                   "Under mpirun: the same bits as one process, whatever the number of processes");
-}
-
 }  // namespace
 
 void add_ncp_train(CLI::App& ncp, const Context& context) {
   CLI::App* command = ncp.add_subcommand("train", "Train a CfC or LTC layer on a task");
   auto options = std::make_shared<TrainOptions>();
-  add_task_options(*command, options->task);
-  add_layer_options(*command, options->layer);
-  add_training_options(*command, *options);
+  add_train_options(*command, *options);
   command->callback([options, command, &context] {
     if (options->layer.backbone == std::vector<int>{0}) options->layer.backbone.clear();
     TrainingRun(*options, *command, context).run();

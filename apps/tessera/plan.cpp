@@ -104,17 +104,20 @@ void add_plan(CLI::App& app, const Context& context) {
       ->type_name("FILE");
   command->add_flag("--check", options->check,
                     "MODEL is a plan for a card: go through the checklists of the guides, with evidence");
-  command->callback([options, &context] {
+  command->callback([options, command, &context] {
     const EmitArgument& emit = options->card.emit;
     check_emit(emit);
     if (options->check) {
+      refuse({command->get_option("--output")}, "writes a plan, and --check only looks at one");
       check_planned(options->model.model, context);
     } else if (emit.given() && !emit.for_card()) {
+      check_outputs(options->card, options->file);
       emit_network(emit, options->model, options->device == "cpu" ? "" : options->device, context);
     } else if (options->device == "cpu") {
       check(!emit.for_card(), Code::invalid_argument, Hint{"--device wormhole_n150"},
             "--emit ttnn writes a plan for a card: which one is not said");
       refuse(options->card_options, "is for cards: --device wormhole_n150");
+      check_outputs(options->card, options->file);
       show(*options, context);
     } else {
       const Machine machine = load_machine(options->device);

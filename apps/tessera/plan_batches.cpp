@@ -113,6 +113,9 @@ class Batches {
 
   void run() {
     const InterruptWatch watch;
+    together(all_, [&] {
+      if (all_.rank() == 0) check_outputs(argument_, file_);  // the others need not even have the folders
+    });
     for (std::size_t i = 0; end_ == End::none_left && has(i); ++i) try_batch(i);
     if (!tried_.empty() && std::ranges::none_of(tried_, [](const Tried& each) { return each.plan.has_value(); }))
       throw_nothing_planned();

@@ -3,9 +3,13 @@
 #include "card_plan_table.h"
 #include "diagnostics.h"
 #include "interrupt_watch.h"
+#include "number_argument.h"
 #include "plan_search.h"
 
+#include "tessera/core/error.h"
+#include "tessera/core/file.h"
 #include "tessera/io/card_plan_file.h"
+#include "tessera/io/emit/script.h"
 #include "tessera/planner/plan_network.h"
 #include "tessera/report/plan_report.h"
 #include "tessera/scale/shared_work.h"
@@ -13,8 +17,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 
 namespace tessera::cli {
 namespace {
@@ -46,11 +52,11 @@ std::vector<CLI::Option*> add_card_request(CLI::App& command, CardRequestArgumen
   options.push_back(command
                         .add_option("--min-pcc", o.min_pcc,
                                     "For a card: least correlation of the outputs with float32, by its arithmetic")
-                        ->check(CLI::Range(0.0, 1.0))
+                        ->check(number_between(0, 1))
                         ->type_name("X"));
   options.push_back(
       command.add_option("--max-reshards", o.max_reshards, "For a card: reshards at most, even if more were faster")
-          ->check(CLI::NonNegativeNumber)
+          ->check(whole_number(0))
           ->type_name("N"));
   options.push_back(
       command.add_option("--pin", o.pins, "For a card: a field of all layers whose name fits, 'layer3.*:shard=BLOCK'")
@@ -62,7 +68,7 @@ std::vector<CLI::Option*> add_card_request(CLI::App& command, CardRequestArgumen
           .add_option_function<double>(
               "--budget", [&o](double s) { o.budget_s = s, o.budget_given = true; },
               "For a card: seconds of searching, at most, of all batches together; what is best by then is taken")
-          ->check(CLI::PositiveNumber)
+          ->check(positive_number())
           ->type_name("S")
           ->default_str("20"));
   options.push_back(
@@ -78,7 +84,7 @@ std::vector<CLI::Option*> add_card_request(CLI::App& command, CardRequestArgumen
   options.push_back(command.add_flag("--no-trace", o.no_trace, "For a card: operators are called one by one"));
   options.push_back(
       command.add_option("--l1-small", o.l1_small_bytes, "For a card: bytes of each core's L1 that L1_SMALL gets")
-          ->check(CLI::NonNegativeNumber)
+          ->check(whole_number(0))
           ->type_name("BYTES")
           ->default_str("32768"));
   options.push_back(command
@@ -90,9 +96,28 @@ std::vector<CLI::Option*> add_card_request(CLI::App& command, CardRequestArgumen
   return options;
 }
 
+void check_outputs(const CardRequestArgument& request, const std::string& file) {
+  std::vector<std::filesystem::path> files;
+  const auto add = [&](const std::filesystem::path& path, Directories directories) {
+    check_can_write(path, directories);
+    const std::filesystem::path full = std::filesystem::weakly_canonical(path);
+    check(std::ranges::find(files, full) == files.end(), Code::invalid_argument, Hint{"give each a name of its own"},
+          "{} would be written twice: the second would replace the first", path.string());
+    files.push_back(full);
+  };
+  if (!file.empty()) add(file, Directories::must_exist);
+  for (const std::string& report : request.reports) {
+    check_plan_report_name(report);
+    add(report, Directories::create);
+  }
+  if (!request.emit.given()) return;
+  const std::filesystem::path script = request.emit.words[1];
+  add(script, Directories::must_exist);
+  add(script.parent_path() / emit::weights_file_of(script), Directories::must_exist);
+}
+
 void plan_for_card(const ModelArgument& argument, const CardRequestArgument& request, const Machine& machine,
                    const std::string& file, const Context& context) {
-  for (const std::string& report : request.reports) check_plan_report_name(report);
   const auto begin = std::chrono::steady_clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
   PlanSearch search{.machine = machine,
@@ -103,6 +128,9 @@ void plan_for_card(const ModelArgument& argument, const CardRequestArgument& req
   if (request.budget_given) search.over = [&] { return seconds() > request.budget_s; };
   const InterruptWatch watch;
   Communicator& all = planning_world();
+  together(all, [&] {
+    if (all.rank() == 0) check_outputs(request, file);  // the others need not even have the folders
+  });
   PlannedNetwork planned;
   try {
     planned = plan_together(all, argument, search);

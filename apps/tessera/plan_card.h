@@ -39,6 +39,10 @@ struct CardRequestArgument {
 // returned, so that they can be refused where there is no card.
 std::vector<CLI::Option*> add_card_request(CLI::App& command, CardRequestArgument& argument);
 
+// An Error unless the plan file, the reports, the script and its weights can be written, each to a file of its own:
+// before time is spent on what they hold.
+void check_outputs(const CardRequestArgument& request, const std::string& file);
+
 // Searches, shows, and writes `file` unless that is empty, and the reports that were asked for. The first interrupt
 // ends the search with the best plan so far, which is written and shown as ever before the process ends by the signal;
 // the second ends it at once.

@@ -4,6 +4,7 @@
 #include "command.h"
 #include "difference.h"
 #include "model_argument.h"
+#include "number_argument.h"
 #include "progress.h"
 #include "simulate_fleet.h"
 #include "simulate_time.h"
@@ -57,7 +58,7 @@ struct SimulateArguments {
     if (command.count("--metal-trace") == 0) time.metal_trace = plan.metal_trace;
     if (command.count("--cq") == 0) time.command_queues = plan.command_queues;
     if (command.count("--separate-transfers") == 0) time.separate_transfers = plan.separate_transfers;
-    if (command.count("--mesh") == 0) time.mesh = static_cast<int>(plan.request.mesh);
+    if (command.count("--mesh") == 0 && fleet.cards.empty()) time.mesh = static_cast<int>(plan.request.mesh);
   }
 };
 
@@ -378,7 +379,7 @@ void add_simulate(CLI::App& app, const Context& context) {
   command->add_flag("--fp32-dest-acc", o->fp32_dest_acc, "Sums in float32 (fp32_dest_acc_en)");
   command->add_flag("--packer-l1-acc", o->packer_l1_acc, "Partial sums are added up in L1 (packer_l1_acc)");
   command->add_option("--l1-small", o->l1_small_bytes, "Bytes of each core's L1 that L1_SMALL gets")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number(0))
       ->default_str("32768")
       ->type_name("BYTES");
   command

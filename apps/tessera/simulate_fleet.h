@@ -13,6 +13,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,8 @@ struct FleetArguments {
   std::vector<std::int64_t> cards, spares;
   std::vector<double> loads, arrivals;
   std::int64_t global_batch = 0, requests = 0;
-  double max_wait_ms = 1, failures = 0;
+  std::optional<double> max_wait_ms;  // otherwise 1
+  double failures = 0;
   std::string svg;
 };
 

@@ -1,6 +1,7 @@
 // tessera trainium conv2d: the fused convolution of the case study on a simulated NeuronCore, one version or all.
 
 #include "command.h"
+#include "number_argument.h"
 #include "trainium_argument.h"
 
 #include "tessera/backends/sim/neuron/harness.h"
@@ -240,7 +241,7 @@ void add_trainium(CLI::App& app, const Context& context) {
           ->excludes(ladder)
           ->excludes(micro);
   conv2d->add_option("--every", o->every, "With --check: compare every so manieth row of the output; 1 is all")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->type_name("N")
       ->capture_default_str()
       ->needs(checks);
@@ -254,7 +255,7 @@ void add_trainium(CLI::App& app, const Context& context) {
       ->excludes(ladder)
       ->excludes(micro);
   conv2d->add_option("--draw", o->draw_us, "Draw so many microseconds from the first instruction on, engine by engine")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number())
       ->type_name("US")
       ->excludes(ladder)
       ->excludes(micro);

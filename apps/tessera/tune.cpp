@@ -2,6 +2,7 @@
 
 #include "command.h"
 #include "conv2d_table.h"
+#include "number_argument.h"
 #include "progress.h"
 #include "tune_trainium.h"
 #include "world.h"
@@ -356,7 +357,7 @@ void add_tune(CLI::App& app, const Context& context) {
       ->required()
       ->type_name("NAME");
   conv2d->add_option("--l1-small", o->l1_small_bytes, "Bytes of each core's L1 that L1_SMALL gets; otherwise 16384")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number(0))
       ->type_name("BYTES");
   CLI::Option* table =
       conv2d

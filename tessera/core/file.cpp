@@ -99,15 +99,33 @@ mode_t mode_for(const fs::path& target, int temporary_fd) {
   return ::fstat(temporary_fd, &status) == 0 ? status.st_mode & 07777 : 0600;
 }
 
+fs::path directory_of(const fs::path& target) {
+  return target.has_parent_path() ? target.parent_path() : fs::path(".");
+}
+
 // Creates a new, uniquely named file beside the target; its mode follows the umask (mkstemp's would be 0600).
 int create_beside(const fs::path& target, std::string& name) {
-  const fs::path directory = target.has_parent_path() ? target.parent_path() : fs::path(".");
+  const fs::path directory = directory_of(target);
   for (unsigned attempt = 0; attempt < 10000; ++attempt) {
     name = (directory / fmt::format(".{}.{}-{}.tmp", target.filename().string(), ::getpid(), attempt)).string();
     const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd >= 0 || errno != EEXIST) return fd;
   }
   return -1;
+}
+
+// The file that is written when `path` is, or the Error that it cannot be one.
+fs::path target_of(const fs::path& path) {
+  check(path.has_filename(), Code::invalid_argument, "cannot write '{}': it names no file", path.string());
+  std::error_code ignored;
+  fs::path target = path;
+  if (fs::is_symlink(target, ignored)) {
+    if (fs::path followed = fs::weakly_canonical(target, ignored); !ignored) target = std::move(followed);
+  }
+  check(!fs::is_directory(target, ignored), Code::io, "cannot write {}: it is a directory", path.string());
+  check(!fs::exists(target, ignored) || fs::is_regular_file(target, ignored), Code::io,
+        "cannot write {}: it exists and is not a regular file", path.string());
+  return target;
 }
 
 }  // namespace
@@ -126,15 +144,7 @@ std::string read_text_file(const fs::path& path, std::uint64_t max_bytes) {
 
 void write_file_atomically(const fs::path& path, std::span<const std::span<const std::byte>> pieces,
                            Directories directories) {
-  check(path.has_filename(), Code::invalid_argument, "cannot write '{}': it names no file", path.string());
-  std::error_code ignored;
-  fs::path target = path;
-  if (fs::is_symlink(target, ignored)) {
-    if (fs::path followed = fs::weakly_canonical(target, ignored); !ignored) target = std::move(followed);
-  }
-  check(!fs::is_directory(target, ignored), Code::io, "cannot write {}: it is a directory", path.string());
-  check(!fs::exists(target, ignored) || fs::is_regular_file(target, ignored), Code::io,
-        "cannot write {}: it exists and is not a regular file", path.string());
+  const fs::path target = target_of(path);
   if (directories == Directories::create && target.has_parent_path()) {
     std::error_code error;
     fs::create_directories(target.parent_path(), error);
@@ -153,9 +163,19 @@ void write_file_atomically(const fs::path& path, std::span<const std::span<const
   temporary.keep();
 
   // The new name is safe on disk only when its directory is; where directories cannot be synced the data still is.
-  const fs::path directory = target.has_parent_path() ? target.parent_path() : fs::path(".");
+  const fs::path directory = directory_of(target);
   const Descriptor parent(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (parent.get() >= 0) static_cast<void>(::fsync(parent.get()));
+}
+
+void check_can_write(const fs::path& path, Directories directories) {
+  fs::path directory = directory_of(target_of(path));
+  std::error_code ignored;
+  if (directories == Directories::create)  // the first that is there is where the others would be made
+    while (!fs::exists(directory, ignored) && directory != directory_of(directory)) directory = directory_of(directory);
+  if (::access(directory.c_str(), W_OK | X_OK) != 0) fail_os("write", path, errno);
+  check(fs::is_directory(directory, ignored), Code::io, "cannot write {}: {} is no directory", path.string(),
+        directory.string());
 }
 
 void write_file_atomically(const fs::path& path, std::span<const std::byte> bytes, Directories directories) {

@@ -32,4 +32,8 @@ TSR_API void write_file_atomically(const std::filesystem::path& path,
 TSR_API void write_file_atomically(const std::filesystem::path& path, std::string_view text,
                                    Directories directories = Directories::must_exist);
 
+// The Error that writing there would end with, as far as it can be known before: for what takes long to make. Changes
+// nothing.
+TSR_API void check_can_write(const std::filesystem::path& path, Directories directories = Directories::must_exist);
+
 }  // namespace tessera

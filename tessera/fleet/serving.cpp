@@ -257,9 +257,17 @@ ServingResult simulate_serving(const ServingOptions& o) {
   check(o.failures_per_s >= 0 && o.repair_s >= 0 && o.takeover_s >= 0 && o.spares >= 0, Code::invalid_argument,
         "{} failures a second, repaired in {} s, taken over in {} s by {} spares", o.failures_per_s, o.repair_s,
         o.takeover_s, o.spares);
+  // A year is more than any number of requests is simulated for; times stay exact to less than a nanosecond so.
+  constexpr double kLeastPerS = 1e-6;
+  check(o.requests_per_s >= kLeastPerS, Code::invalid_argument, Hint{"ask for more"},
+        "{} requests a second are fewer than the {} that can be simulated", o.requests_per_s, kLeastPerS);
+  check(o.failures_per_s * o.latency_ns <= 1e9, Code::invalid_argument,
+        Hint{"let them fail less often: failures a second times the time of a batch is to be below 1"},
+        "a chip would fail every {:.3g} ms, and a batch takes {:.3g} ms: hardly any would be finished",
+        1e3 / o.failures_per_s, o.latency_ns * 1e-6);
   const double most = capacity_per_s(o);
   check(o.requests_per_s < most, Code::invalid_argument, Hint{"ask for less, or give it more chips"},
-        "{:.0f} requests a second come and {:.0f} can be served: the queue would grow for ever", o.requests_per_s,
+        "{:.7g} requests a second come and {:.7g} can be served: the queue would grow for ever", o.requests_per_s,
         most);
   return Serving(o).run();
 }

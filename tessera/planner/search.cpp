@@ -366,7 +366,9 @@ void Search::no_way(std::size_t node, const Heard& heard) const {
                           heard.least_over)},
          "there is no way to run '{}' ({}) within L1; the closest misses it by {} B: {}", n.name, n.op,
          heard.least_over, heard.least_over_text);
-  fail(Code::out_of_memory, Hint{"a smaller batch or image"}, "there is no way to run '{}' ({}): {}", n.name, n.op,
+  const bool lists = heard.refusal.find("L1_SMALL") != std::string::npos;
+  fail(Code::out_of_memory, Hint{lists ? "give L1_SMALL more: --l1-small 32768" : "a smaller batch or image"},
+       "there is no way to run '{}' ({}): {}", n.name, n.op,
        heard.refusal.empty() ? "no configuration of it exists" : heard.refusal);
 }
 

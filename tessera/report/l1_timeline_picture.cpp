@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace tessera {
 namespace {
@@ -98,14 +99,17 @@ class TimelineDrawing {
   std::string axes() const {
     std::string out;
     constexpr std::int64_t kStep = 256 << 10;
+    constexpr double kLineHeight = 12;
+    const double limit = y(timeline_.l1_small_address);
     for (std::int64_t bytes = 0; timeline_.base_address + bytes < timeline_.l1_bytes; bytes += kStep) {
       const double at = y(timeline_.base_address + bytes);
+      if (std::abs(at - limit) >= kLineHeight)
+        out += fmt::format("<text class=\"t dim\" x=\"{0}\" y=\"{1:.1f}\" text-anchor=\"end\">{2}</text>", kLeft - 6,
+                           at + 4, format_bytes(static_cast<double>(bytes)));
       out += fmt::format(
-          "<text class=\"t dim\" x=\"{0}\" y=\"{1:.1f}\" text-anchor=\"end\">{2}</text>"
-          "<line x1=\"{3}\" x2=\"{4}\" y1=\"{5:.1f}\" y2=\"{5:.1f}\" stroke=\"#8c959f\" stroke-opacity=\".35\"/>\n",
-          kLeft - 6, at + 4, format_bytes(static_cast<double>(bytes)), kLeft, kLeft + plot_width_, at);
+          "<line x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" stroke=\"#8c959f\" stroke-opacity=\".35\"/>\n",
+          kLeft, kLeft + plot_width_, at);
     }
-    const double limit = y(timeline_.l1_small_address);
     out += fmt::format(
         "<line class=\"limit\" x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" stroke=\"#cf222e\" "
         "stroke-width=\"1.5\"/><text class=\"t\" x=\"{3}\" y=\"{4:.1f}\" text-anchor=\"end\">limit</text>\n",

@@ -157,12 +157,12 @@ std::vector<PlanReport::Part> parts_of_time(const PlanReport& report, const tens
   const double moves = report.moves_ns();
   if (time == nullptr)
     return {{"kernels", report.kernels_ns - moves, "cores at work"},
-            {"moves", moves, "reshards, spills and restores"},
+            {"moves", moves, "reshards, spills, restores and slides"},
             {"gaps", report.device_ns - report.kernels_ns, "from one program to the next"},
             {"host and transfers", std::max(0.0, report.end_to_end_ns - report.device_ns), "what the card waits for"}};
   std::vector<PlanReport::Part> parts{
       {"kernels", time->kernels_ns - moves, "cores at work, inputs' and outputs' moves through DRAM included"},
-      {"moves", moves, "reshards, spills and restores"},
+      {"moves", moves, "reshards, spills, restores and slides"},
       {"dispatch", time->dispatch_ns, "programs and commands on their way to the cores"},
       {"gaps", time->launch_ns, "from one program to the next"},
       {"transfers", time->transfers_ns, "inputs and outputs that nothing hides"},

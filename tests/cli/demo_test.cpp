@@ -23,7 +23,7 @@ TEST_P(DemoOn, RunsItsChecksAndLeavesItsFiles) {
   EXPECT_THAT(result.out, HasSubstr("check: all of 12,845,056 bytes came back as they went in: exact"));
   EXPECT_THAT(result.out, HasSubstr("Out of Memory: "));
   EXPECT_THAT(result.out, HasSubstr("check: nothing on the device changed"));
-  EXPECT_THAT(result.out, HasSubstr("times are not modelled"));
+  EXPECT_THAT(result.out, HasSubstr("times come with plans"));
   for (const char* name : {"memory.html", "memory.svg", "memory.csv", "reports/l1_usage_summary.csv",
                            "reports/memory_usage_summary.csv", "reports/detailed_memory_usage.csv"})
     EXPECT_TRUE(std::filesystem::file_size(directory / name) > 0) << name;

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <tuple>
+#include <utility>
 
 namespace tessera {
 namespace TSR_FILE {
@@ -117,6 +119,53 @@ TEST(NcpTrain, TablesAndWiringsTrainToo) {
   EXPECT_THAT(wrong.err, HasSubstr("the layer has 2 outputs, the task needs 1"));
   EXPECT_THAT(run_tessera({"ncp", "train", "--task", "maze"}).err, HasSubstr("there is no task 'maze'"));
   EXPECT_THAT(run_tessera({"ncp", "train", "--task", "sine", "--resume"}).err, HasSubstr("add --checkpoint DIR"));
+}
+
+TEST(NcpTrain, SettingsOfACheckpointCannotChangeOnTheWay) {
+  const std::string folder = fresh_folder("settled");
+  ASSERT_EQ(run_tessera(with(kXor, {"--checkpoint", folder, "--mixed-memory", "--lr", "0.01"})).status, 0);
+  const std::string before = bytes_of(folder + "/checkpoint.safetensors");
+  const std::vector<std::string> again{"ncp", "train", "--checkpoint", folder, "--resume", "--epochs", "5"};
+  for (const auto& [option, value, was] :
+       {std::tuple("--units", "13", "12"), std::tuple("--lr", "0.02", "0.01"), std::tuple("--samples", "100", "200"),
+        std::tuple("--backbone", "7", "128"), std::tuple("--model", "ltc", "cfc"), std::tuple("--batch", "10", "50"),
+        std::tuple("--clip-norm-each", "1", "10"), std::tuple("--schedule", "constant", "cosine")}) {
+    const CommandResult result = run_tessera(with(again, {option, value}));
+    EXPECT_EQ(result.status, 1);
+    EXPECT_THAT(result.err, HasSubstr(fmt::format("{} says {}, the checkpoint was made with {}", option, value, was)));
+  }
+  EXPECT_EQ(bytes_of(folder + "/checkpoint.safetensors"), before);
+  const CommandResult same = run_tessera(with(again, {"--units", "12", "--lr", "1e-2", "--mixed-memory"}));
+  EXPECT_EQ(same.status, 0) << same.err;
+}
+
+TEST(NcpTrain, DamagedAndMissingCheckpointsAreNamed) {
+  const std::string folder = fresh_folder("damaged");
+  const CommandResult missing = run_tessera({"ncp", "train", "--checkpoint", folder, "--resume"});
+  EXPECT_EQ(missing.status, 1);
+  EXPECT_THAT(missing.err, HasSubstr(folder + " has no checkpoint to go on with"));
+  EXPECT_FALSE(std::filesystem::exists(folder));
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/checkpoint.safetensors").close();  // empty is not missing
+  const CommandResult empty = run_tessera(with(kXor, {"--checkpoint", folder, "--resume"}));
+  EXPECT_EQ(empty.status, 1);
+  EXPECT_THAT(empty.err, HasSubstr("while reading the checkpoint"));
+  EXPECT_EQ(bytes_of(folder + "/checkpoint.safetensors"), "");
+}
+
+TEST(NcpTrain, WhatCannotBeTrainedIsRefused) {
+  for (const auto& [option, value] :
+       {std::pair("--units", "1000000"), std::pair("--backbone", "99999999"), std::pair("--decay", "nan"),
+        std::pair("--decay", "-1"), std::pair("--max-seconds", "nan"), std::pair("--checkpoint-seconds", "nan"),
+        std::pair("--dropout", "nan"), std::pair("--seed", "-1"), std::pair("--lr", "nan")}) {
+    const CommandResult result = run_tessera({"ncp", "train", "--task", "sine", "--epochs", "1", option, value});
+    EXPECT_EQ(result.status, 2) << option;
+    EXPECT_THAT(result.err, HasSubstr(fmt::format("{}: '{}' is no ", option, value)));
+  }
+  const CommandResult stopped =
+      run_tessera({"ncp", "train", "--task", "sine", "--epochs", "3", "--max-seconds", "1e-9"});
+  EXPECT_EQ(stopped.status, 0);
+  EXPECT_THAT(stopped.err, HasSubstr("nothing was kept, without --checkpoint"));
 }
 
 }  // namespace TSR_FILE

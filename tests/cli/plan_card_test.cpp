@@ -189,5 +189,46 @@ TEST_F(PlanCard, AnInterruptLeavesTheBestPlanSoFarOrNone) {
     }
 }
 
+TEST_F(PlanCard, WhatCannotBeWrittenIsToldBeforeThePlanIsSought) {
+  const auto told = [&](std::vector<std::string> words, const std::string& says) {
+    words.insert(words.begin(), {"plan", model_, "--device", "wormhole_n150"});
+    const CommandResult result = run_tessera(words);
+    EXPECT_EQ(result.status, 1);
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, HasSubstr(says));
+  };
+  const std::string missing = (folder_ / "missing").string(), here = folder_.string();
+  told({"-o", missing + "/plan.json"}, "cannot write " + missing + "/plan.json: No such file or directory");
+  told({"-o", here}, "it is a directory");
+  told({"--html", layer_.string() + "/r.html"}, "cannot write");
+  told({"--emit", "ttnn", missing + "/s.py"}, "No such file or directory");
+  told({"--emit", "ttnn", here}, "it is a directory");
+  told({"--emit", "ttnn", here + "/s.safetensors"}, "would be written twice");
+  told({"-o", here + "/a.json", "--html", here + "/../" + folder_.filename().string() + "/a.json"},
+       "would be written twice");
+  EXPECT_FALSE(fs::exists(missing));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);  // the network
+  EXPECT_FALSE(fs::exists(here + ".safetensors"));
+}
+
+TEST_F(PlanCard, TooLittleL1SmallSaysWhatToGive) {
+  const CommandResult result = plan({"--l1-small", "0"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("L1_SMALL"), HasSubstr("--l1-small 32768")));
+}
+
+TEST_F(PlanCard, AnotherBatchThanThatOfThePlanIsRefused) {
+  ASSERT_EQ(plan().status, 0);
+  for (const char* command : {"simulate", "run"}) {
+    const CommandResult other = run_tessera({command, file_, "--batch", "3"});
+    EXPECT_EQ(other.status, 1) << command;
+    EXPECT_THAT(other.err, HasSubstr("--batch is 3, and the plan is for batches of 1"));
+    EXPECT_THAT(run_tessera({command, file_, "--shape", "x:1x32x14x14"}).err, HasSubstr("the plan has settled"));
+  }
+  EXPECT_EQ(run_tessera({"simulate", file_, "--null", "--batch", "1"}).status, 0);
+  EXPECT_THAT(run_tessera({"plan", "--check", file_, "-o", (folder_ / "z.json").string()}).err,
+              HasSubstr("--check only looks at one"));
+}
+
 }  // namespace TSR_FILE
 }  // namespace tessera

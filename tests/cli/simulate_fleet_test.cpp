@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tessera {
@@ -115,6 +116,27 @@ TEST_F(SimulateFleet, MistakesAreNamed) {
   EXPECT_EQ(simulate({"--device", "wormhole_n150", "--mesh", "0x4"}).status, 2);
   EXPECT_THAT(simulate({"--device", "fleet_t3000", "--failures", "10"}).err, HasSubstr("needs requests to be served"));
   EXPECT_THAT(simulate({"--device", "fleet_t3000", "--arrivals", "1e12"}).err, HasSubstr("the queue would grow"));
+}
+
+TEST_F(SimulateFleet, OptionsThatWouldDoNothingAreRefused) {
+  for (const char* option : {"--requests", "--max-wait", "--failures"})
+    EXPECT_THAT(simulate({"--device", "fleet_t3000", option, "10"}).err,
+                HasSubstr(std::string(option) + " needs requests to be served"));
+  EXPECT_THAT(simulate({"--device", "wormhole_n150", "--mesh", "2x2", "--cards", "3"}).err,
+              HasSubstr("--mesh and --cards exclude each other"));
+}
+
+TEST_F(SimulateFleet, RatesWithoutAnEndAreRefused) {
+  const CommandResult failing = simulate({"--device", "fleet_t3000", "--load", "0.8", "--failures", "1e15"});
+  EXPECT_EQ(failing.status, 1);
+  EXPECT_THAT(failing.err, HasSubstr("hardly any would be finished"));
+  for (const auto& [option, value] :
+       {std::pair("--failures", "nan"), std::pair("--arrivals", "1e-300"), std::pair("--load", "nan"),
+        std::pair("--max-wait", "nan"), std::pair("--requests", "1000000000"), std::pair("--spares", "99999999999")}) {
+    const CommandResult result = simulate({"--device", "fleet_t3000", option, value});
+    EXPECT_EQ(result.status, 2) << option;
+    EXPECT_THAT(result.err, HasSubstr(std::string("'") + value + "' is no "));
+  }
 }
 
 }  // namespace TSR_FILE

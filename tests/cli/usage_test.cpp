@@ -58,5 +58,43 @@ TEST(Usage, ErrorsThatAreNotShownOnATerminalHaveNoColour) {
   EXPECT_EQ(run_tessera({"machnes"}).err.find('\033'), std::string::npos);
 }
 
+TEST(Usage, NumbersThatAreNoneAreUsageErrors) {
+  const std::vector<std::string> plan{"plan", "resnet18", "--device", "wormhole_n150"};
+  struct Case {
+    std::string option, value, says;
+  };
+  for (const Case& c : std::vector<Case>{{"--budget", "nan", "'nan' is no number above 0"},
+                                         {"--budget", "inf", "'inf' is no number above 0"},
+                                         {"--budget", "0", "'0' is no number above 0"},
+                                         {"--min-pcc", "nan", "'nan' is no number from 0 to 1"},
+                                         {"--max-reshards", "-1", "'-1' is no whole number from 0 on"},
+                                         {"--max-reshards", "99999999999999999999", "is no whole number from 0 on"},
+                                         {"--max-reshards", "1.5", "'1.5' is no whole number from 0 on"},
+                                         {"--seed", "-1", "'-1' is no whole number from 0 to 2^64 - 1"},
+                                         {"--seed", "18446744073709551616", "is no whole number from 0 to 2^64 - 1"}}) {
+    std::vector<std::string> words = plan;
+    words.insert(words.end(), {c.option, c.value});
+    const CommandResult result = run_tessera(words);
+    EXPECT_EQ(result.status, 2) << c.option << " " << c.value;
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, StartsWith("error: " + c.option + ": "));
+    EXPECT_THAT(result.err, HasSubstr(c.says));
+  }
+}
+
+TEST(Usage, EmptyWordsAreUsageErrors) {
+  for (const auto& words : std::vector<std::vector<std::string>>{{"plan", "resnet18", "-o", ""},
+                                                                 {"plan", ""},
+                                                                 {"plan", "resnet18", "--device", ""},
+                                                                 {"simulate", "resnet18", "--fleet-svg", ""},
+                                                                 {"ncp", "train", "--task", ""},
+                                                                 {"machines", "show", ""}}) {
+    const CommandResult result = run_tessera(words);
+    EXPECT_EQ(result.status, 2);
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, HasSubstr("is empty"));
+  }
+}
+
 }  // namespace TSR_FILE
 }  // namespace tessera

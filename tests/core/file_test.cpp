@@ -129,5 +129,23 @@ TEST_F(File, WriteThatRunsOutOfSpaceHalfWayLeavesTheOldOneAndNothingElse) {
   EXPECT_EQ(entries(), 1);
 }
 
+TEST_F(File, ThatCannotBeWrittenIsToldBeforehand) {
+  const auto says = [](const fs::path& path, Directories directories = Directories::must_exist) {
+    return error_of([&] { check_can_write(path, directories); }).message();
+  };
+  EXPECT_NO_THROW(check_can_write(directory_ / "new"));
+  EXPECT_NO_THROW(check_can_write("new"));  // where this is run
+  EXPECT_NO_THROW(check_can_write(directory_ / "a/b/new", Directories::create));
+  EXPECT_THAT(says(directory_ / "a/new"), HasSubstr("No such file or directory"));
+  EXPECT_THAT(says(directory_), HasSubstr("it is a directory"));
+  EXPECT_THAT(says(""), HasSubstr("it names no file"));
+  EXPECT_EQ(entries(), 0);
+  write_file_atomically(directory_ / "file", std::string_view("x"));
+  EXPECT_NO_THROW(check_can_write(directory_ / "file"));
+  for (const Directories directories : {Directories::must_exist, Directories::create})
+    EXPECT_THAT(says(directory_ / "file/new", directories), HasSubstr("cannot write"));
+  EXPECT_EQ(entries(), 1);
+}
+
 }  // namespace TSR_FILE
 }  // namespace tessera

@@ -219,5 +219,14 @@ TEST(Serving, RefusesWhatCannotBe) {
   EXPECT_NE(error_of([&] { simulate_serving(o); }).find("batches of 0"), std::string::npos);
 }
 
+TEST(Serving, RefusesWhatHasNoEnd) {
+  ServingOptions o = one_server(0.5, Service::fixed);
+  o.requests_per_s = 1e-300;
+  EXPECT_NE(error_of([&] { simulate_serving(o); }).find("1e-300 requests a second are fewer"), std::string::npos);
+  o = one_server(0.5, Service::fixed);
+  o.failures_per_s = 2e9 / o.latency_ns;  // twice in the time of a batch
+  EXPECT_NE(error_of([&] { simulate_serving(o); }).find("hardly any would be finished"), std::string::npos);
+}
+
 }  // namespace TSR_FILE
 }  // namespace tessera::fleet

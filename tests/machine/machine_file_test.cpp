@@ -226,6 +226,8 @@ TEST_F(MachineFile, ImpossibleValuesAreRefused) {
   EXPECT_EQ(fault("= 70e9", "= nan"), "mine.toml:16:23: 'l2_read_bytes_per_s' is nan, but it must be a finite number");
   EXPECT_EQ(fault("= 32_768", "= 9223372036854775807"),
             "mine.toml:13:13: 'l1d_bytes' is 9223372036854775807, which is beyond reason");
+  EXPECT_EQ(fault("= 70e9", "= 1e300"), "mine.toml:16:23: 'l2_read_bytes_per_s' is 1e+300, which is beyond reason");
+  EXPECT_EQ(fault("= 70e9", "= 1e-300"), "mine.toml:16:23: 'l2_read_bytes_per_s' is 1e-300, which is beyond reason");
 }
 
 TEST_F(MachineFile, ImpossibleTensixMemoryAndGridsAreRefused) {

@@ -152,6 +152,15 @@ TEST(CsvTask, WhatMakesNoSenseIsRefused) {
   EXPECT_THAT(error_of([] { csv_task("x,y\n1,2\n"); }), HasSubstr("0 of targets"));
   EXPECT_THAT(error_of([] { csv_task("x,target\n1,2\n"); }), HasSubstr("1 rows, less than a window of 32"));
   EXPECT_THAT(error_of([] { csv_task(""); }), HasSubstr("no line of numbers"));
+  EXPECT_THAT(error_of([] { csv_task("x,elapsed,target\n1,1,2\n1,-0.5,2\n", {.window = 1}); }),
+              HasSubstr("row 2 below the names has -0.5 in 'elapsed'"));
+  for (const char* label : {"1e300", "-1", "0.5", "32768"})
+    EXPECT_THAT(error_of([&] {
+                  csv_task(std::string("x,target\n1,0\n1,1\n1,") + label + "\n",
+                           {.loss = Loss::softmax_cross_entropy, .window = 1});
+                }),
+                HasSubstr("a class is a whole number from 0 to 32767"))
+        << label;
 }
 
 }  // namespace TSR_FILE

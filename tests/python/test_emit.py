@@ -88,6 +88,9 @@ def test_an_nki_script_checks_itself(layer):
     done = run(folder, "nki_net.py")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "1 of 1 layers right"
+    other = run(folder, "nki_net.py", "conv9")
+    assert other.returncode == 1
+    assert other.stderr.startswith("conv9: no layer of this script\nlayers: ")
 
 
 def test_an_mlx_script_gives_the_same(layer):

@@ -51,6 +51,10 @@ def definition(name, x, weights):
 
 def main():
     wanted = sys.argv[1:] or list(LAYERS)
+    for name in wanted:
+        if name not in LAYERS:
+            why = f"left out: {LEFT_OUT[name]}" if name in LEFT_OUT else "no layer of this script"
+            sys.exit(f"{name}: {why}\nlayers: {', '.join(LAYERS)}")
     weights = read_safetensors(pathlib.Path(__file__).resolve().parent / WEIGHTS_FILE)
     right = 0
     for name in wanted:

@@ -37,7 +37,14 @@ std::optional<double> FieldReader::real(const Document& document, const toml::no
     add_problem(document, node.source(), fmt::format("'{}' must be a number, not {}", key, type_name(node)));
     return std::nullopt;
   }
-  return obeys(*number, rule, document, node, key) ? number : std::nullopt;
+  if (!obeys(*number, rule, document, node, key)) return std::nullopt;
+  // Rates divide and multiply: further out, times of a second become infinite or nothing.
+  constexpr double kLeast = 1e-15, kMost = 1e21;
+  if (*number != 0 && (std::abs(*number) < kLeast || std::abs(*number) > kMost)) {
+    add_problem(document, node.source(), fmt::format("'{}' is {}, which is beyond reason", key, *number));
+    return std::nullopt;
+  }
+  return number;
 }
 
 std::optional<std::int64_t> FieldReader::integer(const Found& found, std::string_view key, Rule rule) {

@@ -22,6 +22,9 @@ std::vector<std::string_view> fields(std::string_view line) {
   }
 }
 
+// An output for each: more are a column that is no class.
+constexpr int kMostClasses = 32768;
+
 struct Table {
   std::vector<std::string> names;
   std::vector<std::vector<double>> rows;
@@ -101,6 +104,11 @@ Task csv_task(std::string_view text, const CsvOptions& options) {
         targets.size());
   check(options.loss != Loss::softmax_cross_entropy || targets.size() == 1, Code::invalid_argument,
         "a class is one number, the table has {} columns of targets", targets.size());
+  if (elapsed >= 0)
+    for (std::size_t i = 0; i < table.rows.size(); ++i)
+      check(table.rows[i][static_cast<std::size_t>(elapsed)] >= 0, Code::parse,
+            "row {} below the names has {} in 'elapsed': the time since the row before cannot be negative", i + 1,
+            table.rows[i][static_cast<std::size_t>(elapsed)]);
   const std::vector<Range> parts = sequences(table, sequence, options);
   check(parts.size() >= 3, Code::invalid_argument,
         "{} sequences are too few: at least one each to train on, to validate and to test", parts.size());
@@ -132,7 +140,14 @@ Task csv_task(std::string_view text, const CsvOptions& options) {
   task.outputs = static_cast<int>(targets.size());
   if (options.loss == Loss::softmax_cross_entropy) {
     double most = 0;
-    for (const std::vector<double>& row : table.rows) most = std::max(most, row[targets[0]]);
+    for (const std::vector<double>& row : table.rows) {
+      const double label = row[targets[0]];
+      check(label >= 0 && label < kMostClasses && label == std::floor(label), Code::parse,
+            Hint{"number classes from 0 on, or take another --loss"},
+            "column '{}' has {}: a class is a whole number from 0 to {}", table.names[targets[0]], label,
+            kMostClasses - 1);
+      most = std::max(most, label);
+    }
     task.outputs = options.classes > 0 ? options.classes : static_cast<int>(most) + 1;
   }
   return task;

@@ -37,7 +37,8 @@ std::vector<PlanFact> plan_facts(const PlanReport& r) {
                    r.min_pcc > 0 ? fmt::format("at least {:g} was asked for; simulated", r.min_pcc)
                                  : "against float32; no limit was asked for"});
   facts.push_back({"batch", fmt::format("{}", r.batch),
-                   r.cards > 1 ? fmt::format("on {} cards", r.cards) : fmt::format("{}", fmt::join(r.inputs, "; "))});
+                   fmt::format("{}{}", r.cards > 1 ? fmt::format("on each of {} cards; ", r.cards) : "",
+                               fmt::join(r.inputs, "; "))});
   return facts;
 }
 

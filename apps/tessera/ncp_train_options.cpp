@@ -1,0 +1,178 @@
+#include "ncp_train_options.h"
+
+#include "number_argument.h"
+
+#include "tessera/core/error.h"
+
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+namespace tessera::cli {
+namespace {
+
+constexpr int kMostUnits = 32768;  // as wirings have them
+
+void add_layer_options(CLI::App& command, LayerOptions& o) {
+  command.add_option("--model", o.model, "cfc or ltc")->check(CLI::IsMember({"cfc", "ltc"}))->capture_default_str();
+  command.add_option("--units", o.units, "Neurons, where there is no wiring")->check(whole_number(1, kMostUnits));
+  command.add_option("--wiring", o.wiring, "AutoNCP(32,2), NCP(...), Random(...), as in `tessera ncp wiring`");
+  command.add_option("--backbone", o.backbone, "Widths of a CfC's backbone: 128,128; 0: none")
+      ->delimiter(',')
+      ->check(whole_number(0, kMostUnits));
+  command.add_option("--activation", o.activation, "Of the backbone")
+      ->check(CLI::IsMember({"lecun_tanh", "silu", "relu", "tanh", "gelu"}));
+  command.add_option("--mode", o.mode, "Of a CfC: default, no_gate or pure")
+      ->check(CLI::IsMember({"default", "no_gate", "pure"}));
+  command.add_option("--dropout", o.dropout, "After the second and later layers of the backbone")
+      ->check(number_between(0, 0.999));
+  command.add_flag("--mixed-memory", o.mixed_memory, "An LSTM cell beside the layer");
+}
+
+void add_training_options(CLI::App& command, TrainOptions& o) {
+  ncp::TrainingOptions& t = o.training;
+  command.add_option("--epochs", t.epochs, "Passes over the training set")->check(whole_number(1));
+  command.add_option("--batch", t.batch, "Sequences in a batch, of all processes together")->check(whole_number(1));
+  command.add_option("--lr", t.learning_rate, "Learning rate")->check(positive_number());
+  command.add_option("--optimizer", o.optimizer, "adam, adamw, rmsprop or sgd")
+      ->check(CLI::IsMember({"adam", "adamw", "rmsprop", "sgd"}));
+  command.add_option("--momentum", t.optimizer.momentum, "Of sgd and rmsprop")->check(number_between(0, 1));
+  command.add_option("--smoothing", t.optimizer.smoothing, "Of rmsprop")->check(number_between(0, 1));
+  command.add_option("--epsilon", t.optimizer.epsilon, "Of adam, adamw and rmsprop")->check(number_from(0));
+  command.add_option("--weight-decay", t.optimizer.weight_decay, "Added to gradients; of adamw, taken from weights")
+      ->check(number_from(0));
+  command.add_option("--schedule", o.schedule, "Of the learning rate: constant, exponential, cosine or step")
+      ->check(CLI::IsMember({"constant", "exponential", "cosine", "step"}));
+  command.add_option("--decay", t.schedule.decay, "Factor of each epoch (exponential) or of every --every (step)")
+      ->check(positive_number());
+  command.add_option("--every", t.schedule.every, "Epochs from step to step")->check(whole_number(1));
+  command.add_option("--clip-norm", t.clipping.norm, "Most that the norm of all gradients may be")
+      ->check(number_from(0));
+  command.add_option("--clip-norm-each", t.clipping.norm_each, "Likewise for each parameter")->check(number_from(0));
+  command.add_option("--clip-value", t.clipping.value, "Likewise for each number")->check(number_from(0));
+  command.add_option("--precision", o.precision, "f32, bf16 or f16: what operands of products are rounded to")
+      ->check(CLI::IsMember({"f32", "bf16", "f16"}));
+  command.add_option("--seed", t.seed, "Of weights, the order of samples and dropout")->check(seed_number());
+  command.add_option("--patience", t.patience, "Stop after so many epochs without a better validation loss; 0: never")
+      ->check(whole_number(0));
+  command.add_option("--checkpoint", o.checkpoint, "Folder for checkpoints and the trained layer");
+  command.add_flag("--resume", o.resume, "Go on with the checkpoint in that folder, if there is one");
+  command.add_option("--checkpoint-seconds", o.every_seconds, "Most time between checkpoints")
+      ->check(positive_number());
+  command.add_option("--max-seconds", o.most_seconds, "Stop after this time with a checkpoint; 0: never")
+      ->check(number_from(0));
+  command.add_option("--threads", o.threads, "Threads of each process; 0: all that it may use")
+      ->check(whole_number(0, 4096));
+  command.add_flag("--deterministic", o.deterministic,
+                   "Under mpirun: the same bits as one process, whatever the number of processes");
+}
+
+}  // namespace
+
+void add_train_options(CLI::App& command, TrainOptions& o) {
+  add_task_options(command, o.task);
+  add_layer_options(command, o.layer);
+  add_training_options(command, o);
+}
+
+// What a task is trained with unless something else is asked for: of xor, the settings of the paper but for the rate
+// and its schedule, which docs/how-to/train-a-liquid-network.md gives reasons for.
+void set_defaults(TrainOptions& o, const CLI::App& command) {
+  const auto unless_given = [&](const char* flag, auto& value, auto otherwise) {
+    if (command.count(flag) == 0) value = otherwise;
+  };
+  unless_given("--units", o.layer.units, 32);
+  if (o.task.task == "xor") {
+    const bool mixed = o.layer.mixed_memory;
+    unless_given("--units", o.layer.units, mixed ? 64 : 192);
+    unless_given("--activation", o.layer.activation, "relu");
+    unless_given("--epochs", o.training.epochs, 60);
+    unless_given("--batch", o.training.batch, 128);
+    unless_given("--lr", o.training.learning_rate, 0.002);
+    unless_given("--optimizer", o.optimizer, "rmsprop");
+    unless_given("--smoothing", o.training.optimizer.smoothing, 0.9);
+    unless_given("--epsilon", o.training.optimizer.epsilon, 1e-7);
+    unless_given("--schedule", o.schedule, "cosine");
+    if (command.count("--clip-norm") + command.count("--clip-value") == 0)
+      unless_given("--clip-norm-each", o.training.clipping.norm_each, mixed ? 10.0 : 1.0);
+  } else if (o.task.task == "cheetah") {
+    unless_given("--epochs", o.training.epochs, 200);
+    unless_given("--batch", o.training.batch, 16);
+    unless_given("--lr", o.training.learning_rate, o.layer.model == "ltc" ? 1e-2 : 1e-3);
+  } else if (o.task.task == "sine") {
+    unless_given("--epochs", o.training.epochs, 400);
+    unless_given("--lr", o.training.learning_rate, 1e-2);
+  }
+  o.training.optimizer.kind = *ncp::parse_optimizer(o.optimizer);
+  o.training.schedule.kind = *ncp::parse_schedule(o.schedule);
+  o.training.precision = *ncp::parse_precision(o.precision);
+}
+
+ncp::Layer make_layer(const LayerOptions& o, int inputs, int outputs) {
+  nlohmann::ordered_json fields{
+      {"type", o.model == "ltc" ? "LTC" : "CfC"}, {"input_size", inputs}, {"mixed_memory", o.mixed_memory}};
+  if (!o.wiring.empty())
+    fields["wiring"] = nlohmann::ordered_json::parse(ncp::wiring_spec_to_json(ncp::parse_wiring_spec(o.wiring)));
+  else if (o.model == "ltc")
+    fields["wiring"] = {{"type", "FullyConnected"}, {"units", o.units}, {"output_dim", outputs}};
+  else
+    fields["units"] = o.units;
+  if (o.model == "cfc") {
+    fields["mode"] = o.mode;
+    fields["activation"] = o.activation;
+    if (o.wiring.empty()) {
+      fields["backbone_units"] = o.backbone;
+      fields["backbone_dropout"] = o.dropout;
+    }
+    fields["proj_size"] = outputs;
+  }
+  const ncp::Layer layer = ncp::layer_from_json(fields.dump());
+  check(sizes(layer).outputs == outputs, Code::invalid_argument,
+        Hint{fmt::format("give the wiring {} motor neurons", outputs)}, "the layer has {} outputs, the task needs {}",
+        sizes(layer).outputs, outputs);
+  return layer;
+}
+
+std::map<std::string, std::string> settings_of(const TrainOptions& o) {
+  const ncp::TrainingOptions& t = o.training;
+  return {{"--task", o.task.task},
+          {"--samples", fmt::to_string(o.task.samples)},
+          {"--loss", o.task.loss},
+          {"--readout", o.task.readout},
+          {"--window", fmt::to_string(o.task.window)},
+          {"--stride", fmt::to_string(o.task.stride)},
+          {"--model", o.layer.model},
+          {"--units", fmt::to_string(o.layer.units)},
+          {"--wiring", o.layer.wiring},
+          {"--backbone", fmt::format("{}", fmt::join(o.layer.backbone, ","))},
+          {"--activation", o.layer.activation},
+          {"--mode", o.layer.mode},
+          {"--dropout", fmt::to_string(o.layer.dropout)},
+          {"--mixed-memory", o.layer.mixed_memory ? "yes" : "no"},
+          {"--batch", fmt::to_string(t.batch)},
+          {"--lr", fmt::to_string(t.learning_rate)},
+          {"--optimizer", o.optimizer},
+          {"--momentum", fmt::to_string(t.optimizer.momentum)},
+          {"--smoothing", fmt::to_string(t.optimizer.smoothing)},
+          {"--epsilon", fmt::to_string(t.optimizer.epsilon)},
+          {"--weight-decay", fmt::to_string(t.optimizer.weight_decay)},
+          {"--schedule", o.schedule},
+          {"--decay", fmt::to_string(t.schedule.decay)},
+          {"--every", fmt::to_string(t.schedule.every)},
+          {"--clip-norm", fmt::to_string(t.clipping.norm)},
+          {"--clip-norm-each", fmt::to_string(t.clipping.norm_each)},
+          {"--clip-value", fmt::to_string(t.clipping.value)},
+          {"--precision", o.precision},
+          {"--seed", fmt::to_string(t.seed)}};
+}
+
+void check_settings(const TrainOptions& o, const CLI::App& command,
+                    const std::map<std::string, std::string>& made_with) {
+  for (const auto& [option, says] : settings_of(o)) {
+    const auto was = made_with.find(option);
+    if (was == made_with.end() || command.count(option) == 0) continue;
+    check(says == was->second, Code::invalid_argument, Hint{"leave it out, or begin anew in another folder"},
+          "{} says {}, the checkpoint was made with {}", option, says, was->second);
+  }
+}
+
+}  // namespace tessera::cli
