@@ -372,7 +372,6 @@ std::vector<CLI::Option*> add_batches_request(CLI::App& command, BatchesArgument
 
 void plan_batches(const ModelArgument& model, const CardRequestArgument& request, const Machine& machine,
                   const std::string& file, const Context& context) {
-  for (const std::string& report : request.reports) check_plan_report_name(report);
   Batches(model, request, machine, file, context).run();
 }
 

@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 namespace tessera {
@@ -41,6 +42,10 @@ std::vector<CircularBuffer> planned(const Json& record, const TensixSpec& card) 
   return repeat_buffers(x, card);
 }
 
+bool transposes(const Json& record) {
+  return std::ranges::any_of(record["programs"], [](const Json& program) { return program[0] == "Transpose"; });
+}
+
 class MovementBuffersOf : public testing::TestWithParam<const char*> {};
 
 TEST_P(MovementBuffersOf, AreThoseOfTheRealPrograms) {
@@ -50,7 +55,7 @@ TEST_P(MovementBuffersOf, AreThoseOfTheRealPrograms) {
   const Json answers = golden::load(std::string("movement_buffers_") + GetParam());
   for (const Json& record : answers["records"]) {
     // What joins rows may transpose them before and after.
-    const bool joins = record["op"] == "concat" && record["inputs"][0][2] == "ROW_MAJOR";
+    const bool joins = record["op"] == "concat" && (record["inputs"][0][2] == "ROW_MAJOR" || transposes(record));
     if ((record["programs"].size() != 1 && !joins) || record.value("mode", "") == "bilinear") continue;
     // Tiles of bfloat16 that are not full have a program of their own; here they are joined as rows.
     if (record["op"] == "concat" && !joins && record["inputs"][0][0][3].get<std::int64_t>() % 32 != 0) continue;
@@ -79,6 +84,30 @@ TEST_P(MovementBuffersOf, GoWithTheShardsOfTheRealRows) {
     ++compared;
   }
   EXPECT_GT(compared, 0);
+}
+
+TEST_P(MovementBuffersOf, FillRowsUpAsTheRealOneDoes) {
+  int compared = 0;
+  const Json answers = golden::load(std::string("movement_buffers_") + GetParam());
+  for (const Json& record : answers["records"]) {
+    if (record["op"] != "to_layout" || record["programs"].empty() || record["programs"][0][0] != "Pad") continue;
+    const auto device = Device::open(golden::board(GetParam()));
+    const DeviceTensor x = DeviceTensor::allocate(device, spec_of(record["inputs"][0]));
+    const TensorSpec want = spec_of(record["output"]);
+    std::vector<std::int64_t> buffers, copies;
+    device->watch([&](const MemoryEvent& event) {
+      if (event.kind == MemoryEvent::Kind::circular_buffers) buffers.push_back(event.circular_buffer_bytes);
+      if (event.kind == MemoryEvent::Kind::allocated) copies.push_back(event.buffer->bytes_per_bank());
+    });
+    const DeviceTensor y = to_layout(x, Layout::tile, want.dtype());
+    device->watch({});
+    EXPECT_EQ(y.spec(), want) << record.dump();
+    EXPECT_EQ(buffers, std::vector{record["programs"][0][1].get<std::int64_t>()}) << record.dump();
+    ASSERT_EQ(copies.size(), 2U) << record.dump();
+    EXPECT_EQ(copies[0], x.spec().memory_config().shard_spec()->shape.area() * element_bytes(x.spec().dtype()));
+    ++compared;
+  }
+  EXPECT_GE(compared, 10);
 }
 
 INSTANTIATE_TEST_SUITE_P(Boards, MovementBuffersOf, testing::Values("n150", "p150"));

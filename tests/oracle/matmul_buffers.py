@@ -10,7 +10,7 @@ from ops_matmul import call, inputs
 raw = ttnn._ttnn.graph
 dev = ttnn.open_device(device_id=0, l1_small_size=0)
 out = []
-for c in cases.interleaved() + cases.kinds() + cases.sharded() + cases.near() + cases.random_cases(8, 150):
+for c in cases.interleaved() + cases.kinds() + cases.sharded() + cases.near() + cases.random_cases(8, 150) + cases.small() + cases.long():
     rec = dict(case=c)
     try:
         ins = inputs(dev, c)

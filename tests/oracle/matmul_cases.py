@@ -102,3 +102,22 @@ def random_cases(seed, count):
             c["compute"] = [r.choice(["LoFi", "HiFi2", "HiFi4"]), r.random() < 0.5, r.random() < 0.5]
         out.append(c)
     return out
+
+
+def small():
+    """Products of few tiles, operands and result in either memory."""
+    out = []
+    for m, n in ((1, 1), (1, 2), (1, 8), (1, 9), (1, 16), (1, 17), (2, 1), (8, 1), (9, 1), (16, 1), (17, 1), (2, 2), (2, 16), (2, 17), (2, 18), (20, 2), (16, 16)):
+        for k in (1, 2, 3, 4):
+            for places in (dict(place_a="L1"), dict(place_b="L1"), dict(place="L1"), {}):
+                out.append(case([1, 1, 32 * m, 32 * k - 5], [1, 1, 32 * k - 5, 32 * n - 3], **places))
+    return out
+
+
+def long():
+    """Blocks that do not fit as they are, of odd numbers of tiles."""
+    out = []
+    for k, n, rows in ((1, 1, (150, 257, 260, 315, 375, 384, 509, 750, 1001)), (2, 2, (100, 125, 150, 175, 300, 375)), (3, 3, (100, 150, 250, 375)), (4, 1, (100, 175, 250))):
+        for each in rows:
+            out.append(case([1, 1, 64 * 32 * each, 32 * k], [1, 1, 32 * k, 32 * n], dtype_a="bfloat8_b", dtype_b="bfloat8_b", dtype="bfloat8_b", compute=["LoFi", False, True]))
+    return out

@@ -255,8 +255,47 @@ def joined_tiles():
                     lambda *xs: ttnn.concat(list(xs), dim=3, memory_config=place("H", [1, 1, rows * 8, sum(widths)], TILE, cores=8)))
 
 
+def odd_rows():
+    for c in (4, 12, 24, 50, 98, 100):
+        s = [1, 1, 640, c]
+        for there in (L1, DRAM):
+            shards = place("H", s, ROWS, cores=20, unit_w=2)
+            ask("to_memory_config", lambda: [tensor(s, ttnn.bfloat16, ROWS, shards)], lambda x: ttnn.to_memory_config(x, there))
+            ask("to_memory_config", lambda: [tensor(s, ttnn.bfloat16, ROWS, there)], lambda x: ttnn.to_memory_config(x, shards))
+
+
+def dram_shards_to_blocks():
+    for h, c in ((16, 16), (640, 12), (640, 64)):
+        s = [1, 1, h, c]
+        for w in (8, 16, 32, 64):
+            for kind, cores, shard in (("WIDTH", (0, 0, 0, 0), [h, 16]), ("WIDTH", (0, 0, 1, 0), [h, 32]), ("BLOCK", (0, 0, 0, 3), [h // 4, 16]),
+                                       ("BLOCK", (0, 0, 1, 3), [h // 4, 32]), ("HEIGHT", (0, 0, 3, 0), [h // 4, 16]), ("HEIGHT", (0, 0, 3, 0), [h // 4, 64])):
+                to = ttnn.MemoryConfig(getattr(ttnn.TensorMemoryLayout, f"{kind}_SHARDED"), ttnn.BufferType.L1,
+                                       ttnn.ShardSpec(grid(cores), shard, ttnn.ShardOrientation.ROW_MAJOR))
+                ask("to_memory_config", lambda: [tensor(s, ttnn.bfloat16, ROWS, place("H", s, ROWS, cores=BANKS, dram=True, unit_w=w))],
+                    lambda x: ttnn.to_memory_config(x, to))
+
+
+def odd_shards():
+    for h, w in ((100, 64), (250, 64), (1000, 128), (7920, 32), (96, 64)):
+        for dtype in (None, ttnn.bfloat8_b):
+            for kind, cores in (("H", 4), ("H", 32), ("B", None)):
+                s = [1, 1, h, w]
+                m = place("H", [1, 1, up(h, 32), w], TILE, cores=cores) if kind == "H" else ttnn.MemoryConfig(
+                    ttnn.TensorMemoryLayout.BLOCK_SHARDED, ttnn.BufferType.L1,
+                    ttnn.ShardSpec(grid((0, 0, w // 32 - 1, 3)), [up(-(-h // 4), 32), 32], ttnn.ShardOrientation.ROW_MAJOR))
+                ask("to_layout", lambda: [tensor(s, ttnn.bfloat16, ROWS, m)], lambda x: ttnn.to_layout(x, TILE, dtype) if dtype else ttnn.to_layout(x, TILE))
+
+
+def short_tiles():
+    for d in (ttnn.bfloat16, ttnn.bfloat8_b):
+        for widths in ((32, 32), (64, 64), (32, 96), (64, 32, 128), (128, 64)):
+            for there in (DRAM, L1):
+                ask("concat", lambda: [tensor([1, 1, 640, w], d, TILE, there) for w in widths], lambda *xs: ttnn.concat(list(xs), dim=3), dim=3)
+
+
 for many in (moves, from_dram_shards, layouts, concats, slices, casts, upsamples):
     many(30)
-for few in (wide_layouts, row_slices, large_dram_shards, joined_tiles):
+for few in (wide_layouts, row_slices, large_dram_shards, joined_tiles, odd_rows, dram_shards_to_blocks, odd_shards, short_tiles):
     few()
 write(sys.argv[1], device_head(dev), out)

@@ -1,6 +1,7 @@
 #include "tessera/io/emit/ttnn.h"
 
 #include "tessera/backends/sim/tensix/concat_parts.h"
+#include "tessera/backends/sim/tensix/upsample.h"
 #include "tessera/core/error.h"
 #include "tessera/io/emit/internal/python_text.h"
 #include "tessera/io/emit/internal/ttnn_prelude.h"
@@ -497,7 +498,7 @@ each layer's use of L1 is compared with the plan's.
         py_call(4, "y = ttnn.upsample(",
                 {image, fmt::format("[{}, {}]", layer.scale_h, layer.scale_w),
                  fmt::format("mode={}", layer.mode == tensix::UpsampleMode::nearest ? py("nearest") : py("bilinear")),
-                 fmt::format("compute_kernel_config={}", py_compute(compute()))});
+                 fmt::format("compute_kernel_config={}", py_compute(tensix::upsample_compute(compute(), layer.mode)))});
     return text + assign("ttnn.reshape", {"y", fmt::format("[1, 1, {}, {}]", out.height, out.width)});
   }
 

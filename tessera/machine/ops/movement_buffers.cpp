@@ -14,6 +14,8 @@ constexpr std::int64_t kSliceRows = 32;          // a core's share is rounded up
 constexpr std::int64_t kTwoColumns = 640 << 10;  // bytes; longer columns are not doubled
 constexpr std::int64_t kHalfTile = 16;           // elements; tensors that wide have a way of their own
 constexpr std::int64_t kHalfTileBuffers = 16;    // tiles
+constexpr std::int64_t kPieceBytes = 16;         // that say where a row of a face comes from
+constexpr std::int64_t kPieces = 16;             // in a group
 
 std::int64_t cores_of(const TensixSpec& card) { return std::int64_t{card.grid_x} * card.grid_y; }
 std::int64_t bytes_of_tile(const TensorSpec& x) { return tile_bytes(x.tile(), x.dtype()); }
@@ -79,7 +81,9 @@ Share equal_share(const Extent2d& tiles, std::int64_t cores) {
 }  // namespace
 
 std::vector<CircularBuffer> tilize_buffers(const TensorSpec& x, const TensorSpec& y, const TensixSpec& card) {
-  if ((in_shards(x) && in_shards(y)) || x.logical_shape().volume() == 0) return {};
+  const bool blocks = x.memory_config().layout() == TensorMemoryLayout::block_sharded;
+  const bool fills_up = y.padded_shape().as_2d().height != x.padded_shape().as_2d().height;
+  if ((in_shards(x) && in_shards(y) && !(blocks && fills_up)) || x.logical_shape().volume() == 0) return {};
   const Share share = row_share(tiles_of(x), cores_of(card));
   return on_cores(share.cores, card,
                   {share.columns * tile_bytes(y.tile(), x.dtype()), share.columns * bytes_of_tile(y)});
@@ -119,11 +123,21 @@ MemoryConfig untilized_place(const TensorSpec& x) {
 
 std::vector<CircularBuffer> move_buffers(const TensorSpec& x, const TensorSpec& y, const TensixSpec& card) {
   const bool from_dram = in_shards(x) && x.memory_config().is_dram() && y.memory_config().is_l1() && !is_tiled(x);
-  if (in_shards(x) != in_shards(y) || (in_shards(x) && !from_dram)) return {};
   const auto copied = [&] { return on_cores(y.num_pages(), card, {2 * aligned_page(y, card)}); };
+  if (in_shards(x) != in_shards(y)) {
+    // Rows that L1 cannot hand out one by one go by pages.
+    const TensorSpec& shards = in_shards(x) ? x : y;
+    if (is_tiled(shards) || shards.page_bytes() % kL1PageAlignment == 0) return {};
+    return copied();
+  }
+  if (in_shards(x) && !from_dram) return {};
   if (!in_shards(x)) return copied();
   if (!x.memory_config().shard_spec() || !y.memory_config().shard_spec()) return {};
   const std::int64_t rows = x.memory_config().shard_spec()->shape.height, alignment = card.dram_alignment_bytes;
+  // To blocks and columns whole sticks go, others go by pages.
+  if (y.memory_config().layout() != TensorMemoryLayout::height_sharded)
+    return x.page_bytes() == y.page_bytes() && x.page_bytes() % alignment == 0 ? std::vector<CircularBuffer>{}
+                                                                               : copied();
   // Sticks that DRAM cannot hand out one by one come by shards, into L1, if that is large enough.
   if (x.page_bytes() % alignment != 0 && rows * round_up(x.page_bytes(), alignment) > card.l1_bytes) return copied();
   if (y.page_bytes() % alignment == 0) return {};
@@ -141,10 +155,17 @@ std::vector<CircularBuffer> concat_buffers(std::span<const TensorSpec> parts, co
             {"joined", shards->grid, columns * rows},
             {"out", shards->grid, columns * bytes_of_tile(y)}};
   }
-  // Rows that memory cannot hand out one by one are transposed, and joined as columns.
-  const bool shifts = !is_tiled(y) && std::ranges::any_of(parts, [&](const TensorSpec& part) {
-    return part.logical_shape()[-1] != y.logical_shape()[-1] && part.page_bytes() % alignment_of(part, card) != 0;
+  // Rows that memory cannot hand out one by one are transposed, and joined as columns; so are whole tiles whose rows
+  // would be of such a length.
+  const auto row_bytes = [](const TensorSpec& t) {
+    return is_tiled(t) ? t.logical_shape()[-1] * (is_block_float(t.dtype()) ? 1 : element_bytes(t.dtype()))
+                       : t.page_bytes();
+  };
+  const bool shifts = std::ranges::any_of(parts, [&](const TensorSpec& part) {
+    return part.logical_shape()[-1] != y.logical_shape()[-1] && row_bytes(part) % alignment_of(part, card) != 0 &&
+           (!is_tiled(part) || part.logical_shape()[-1] % part.tile().width == 0);
   });
+  if (shifts && is_tiled(y)) return on_cores(y.num_pages(), card, {4 * bytes_of_tile(y)});
   if (shifts) {
     const std::int64_t column =
         round_up(y.logical_shape().as_2d().height * element_bytes(y.dtype()), alignment_of(y, card));
@@ -178,6 +199,27 @@ std::vector<CircularBuffer> typecast_buffers(const TensorSpec& x, const TensorSp
 std::vector<CircularBuffer> repeat_buffers(const TensorSpec& x, const TensixSpec& card) {
   if (in_shards(x)) return {};
   return on_cores(x.num_pages(), card, {(x.num_pages() > cores_of(card) ? 2 : 1) * aligned_page(x, card)});
+}
+
+std::vector<CircularBuffer> gather_rows_buffers(const TensorSpec& x, const TensorSpec& y, const TensixSpec& card) {
+  // A list says for each tile of the result where the rows of its faces come from. Those that do not fill a group count
+  // twice.
+  const std::int64_t rows = std::min<std::int64_t>(x.logical_shape().as_2d().height, y.tile().height);
+  const std::int64_t pieces = rows * (y.logical_shape()[-1] > kHalfTile ? 2 : 1);
+  const std::int64_t list = kPieceBytes * (pieces + pieces % kPieces);
+  return on_cores(y.num_pages(), card, {list, bytes_of_tile(y)});
+}
+
+std::vector<CircularBuffer> fill_rows_buffers(const TensorSpec& x) {
+  return {{"row", x.memory_config().shard_spec()->grid, round_up(x.page_bytes(), kL1PageAlignment)}};
+}
+
+std::vector<CircularBuffer> fill_padding_buffers(const TensorSpec& x, const TensixSpec& card) {
+  const Shape &full = x.padded_shape(), &shape = x.logical_shape();
+  const int sides = (full[-1] != shape[-1]) + (full[-2] != shape[-2]);
+  if (sides == 0) return {};
+  const std::int64_t tile = bytes_of_tile(x);
+  return on_cores(x.num_pages(), card, {2 * tile, sides * tile, 2 * tile});
 }
 
 }  // namespace tessera

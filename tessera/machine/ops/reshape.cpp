@@ -1,8 +1,10 @@
 #include "tessera/machine/ops/reshape.h"
 
 #include "tessera/core/error.h"
+#include "tessera/machine/ops/movement_buffers.h"
 #include "tessera/machine/ops/program.h"
 #include "tessera/machine/ops/shard_inheritance.h"
+#include "tessera/machine/ops/typecast.h"
 #include "tessera/machine/page_copy.h"
 
 #include <fmt/ranges.h>
@@ -19,6 +21,24 @@ bool keeps_pages(const TensorSpec& from, const Shape& shape) {
   if (from.layout() == Layout::row_major) return true;
   const std::int64_t before = from_end(old, 2), after = from_end(shape, 2);
   return before == after || (before % from.tile().height == 0 && after % from.tile().height == 0);
+}
+
+bool gathers_rows(const TensorSpec& from, const Shape& shape) {
+  const Shape& old = from.logical_shape();
+  return from.layout() == Layout::tile && from_end(old, 1) == from_end(shape, 1) && from_end(old, 2) == 1 &&
+         shape.as_2d().height == from_end(shape, 2);
+}
+
+// Elements of tiles whose exponents are shared are moved as bfloat16. Tiles are filled up before they are packed again:
+// what lies there by chance would take part in the exponents.
+DeviceTensor reshape_packed(const DeviceTensor& x, const Shape& shape, const std::optional<MemoryConfig>& config) {
+  const DeviceTensor wide = typecast(x, DType::bfloat16);
+  const DeviceTensor moved = reshape(wide, shape, config);
+  if (const auto buffers = fill_padding_buffers(moved.spec(), x.device()->card()); !buffers.empty()) {
+    place_program(*x.device(), buffers);
+    finish_program({"pad", shape.to_string(), stream_transfers(moved, moved)}, {&moved}, moved);
+  }
+  return typecast(moved, x.spec().dtype());
 }
 
 }  // namespace
@@ -59,8 +79,11 @@ DeviceTensor reshape(const DeviceTensor& x, const Shape& shape, const std::optio
     return x.view(TensorSpec(shape, from.dtype(), from.layout(), from.memory_config(), from.tile()));
 
   const MemoryConfig place = config ? *config : inherited_placement(from, shape);
+  if (is_block_float(from.dtype()) && !from.memory_config().is_sharded() && !place.is_sharded())
+    return reshape_packed(x, shape, config);
   DeviceTensor y =
       DeviceTensor::allocate(x.device(), TensorSpec(shape, from.dtype(), from.layout(), place, from.tile()));
+  if (gathers_rows(from, shape)) place_program(*x.device(), gather_rows_buffers(from, y.spec(), x.device()->card()));
   const DType element = is_block_float(from.dtype()) ? DType::float32 : from.dtype();
   write_values(y, [&] {
     return Tensor::from_elements(read_pages(x).to_elements(element), element, shape, from.dtype(), from.layout(),

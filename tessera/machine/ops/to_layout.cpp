@@ -28,6 +28,19 @@ MemoryConfig tilized_place(const MemoryConfig& from, const std::optional<MemoryC
              : *wanted;
 }
 
+// Rows in shards are filled up to whole tiles in a copy, which lives until they are tiles.
+std::optional<DeviceTensor> filled_up(const DeviceTensor& x, const TensorSpec& tiles) {
+  const TensorSpec& from = x.spec();
+  if (from.memory_config().layout() != TensorMemoryLayout::height_sharded || !from.memory_config().shard_spec() ||
+      !tiles.memory_config().is_sharded() || tiles.padded_shape().as_2d().height == from.padded_shape().as_2d().height)
+    return std::nullopt;
+  DeviceTensor copy = DeviceTensor::allocate(
+      x.device(), TensorSpec(tiles.padded_shape(), from.dtype(), from.layout(), from.memory_config()));
+  place_program(*x.device(), fill_rows_buffers(from));
+  finish_program({"pad", tiles.padded_shape().to_string(), stream_transfers(x, copy)}, {&x}, copy);
+  return copy;
+}
+
 }  // namespace
 
 DeviceTensor to_layout(const DeviceTensor& x, Layout layout, std::optional<DType> dtype,
@@ -47,6 +60,7 @@ DeviceTensor to_layout(const DeviceTensor& x, Layout layout, std::optional<DType
         "int32, uint32 and uint16",
         from.logical_shape().to_string(), spec.padded_shape().to_string());
 
+  const std::optional<DeviceTensor> filled = tilize ? filled_up(x, spec) : std::nullopt;
   DeviceTensor y = DeviceTensor::allocate(x.device(), spec);
   place_program(*x.device(), tilize ? tilize_buffers(from, spec, x.device()->card())
                                     : untilize_buffers(from, spec, x.device()->card()));

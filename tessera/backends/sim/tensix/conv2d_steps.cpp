@@ -144,7 +144,9 @@ void ConvolutionSteps::multiply() {
   steps_.run({.op = "matmul",
               .key = conv_key(plan_),
               .lists = {},
-              .circular_buffers = on_cores(plan_.circular_buffers, conv_cores()),
+              .circular_buffers = plan_.interleaved
+                                      ? plan_matmul(interleaved_product(plan_, device_.card())).own_buffers()
+                                      : on_cores(plan_.circular_buffers, conv_cores()),
               .dataflow = true,
               .record = {"matmul", describe(), std::move(transfers), product()}});
   // A product of an interleaved input in L1 leaves the bias to a program of its own.

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <tuple>
+#include <utility>
 
 namespace tessera::tensix {
 namespace {
@@ -70,10 +72,8 @@ class Planner {
   std::int64_t cores_of(CoreGrid grid) const { return std::int64_t{grid.x} * grid.y; }
   MatmulProgramConfig& program() { return plan_.program; }
   std::int64_t inner_blocks() const { return p_.k / plan_.program.block_k; }
-  bool narrow() const {
-    const std::int64_t most = std::max(p_.m, p_.n), least = std::min(p_.m, p_.n);
-    return most / least > kNarrow || least == 1;
-  }
+  bool much_longer() const { return std::max(p_.m, p_.n) / std::min(p_.m, p_.n) > kNarrow; }
+  bool narrow() const { return much_longer() || std::min(p_.m, p_.n) == 1; }
 
   void set_1d(std::int64_t block_k, bool multicast_in0, std::int64_t cores) {
     program() = {.kind = MatmulKind::multicast_1d, .grid = grid_, .block_k = block_k};
@@ -105,20 +105,30 @@ class Planner {
            h * w * (tile_bytes(p_.out_dtype) + tile_bytes(partials));
   }
 
-  // Halves the larger side of the block until it fits with the smallest inner block, then takes the largest inner
-  // block that still fits; nothing if even single tiles do not.
+  // The largest equal parts of the block that fit with an inner block, of two as large those of shorter sides; 0 x 0 if
+  // even single tiles do not.
+  std::pair<std::int64_t, std::int64_t> largest_parts(std::int64_t block_k) const {
+    const std::int64_t m = plan_.program.per_core_m, n = plan_.program.per_core_n;
+    std::int64_t h = 0, w = 0;
+    for (std::int64_t rows = m; rows > 0; rows = rows > 1 ? divisor_at_most(m, rows - 1) : 0)
+      for (std::int64_t columns = n; columns > 0; columns = columns > 1 ? divisor_at_most(n, columns - 1) : 0) {
+        const std::int64_t more = rows * columns - h * w;
+        if (need_bytes(block_k, rows, columns) >= p_.free_bytes || more < 0 || (more == 0 && rows + columns >= h + w))
+          continue;
+        h = rows;
+        w = columns;
+      }
+    return {h, w};
+  }
+
+  // Operands that are sent along one dimension keep their inner block if anything fits with it; others take the largest
+  // that fits with what fits the smallest.
   bool shrink_to_fit() {
     MatmulProgramConfig& c = program();
     if (need_bytes(c.block_k, c.per_core_m, c.per_core_n) < p_.free_bytes) return true;
-    std::int64_t h = c.per_core_m, w = c.per_core_n;
-    while (need_bytes(1, h, w) >= p_.free_bytes) {
-      if (h >= w && h % 2 == 0)
-        h /= 2;
-      else if (w % 2 == 0)
-        w /= 2;
-      else
-        return false;
-    }
+    auto [h, w] = largest_parts(c.kind == MatmulKind::multicast_1d ? c.block_k : 1);
+    if (h == 0) std::tie(h, w) = largest_parts(1);
+    if (h == 0) return false;
     std::int64_t block_k = c.block_k;
     while (need_bytes(block_k, h, w) >= p_.free_bytes) block_k = divisor_at_most(p_.k, block_k - 1);
     c.block_k = block_k;
@@ -130,7 +140,7 @@ class Planner {
   void interleaved_input() {
     const bool in_dram =
         is_interleaved_dram(p_.a_memory) && is_interleaved_dram(p_.b_memory) && is_interleaved_dram(p_.out_memory);
-    if (narrow()) {
+    if (in_dram ? narrow() : much_longer() && even_block(p_.k) == 2) {
       set_1d(even_block(p_.k), p_.m <= p_.n, cores_of(grid_));
       if (shrink_to_fit()) return;
     } else if (in_dram) {
@@ -316,7 +326,7 @@ class Planner {
       return;
     }
     const std::int64_t blocks = inner_blocks(), rounds = p_.batch * blocks;
-    plan_.packer_l1_acc = p_.compute.packer_l1_acc && blocks > (p_.bias ? 1 : 2);
+    plan_.packer_l1_acc = p_.compute.packer_l1_acc && blocks > 1;
     plan_.partials_dtype = p_.compute.fp32_dest_acc_en ? DType::float32
                            : plan_.packer_l1_acc       ? DType::bfloat16
                                                        : p_.out_dtype;

@@ -1,6 +1,7 @@
 #include "tessera/backends/sim/tensix/pool.h"
 
 #include "tessera/backends/sim/tensix/compute_defaults.h"
+#include "tessera/backends/sim/tensix/internal/pool_global.h"
 #include "tessera/backends/sim/tensix/internal/pool_steps.h"
 #include "tessera/backends/sim/tensix/numerics.h"
 #include "tessera/backends/sim/tensix/placement.h"
@@ -9,7 +10,6 @@
 #include "tessera/machine/operand_facts.h"
 #include "tessera/machine/ops/program.h"
 #include "tessera/machine/ops/to_layout.h"
-#include "tessera/machine/ops/to_memory_config.h"
 #include "tessera/machine/page_copy.h"
 
 namespace tessera::tensix {
@@ -74,46 +74,6 @@ std::vector<float> pooled(PoolKind kind, const PoolOptions& o, const DeviceTenso
   const std::vector<float> image = read_pages(x).to_float32();
   return kind == PoolKind::max ? max_pool_values(values_problem(o), image)
                                : average_pool_values(values_problem(o), image);
-}
-
-// The whole image under one window: a reduction, which leaves the tensor where it is (shards: in the same memory, but
-// interleaved) and its type as it was. Images of block floats that do not fill their tiles are pooled as any other.
-bool is_global(PoolKind kind, const TensorSpec& x, const PoolOptions& o) {
-  const Window& w = o.window;
-  const bool sums = !is_block_float(x.dtype()) || o.height * o.width % kTile == 0;
-  return kind == PoolKind::average && sums && !o.scheme && w.kernel_h == o.height && w.kernel_w == o.width &&
-         w.top + w.bottom + w.left + w.right == 0 && !o.divisor_override;
-}
-
-// A reduction over images of so many rows of tiles. Long ones that would keep few cores busy are summed in two steps,
-// through partial sums of float32.
-struct GlobalSum {
-  std::vector<CircularBuffer> first, second;
-  std::optional<TensorSpec> partial;
-};
-
-constexpr std::int64_t kLongSum = 20;   // rows of tiles
-constexpr std::int64_t kDstTiles = 16;  // half as many of float32
-
-GlobalSum global_sum(const TensorSpec& image, const PoolOptions& o, const Device& device) {
-  const std::int64_t rows = ceil_div(o.height * o.width, kTile), columns = o.batch * ceil_div(o.channels, kTile);
-  const std::int64_t cores = std::int64_t{device.grid().x} * device.grid().y, tile = tile_bytes(image.dtype());
-  const std::int64_t bf16 = tile_bytes(DType::bfloat16), f32 = tile_bytes(DType::float32);
-  const std::int64_t at_once = o.compute && !o.compute->fp32_dest_acc_en ? kDstTiles : kDstTiles / 2;
-  const CoreRangeSet all = first_cores(std::min(columns, cores), device.grid());
-  GlobalSum sum;
-  const bool two = rows >= kLongSum && 2 * columns <= cores, tiled = image.layout() == Layout::tile;
-  sum.first = {
-      {"in", all, (two && tiled ? at_once : 2) * tile}, {"scaler", all, bf16}, {"out", all, 2 * (two ? f32 : tile)}};
-  // Rows are made tiles first.
-  if (!tiled) sum.first.push_back({"tiles", all, (two ? 3 : 2) * bf16 + std::min(rows, kDstTiles / 2) * bf16});
-  if (!two) return sum;
-  sum.second = {{"in", all, 2 * f32},    {"scaler", all, f32}, {"rows", all, tile},
-                {"tiles", all, 2 * f32}, {"sum", all, f32},    {"out", all, 2 * tile}};
-  const MemoryConfig place(TensorMemoryLayout::interleaved, image.memory_config().buffer_type());
-  sum.partial =
-      TensorSpec(Shape{1, 1, std::min(rows, cores / columns), o.channels}, DType::float32, Layout::row_major, place);
-  return sum;
 }
 
 PoolProblem problem_of(PoolKind kind, const DeviceTensor& x, const PoolOptions& o) {
@@ -290,33 +250,8 @@ DeviceTensor pool2d(PoolKind kind, DeviceTensor& x, const PoolOptions& options) 
   x.check_allocated();
   check_window(op, options);
   check_types(op, x.spec(), options);
-  const TensorSpec& from = x.spec();
-  const std::shared_ptr<Device> device = x.device();
-  if (is_global(kind, from, options)) {
-    const Shape shape{1, 1, options.batch, options.channels};
-    const MemoryConfig apart(TensorMemoryLayout::interleaved, from.memory_config().buffer_type());
-    DeviceTensor image = from.memory_config().is_sharded() ? to_memory_config(x, apart) : x;
-    if (from.layout() == Layout::tile && options.height * options.width % kTile != 0)
-      image = to_layout(image, Layout::row_major);
-    const GlobalSum sum = global_sum(image.spec(), options, *device);
-    std::optional<DeviceTensor> partial;
-    if (sum.partial) partial = DeviceTensor::allocate(device, *sum.partial);
-    place_program(*device, sum.first);
-    const bool tiled = image.spec().layout() == Layout::tile;
-    const MemoryConfig place = options.memory_config.value_or(apart);
-    DeviceTensor y =
-        DeviceTensor::allocate(device, TensorSpec(shape, from.dtype(), tiled ? Layout::tile : options.layout, place));
-    place_program(*device, sum.second);
-    std::vector<Transfer> moved = stream_transfers(image, y);
-    write_values(y, [&] {
-      return Tensor::from_float32(pooled(kind, options, x), shape, y.spec().dtype(), y.spec().layout(), {},
-                                  Rounding::packer);
-    });
-    finish_program({std::string(op), from.logical_shape().to_string(), std::move(moved),
-                    work_on("reduce", {facts_of(image.spec()), facts_of(y.spec())})},
-                   {&image}, y);
-    partial.reset();
-    if (y.spec().layout() != options.layout) y = to_layout(y, options.layout);
+  if (is_global(kind, x.spec(), options)) {
+    DeviceTensor y = global_average(x, options, [&] { return pooled(kind, options, x); });
     if (options.deallocate_input) x.deallocate();
     return y;
   }

@@ -366,7 +366,7 @@ class Runner {
     UpsampleOptions o;
     o.scale = {static_cast<double>(layer.scale_h), static_cast<double>(layer.scale_w)};
     o.mode = layer.mode;
-    o.compute = compute(node);
+    o.compute = upsample_compute(compute(node), layer.mode);
     const auto grow = [&](const DeviceTensor& rows) {
       const DeviceTensor image = reshape(rows, Shape{layer.batch, layer.height, layer.width, layer.channels});
       const Extent2d out = network().matrix(node.outputs[0]);

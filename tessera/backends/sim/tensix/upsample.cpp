@@ -124,27 +124,50 @@ DeviceTensor nearest(const DeviceTensor& x, const Scaling& to, const UpsampleOpt
   return y;
 }
 
-// The most sticks that a core needs of the image with a border of 1: from the upper left neighbour of its first pixels
-// to the lower right one of its last.
+// The upper or left neighbours of pixels of the result, in the image with a border of 1. Where a coordinate is a whole
+// number, rounding decides: TTNN adds up steps of float32.
+std::vector<std::int64_t> neighbours_before(std::int64_t count, double scale) {
+  const float step = 1.0F / static_cast<float>(scale);
+  float at = 0.5F * step + 0.5F;
+  std::vector<std::int64_t> out;
+  for (std::int64_t i = 0; i < count; ++i, at += step) out.push_back(static_cast<std::int64_t>(std::floor(at)));
+  return out;
+}
+
+// The most sticks that a core needs of that image: from the upper left neighbour of its first pixels to the lower right
+// one of its last.
 std::int64_t gathered_sticks(const Shape& in, const Shape& out, const UpsampleOptions& options,
                              std::int64_t rows_per_core) {
-  const auto before = [](std::int64_t at, double scale) {
-    return static_cast<std::int64_t>(std::floor((static_cast<double>(at) + 0.5) / scale - 0.5));
-  };
+  const std::vector<std::int64_t> rows = neighbours_before(out[1], options.scale[0]);
+  const std::vector<std::int64_t> columns = neighbours_before(out[2], options.scale[1]);
   const std::int64_t width = in[2] + 2, total = out[0] * out[1] * out[2];
   std::int64_t most = 0;
   for (std::int64_t first = 0; first < total; first += rows_per_core) {
     std::int64_t low = std::numeric_limits<std::int64_t>::max(), high = 0;
     for (std::int64_t at = first; at < std::min(first + rows_per_core, total); ++at) {
-      const std::int64_t n = at / (out[1] * out[2]), y = at / out[2] % out[1], x = at % out[2];
-      const std::int64_t corner =
-          (n * (in[1] + 2) + before(y, options.scale[0]) + 1) * width + before(x, options.scale[1]) + 1;
+      const std::int64_t n = at / (out[1] * out[2]);
+      const auto y = static_cast<std::size_t>(at / out[2] % out[1]), x = static_cast<std::size_t>(at % out[2]);
+      const std::int64_t corner = (n * (in[1] + 2) + rows[y]) * width + columns[x];
       low = std::min(low, corner);
       high = std::max(high, corner + width + 1);
     }
     most = std::max(most, high - low + 1);
   }
   return most;
+}
+
+// The halo's: a stick for each of its two readers.
+std::vector<CircularBuffer> gather_buffers(const CoreRangeSet& cores, std::int64_t channels) {
+  return {{"sticks", cores, 2 * channels * element_bytes(DType::bfloat16)}};
+}
+
+// Four neighbours of a pixel and what they come to, by pieces of so many channels, twice; and their weights.
+std::vector<CircularBuffer> weigh_buffers(const CoreRangeSet& cores, std::int64_t channels) {
+  constexpr std::int64_t kPiece = 8 * kTile, kNeighbours = 4;
+  const std::int64_t pixel = 2 * kNeighbours * element_bytes(DType::bfloat16);
+  return {{"neighbours", cores, channels * pixel},
+          {"sums", cores, std::min(channels, kPiece) * pixel},
+          {"weights", cores, 4 * tile_bytes(DType::bfloat16)}};
 }
 
 DeviceTensor bilinear(const DeviceTensor& x, const Scaling& to, const UpsampleOptions& options) {
@@ -154,6 +177,8 @@ DeviceTensor bilinear(const DeviceTensor& x, const Scaling& to, const UpsampleOp
         options.scale[0], options.scale[1]);
   check(from.dtype() == DType::bfloat16, Code::unsupported, Hint{"use typecast"},
         "upsample: bilinear mode requires BFLOAT16, not {}", name(from.dtype()));
+  check(!options.compute || !options.compute->fp32_dest_acc_en, Code::unsupported,
+        "upsample: bilinear mode does not sum in float32, fp32_dest_acc_en must be false");
   check(in[3] % kTile == 0, Code::unsupported, "upsample: bilinear mode requires channels in multiples of {}, not {}",
         kTile, in[3]);
   check(!options.memory_config || options.memory_config->layout() == TensorMemoryLayout::height_sharded,
@@ -161,11 +186,12 @@ DeviceTensor bilinear(const DeviceTensor& x, const Scaling& to, const UpsampleOp
         "upsample: the result of bilinear mode is HEIGHT_SHARDED, {} was asked for",
         name(options.memory_config ? options.memory_config->layout() : TensorMemoryLayout::interleaved));
   if (!from.memory_config().is_sharded()) {
-    // By pixels: tiles, which TTNN does not round them up to, are refused.
+    // By pixels: tiles, which TTNN does not round them up to, are refused. Cores for which none is left take part in
+    // the result.
     const CoreGrid grid = x.device()->grid();
-    const std::int64_t pixels = in[0] * in[1] * in[2], share = ceil_div(pixels, std::int64_t{grid.x} * grid.y);
+    const std::int64_t pixels = in[0] * in[1] * in[2], cores = std::min(pixels, std::int64_t{grid.x} * grid.y);
     const MemoryConfig shards(TensorMemoryLayout::height_sharded, BufferType::l1,
-                              ShardSpec{first_cores(ceil_div(pixels, share), grid), {share, in[3]}});
+                              ShardSpec{first_cores(cores, grid), {ceil_div(pixels, cores), in[3]}});
     const DeviceTensor sharded = to_memory_config(x, shards);
     return bilinear(sharded, to, options);
   }
@@ -182,10 +208,12 @@ DeviceTensor bilinear(const DeviceTensor& x, const Scaling& to, const UpsampleOp
       x.device(), TensorSpec(gathered, from.dtype(), Layout::row_major,
                              MemoryConfig(TensorMemoryLayout::height_sharded, BufferType::l1,
                                           ShardSpec{shard.grid, {sticks, in[3]}, shard.orientation})));
+  place_program(*x.device(), gather_buffers(shard.grid, in[3]));
   DeviceTensor y = DeviceTensor::allocate(
       x.device(), TensorSpec(shape, from.dtype(), Layout::row_major,
                              MemoryConfig(TensorMemoryLayout::height_sharded, BufferType::l1,
                                           ShardSpec{shard.grid, {out_rows, in[3]}, shard.orientation})));
+  place_program(*x.device(), weigh_buffers(shard.grid, in[3]));
   const PoolValues image{.batch = in[0],
                          .height = in[1],
                          .width = in[2],
@@ -201,6 +229,11 @@ DeviceTensor bilinear(const DeviceTensor& x, const Scaling& to, const UpsampleOp
 }
 
 }  // namespace
+
+ComputeConfig upsample_compute(ComputeConfig compute, UpsampleMode mode) {
+  if (mode == UpsampleMode::bilinear) compute.fp32_dest_acc_en = false;
+  return compute;
+}
 
 DeviceTensor upsample(const DeviceTensor& x, const UpsampleOptions& options) {
   x.check_allocated();

@@ -18,6 +18,9 @@ struct UpsampleOptions {
   std::optional<ComputeConfig> compute = {};
 };
 
+// What of `compute` images can grow with: bilinear mode does not sum in float32.
+TSR_API ComputeConfig upsample_compute(ComputeConfig compute, UpsampleMode mode);
+
 // [n, h, w, c] to [n, floor(h sh), floor(w sw), c]. Nearest: any dtype, interleaved or sharded, in ROW_MAJOR, or in
 // TILE when interleaved and scaled by whole numbers. Bilinear: bfloat16 in ROW_MAJOR, whole numbers; an interleaved
 // image is height-sharded first, and the windows' rows are gathered by a halo.

@@ -255,6 +255,38 @@ TEST(Conv2d, ComputesWhatTheReferenceDoesInEveryLayout) {
   }
 }
 
+// What ttnn 0.81.1 showed on an n150 (RunMode.NO_DISPATCH): rows of tiles of the image that a core has at once, the
+// weights, the result.
+TEST(Conv2d, AProductInDramHasTheBuffersOfTheRealOne) {
+  struct Case {
+    std::int64_t batch, side_h, side_w, rows_at_once;
+  };
+  for (const Case& c : {Case{1, 64, 64, 2}, Case{1, 480, 640, 150}, Case{5, 480, 640, 250}}) {
+    const auto device = Device::open(load_machine("wormhole_n150"), DeviceOptions{.values = false});
+    const DeviceTensor x = DeviceTensor::allocate(
+        device, TensorSpec({1, 1, c.batch * c.side_h * c.side_w, 32}, DType::bfloat8_b, Layout::tile, {}));
+    Conv2dProblem p;
+    p.batch = c.batch;
+    p.height = c.side_h;
+    p.width = c.side_w;
+    p.in_channels = 32;
+    p.out_channels = 1;
+    p.window = {.kernel_h = 1, .kernel_w = 1};
+    p.output_dtype = DType::bfloat8_b;
+    p.config.weights_dtype = DType::bfloat8_b;
+    p.compute = ComputeConfig{.fp32_dest_acc_en = false};
+    Conv2dOptions options;
+    options.slice = Conv2dSliceConfig{Conv2dSliceType::dram_height, 2};  // products are not cut
+    std::vector<std::int64_t> buffers;
+    device->watch([&](const MemoryEvent& event) {
+      if (event.kind == MemoryEvent::Kind::circular_buffers) buffers.push_back(event.circular_buffer_bytes);
+    });
+    conv2d(x, Tensor({1, 32, 1, 1}, DType::bfloat16, Layout::row_major), std::nullopt, p, options);
+    device->watch({});
+    EXPECT_EQ(buffers, std::vector<std::int64_t>{1088 * (2 * c.rows_at_once + 1)}) << c.batch << " " << c.side_h;
+  }
+}
+
 TEST(Conv2d, ComputesTheSameInSlices) {
   const std::shared_ptr<Device> device = Device::open(card_golden::board("n150"), {.l1_small_bytes = 16384});
   Conv2dProblem p;
