@@ -204,11 +204,6 @@ DEVIATIONS = [
     ),
     Deviation(
         "ops_vision",
-        "upsample and fold: temporaries of the real programs are not all known",
-        lambda real, ours: _later("upsample")(real, ours) or _later("fold")(real, ours),
-    ),
-    Deviation(
-        "ops_vision",
         "global_avg_pool2d takes rows out of tiles only where they are padded",
         lambda real, ours: real["op"] == "global_avg_pool2d" and real["ok"] and ours["ok"] and _only_place_differs(real, ours),
     ),
