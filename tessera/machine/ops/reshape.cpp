@@ -25,8 +25,8 @@ bool keeps_pages(const TensorSpec& from, const Shape& shape) {
 
 bool gathers_rows(const TensorSpec& from, const Shape& shape) {
   const Shape& old = from.logical_shape();
-  return from.layout() == Layout::tile && from_end(old, 1) == from_end(shape, 1) && from_end(old, 2) == 1 &&
-         shape.as_2d().height == from_end(shape, 2);
+  return shape.rank() > 0 && from.layout() == Layout::tile && from_end(old, 1) == from_end(shape, 1) &&
+         from_end(old, 2) == 1 && shape.as_2d().height == from_end(shape, 2);
 }
 
 // Elements of tiles whose exponents are shared are moved as bfloat16. Tiles are filled up before they are packed again:
