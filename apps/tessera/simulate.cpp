@@ -308,17 +308,19 @@ void simulate_model(SimulateArguments& arguments, const CardPlanArgument* plan, 
   // A pass after the other goes through the queues.
   const bool in_passes = plan != nullptr && plan->plan.pass_images > 0;
   const Graph timed = in_passes ? planner::pass_network(network, plan->plan).graph : model.graph;
+  tensix::PipelineWork work = pipeline_work(device->card(), timed, times.steps(), io_bytes);
+  if (plan != nullptr) work.input_move_ns = 0;  // its own steps fetch what they read, as the planner counts it
   if (fleet) {
     check_shards(arguments.fleet, arguments.time, fleet_machine, timed);
     return simulate_fleet(arguments.fleet, arguments.time, fleet_machine,
                           {.name = model.name,
                            .graph = timed,
-                           .work = pipeline_work(device->card(), timed, times.steps(), io_bytes),
+                           .work = std::move(work),
                            .weights_dtype = options.weights_dtype,
                            .seed = arguments.model.seed},
                           context);
   }
-  const NetworkTime time(arguments.time, device->card(), timed, times.steps(), io_bytes);
+  const NetworkTime time(arguments.time, device->card(), timed, work);
   time.write_trace(title);
   if (context.format == Format::json) {
     const auto parsed = [](const Table& t) { return nlohmann::json::parse(render_json(t))["rows"]; };

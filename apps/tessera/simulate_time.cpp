@@ -133,16 +133,16 @@ void StepTimes::add(const tensix::SimulatedStep& step) {
 }
 
 NetworkTime::NetworkTime(const TimeArguments& arguments, const TensixSpec& card, const Graph& graph,
-                         const std::vector<tensix::DeviceStep>& steps, std::int64_t element_bytes)
+                         const tensix::PipelineWork& work)
     : arguments_(arguments),
       frames_(batch_of(graph) * arguments.mesh),
       run_(tensix::run_pipeline(
-          tensix::host_model(card), pipeline_work(card, graph, steps, element_bytes),
+          tensix::host_model(card), work,
           tensix::executor_of({.use_trace = arguments.metal_trace,
                                .num_command_queues = arguments.command_queues,
                                .all_transfers_on_separate_command_queue = arguments.separate_transfers}),
           arguments.batches, arguments.mesh)) {
-  for (const tensix::DeviceStep& step : steps)
+  for (const tensix::DeviceStep& step : work.steps)
     if (step.timed)
       for (const tensix::TimedProgram& program : *step.timed) basis_ = std::max(basis_, program.time.basis);
 }

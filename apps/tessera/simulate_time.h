@@ -50,9 +50,9 @@ class StepTimes {
 
 class NetworkTime {
  public:
-  // `element_bytes`: of inputs and outputs on their way.
+  // `graph`: says how many frames a batch has.
   NetworkTime(const TimeArguments& arguments, const TensixSpec& card, const Graph& graph,
-              const std::vector<tensix::DeviceStep>& steps, std::int64_t element_bytes);
+              const tensix::PipelineWork& work);
 
   Table table() const;
   std::string summary() const;
