@@ -138,9 +138,14 @@ Accuracy measure(const Calibration& calibration, const Machine& machine, std::in
   return out;
 }
 
-std::vector<Precision> precisions_of(const std::vector<std::size_t>& levels) {
+std::vector<Precision> precisions_of(const tensix::LoweredGraph& network, const std::vector<std::size_t>& levels) {
   std::vector<Precision> out;
   for (const std::size_t level : levels) out.push_back(precision_levels()[level]);
+  const std::vector<ValueId>& leaving = network.graph.outputs;
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (is_block_float(out[i].dtype) &&
+        std::ranges::find_first_of(network.nodes[i].outputs, leaving) != network.nodes[i].outputs.end())
+      out[i].dtype = DType::bfloat16;
   return out;
 }
 
@@ -181,7 +186,7 @@ Budgeted hold_budget(const Calibration& calibration, const Machine& machine, std
   out.levels.resize(network.nodes.size());
   double best = -1;
   for (;;) {
-    out.accuracy = measure(calibration, machine, l1_small_bytes, precisions_of(out.levels), pins, [&] {
+    out.accuracy = measure(calibration, machine, l1_small_bytes, precisions_of(network, out.levels), pins, [&] {
       if (late) late();
     });
     if (out.accuracy.pcc >= min_pcc) return out;

@@ -49,7 +49,9 @@ struct Budgeted {
   std::vector<std::size_t> levels;  // of precision_levels(), one for each node
   Accuracy accuracy;
 };
-TSR_API std::vector<Precision> precisions_of(const std::vector<std::size_t>& levels);
+// What leaves the network goes to the host as bfloat16 at least: fewer bits would save it nothing.
+TSR_API std::vector<Precision> precisions_of(const tensix::LoweredGraph& network,
+                                             const std::vector<std::size_t>& levels);
 
 // One level up where results lose most for the time that more exactness takes, on as many nodes as should do for
 // `min_pcc`. An Error with the `best` that was found if everything is as exact as can be already.

@@ -310,7 +310,7 @@ CardPlan plan_network(const tensix::LoweredGraph& network, const Machine& machin
   check_supported(network, request.partial);
   std::vector<std::size_t> levels(network.nodes.size());
   if (!(request.min_pcc > 0)) {
-    CardPlan plan = plan_batch(network, machine, request, hooks, precisions_of(levels));
+    CardPlan plan = plan_batch(network, machine, request, hooks, precisions_of(network, levels));
     plan.network_digest = network_digest(network);
     return plan;
   }
@@ -341,7 +341,7 @@ CardPlan plan_network(const tensix::LoweredGraph& network, const Machine& machin
   levels = kept->budgeted->levels;
   // The plan sums in an order of its own and may have other images in the blocks of block floats: it is measured too.
   for (double best = -1;;) {
-    CardPlan plan = plan_batch(network, machine, request, hooks, precisions_of(levels));
+    CardPlan plan = plan_batch(network, machine, request, hooks, precisions_of(network, levels));
     plan.network_digest = network_digest(network);
     if (plan.interrupted && hooks.stop && hooks.stop()) return plan;
     there_is = "there is a plan, but it was not measured";

@@ -141,6 +141,12 @@ TEST(PlanNetwork, GivesEachConvolutionItsOwnActivation) {
     }
 }
 
+TEST(PlanNetwork, SqueezesNothingThatLeavesTheCard) {
+  const CardPlan plan = plan_network(lowered("shallow_unet"), n150(), {});
+  EXPECT_EQ(plan.steps.back().result.dtype, DType::bfloat16);
+  EXPECT_EQ(plan.steps.front().result.dtype, DType::bfloat8_b);
+}
+
 TEST(PlanNetwork, ComparesNoWayWithItself) {
   const CardPlan plan = plan_network(lowered("resnet18", 8), n150(), {});
   for (const PlannedStep& step : plan.steps) {
