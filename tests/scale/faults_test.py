@@ -20,7 +20,7 @@ import hosts
 
 TESSERA = os.path.abspath(sys.argv[1])
 MODEL = "shallow_unet"
-SECONDS_ALONE = 4  # of a run whose middle something is to happen in, long after its first part is written
+SECONDS_ALONE = 3  # of a run whose middle something is to happen in, long after its first part is written
 PEER_TIMEOUT_S = 4  # hosts.KEEPALIVE lies between this and three times as much
 MOST_SECONDS = 40
 ENVIRONMENT = {**os.environ, "NO_COLOR": "1", "TESSERA_THREADS": "1", "TESSERA_PEER_TIMEOUT": str(PEER_TIMEOUT_S)}
