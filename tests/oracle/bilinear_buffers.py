@@ -7,7 +7,7 @@ import re
 import sys
 
 import ttnn
-from common import device_head, err, grid, last, rng, write
+from common import device_head, err, events_of, grid, last, rng, write
 
 raw = ttnn._ttnn.graph
 dev = ttnn.open_device(device_id=0, l1_small_size=16384)
@@ -26,20 +26,6 @@ def shards(rows, c, cores, spare):
     used = cores if spare else -(-rows // h)
     return ttnn.MemoryConfig(ttnn.TensorMemoryLayout.HEIGHT_SHARDED, ttnn.BufferType.L1,
                              ttnn.ShardSpec(first(used), [h, c], ttnn.ShardOrientation.ROW_MAJOR))
-
-
-def events_of(nodes):
-    out = []
-    for node in nodes:
-        kind, p = node["node_type"], node["params"] or {}
-        if kind == "function_start" and "::" not in p["name"]:
-            out.append([p["name"].removesuffix("DeviceOperation"), []])
-        elif kind in ("dataflow_buffer_allocate", "circular_buffer_allocate"):
-            if p.get("globally_allocated", p.get("borrows_memory")) != "1":
-                next(e for e in reversed(out) if e[0] not in "+-")[1].append(int(p["size"]))
-        elif kind in ("buffer_allocate", "buffer_deallocate") and int(p["buffer_type"]) == 1:
-            out.append(["+" if kind == "buffer_allocate" else "-", int(p["max_size_per_bank"])])
-    return out
 
 
 def ask(n, h, w, c, scale, place, spare=False, f32=None):

@@ -56,6 +56,21 @@ def used(dev, kind):
     return view(dev, kind).total_bytes_allocated_per_bank
 
 
+def events_of(nodes):
+    """Of a captured graph: programs with the buffers that a core has of its own, tensors in L1 that come (+) and go (-)."""
+    out = []
+    for node in nodes:
+        kind, p = node["node_type"], node["params"] or {}
+        if kind == "function_start" and "::" not in p["name"]:
+            out.append([p["name"].removesuffix("DeviceOperation"), []])
+        elif kind in ("dataflow_buffer_allocate", "circular_buffer_allocate"):
+            if p.get("globally_allocated", p.get("borrows_memory")) != "1":
+                next(e for e in reversed(out) if e[0] not in "+-")[1].append(int(p["size"]))
+        elif kind in ("buffer_allocate", "buffer_deallocate") and int(p["buffer_type"]) == 1:
+            out.append(["+" if kind == "buffer_allocate" else "-", int(p["max_size_per_bank"])])
+    return out
+
+
 def device_head(dev, **more):
     g = dev.compute_with_storage_grid_size()
     return dict(arch=last(dev.arch()), grid=[g.x, g.y], l1_banks=view(dev, "L1").num_banks,

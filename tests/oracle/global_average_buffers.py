@@ -6,7 +6,7 @@ bytes in a bank. Images that are pooled as any other are `pooled`: of those noth
 import sys
 
 import ttnn
-from common import device_head, err, grid, last, rng, write
+from common import device_head, err, events_of, grid, last, rng, write
 
 raw = ttnn._ttnn.graph
 dev = ttnn.open_device(device_id=0, l1_small_size=16384)
@@ -28,20 +28,6 @@ def shards(rows, c, cores, tiled):
 
 def case(n, h, w, c, dtype="bfloat8_b", layout="TILE", place="L1", f32=None, out="TILE"):
     return dict(n=n, h=h, w=w, c=c, dtype=dtype, layout=layout, place=place, f32=f32, out=out)
-
-
-def events_of(nodes):
-    out = []
-    for node in nodes:
-        kind, p = node["node_type"], node["params"] or {}
-        if kind == "function_start" and "::" not in p["name"]:
-            out.append([p["name"].removesuffix("DeviceOperation"), []])
-        elif kind in ("dataflow_buffer_allocate", "circular_buffer_allocate"):
-            if p.get("globally_allocated", p.get("borrows_memory")) != "1":
-                next(e for e in reversed(out) if e[0] not in "+-")[1].append(int(p["size"]))
-        elif kind in ("buffer_allocate", "buffer_deallocate") and int(p["buffer_type"]) == 1:
-            out.append(["+" if kind == "buffer_allocate" else "-", int(p["max_size_per_bank"])])
-    return out
 
 
 def ask(c):
