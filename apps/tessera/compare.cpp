@@ -12,6 +12,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
+#include "tessera/core/temporary_directory.h"
 #include "tessera/graph/evaluate.h"
 #include "tessera/io/onnx/export.h"
 #include "tessera/session/session.h"

@@ -2,6 +2,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
+#include "tessera/core/temporary_directory.h"
 #include "tessera/io/npz.h"
 
 #include <fcntl.h>
@@ -76,18 +77,6 @@ void check_status(int status, const std::string& python, const std::string& said
 }
 
 }  // namespace
-
-TemporaryDirectory::TemporaryDirectory() {
-  std::string name = (fs::temp_directory_path() / "tessera-XXXXXX").string();
-  check(::mkdtemp(name.data()) != nullptr, Code::io, "cannot make a temporary directory '{}': {}", name,
-        std::generic_category().message(errno));
-  path_ = name;
-}
-
-TemporaryDirectory::~TemporaryDirectory() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
 
 PeerResult run_onnxruntime(const PeerRequest& request) {
   const TemporaryDirectory directory;

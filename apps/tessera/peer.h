@@ -12,19 +12,6 @@
 
 namespace tessera::cli {
 
-// A fresh directory that is gone afterwards.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  ~TemporaryDirectory();
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 struct PeerRequest {
   std::string python;           // "": TESSERA_PYTHON, or else python3
   std::filesystem::path model;  // an .onnx file

@@ -4,8 +4,6 @@
 #include "tessera/core/file.h"
 #include "tessera/io/onnx/external_files.h"
 
-#include <stdlib.h>  // mkdtemp
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -21,13 +19,6 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kLargestModel = std::uint64_t{16} << 30;
 constexpr std::size_t kPiece = std::size_t{64} << 20;
-
-fs::path new_folder() {
-  std::string name = (fs::temp_directory_path() / "tessera-model-XXXXXX").string();
-  check(::mkdtemp(name.data()) != nullptr, Code::io, "cannot make a folder '{}' for the weights of the model: {}", name,
-        std::generic_category().message(errno));
-  return name;
-}
 
 std::vector<std::string> files_of(const Payload& model) {
   try {
@@ -88,14 +79,9 @@ void SharedModel::share_files(Communicator& world) {
       check(!name.empty() && name.find('\0') == std::string::npos && path.is_relative() && !climbs,
             Code::invalid_argument, "external data must lie in the folder of the model, and '{}' does not", name);
     }
-    if (!names.empty() && world.rank() > 0) folder_ = copies_ = new_folder();
+    if (!names.empty() && world.rank() > 0) folder_ = copies_.emplace().path();
   });
   for (const std::string& name : names) share_file(world, folder_ / name);
-}
-
-SharedModel::~SharedModel() {
-  std::error_code ignored;
-  if (!copies_.empty()) fs::remove_all(copies_, ignored);
 }
 
 }  // namespace tessera

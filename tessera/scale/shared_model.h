@@ -3,9 +3,11 @@
 // A model file that one rank has and all need: it is read once.
 
 #include "tessera/core/export.h"
+#include "tessera/core/temporary_directory.h"
 #include "tessera/scale/communicator.h"
 
 #include <filesystem>
+#include <optional>
 
 namespace tessera {
 
@@ -15,9 +17,6 @@ class TSR_API SharedModel {
  public:
   // All ranks call it. Nothing is shared if rank 0 has no such file: bytes() is empty then.
   SharedModel(Communicator& world, const std::filesystem::path& path);
-  ~SharedModel();
-  SharedModel(const SharedModel&) = delete;
-  SharedModel& operator=(const SharedModel&) = delete;
 
   const Payload& bytes() const { return bytes_; }
   // Where import_onnx_bytes() finds the weights: rank 0's own folder, the copies, or none where there are no files.
@@ -27,7 +26,8 @@ class TSR_API SharedModel {
   void share_files(Communicator& world);
 
   Payload bytes_;
-  std::filesystem::path folder_, copies_;
+  std::filesystem::path folder_;
+  std::optional<TemporaryDirectory> copies_;
 };
 
 }  // namespace tessera
