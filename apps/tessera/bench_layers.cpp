@@ -8,7 +8,7 @@
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/io/layer_file.h"
-#include "tessera/machine/peak.h"
+#include "tessera/simd/peak.h"
 #include "tessera/report/units.h"
 #include "tessera/session/session.h"
 

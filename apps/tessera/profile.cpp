@@ -5,7 +5,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
-#include "tessera/machine/peak.h"
+#include "tessera/simd/peak.h"
 #include "tessera/report/trace_events.h"
 #include "tessera/report/units.h"
 #include "tessera/session/session.h"

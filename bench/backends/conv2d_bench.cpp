@@ -13,7 +13,7 @@
 #include "tessera/core/isa.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/io/layer_file.h"
-#include "tessera/machine/peak.h"
+#include "tessera/simd/peak.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

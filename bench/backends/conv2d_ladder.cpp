@@ -10,7 +10,7 @@
 #include "tessera/core/error.h"
 #include "tessera/core/isa.h"
 #include "tessera/core/parallel_for.h"
-#include "tessera/machine/peak.h"
+#include "tessera/simd/peak.h"
 #include "tessera/session/fused_conv2d_maxpool.h"
 
 #include <fmt/format.h>

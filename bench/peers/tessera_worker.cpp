@@ -4,7 +4,7 @@
 #include "tessera/core/error.h"
 #include "tessera/io/npy.h"
 #include "tessera/io/npz.h"
-#include "tessera/machine/peak.h"
+#include "tessera/simd/peak.h"
 #include "tessera/session/session.h"
 
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 #include "tessera/core/isa.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/core/sha256.h"
-#include "tessera/machine/peak.h"
+#include "tessera/simd/peak.h"
 #include "tessera/ncp/device_profile.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "tessera/machine/peak.h"
+#include "tessera/simd/peak.h"
 
 #include "tessera/core/bytes.h"
 #include "tessera/core/parallel_for.h"

@@ -1,1 +1,0 @@
-#include "tessera/machine/internal/peak_loop.h"

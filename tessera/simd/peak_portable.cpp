@@ -1,0 +1,1 @@
+#include "tessera/simd/peak_loop.h"
