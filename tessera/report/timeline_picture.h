@@ -2,7 +2,7 @@
 
 // The beginning of a simulated schedule as a drawing: a row for every resource, a rectangle for every task.
 
-#include "tessera/backends/sim/timeline/timeline.h"
+#include "tessera/timeline/timeline.h"
 #include "tessera/core/export.h"
 
 #include <string>

@@ -16,7 +16,7 @@
 #include "tessera/backends/sim/neuron/engine.h"
 #include "tessera/backends/sim/neuron/profile.h"
 #include "tessera/backends/sim/neuron/view.h"
-#include "tessera/backends/sim/timeline/timeline.h"
+#include "tessera/timeline/timeline.h"
 #include "tessera/core/array.h"
 #include "tessera/core/export.h"
 #include "tessera/machine/machine.h"

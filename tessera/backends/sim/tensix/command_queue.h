@@ -5,7 +5,7 @@
 // do the same to their own shards.
 
 #include "tessera/backends/sim/tensix/host_model.h"
-#include "tessera/backends/sim/timeline/timeline.h"
+#include "tessera/timeline/timeline.h"
 #include "tessera/core/export.h"
 
 #include <array>

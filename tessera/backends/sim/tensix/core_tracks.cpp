@@ -1,6 +1,6 @@
 #include "tessera/backends/sim/tensix/core_tracks.h"
 
-#include "tessera/backends/sim/timeline/timeline.h"
+#include "tessera/timeline/timeline.h"
 
 #include <algorithm>
 #include <array>

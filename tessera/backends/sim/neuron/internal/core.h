@@ -5,7 +5,7 @@
 #include "tessera/backends/sim/neuron/cost.h"
 #include "tessera/backends/sim/neuron/internal/tile.h"
 #include "tessera/backends/sim/neuron/kernel.h"
-#include "tessera/backends/sim/timeline/timeline.h"
+#include "tessera/timeline/timeline.h"
 
 #include <cstdint>
 #include <map>

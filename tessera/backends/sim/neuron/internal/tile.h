@@ -4,7 +4,7 @@
 
 #include "tessera/backends/sim/neuron/internal/pattern.h"
 #include "tessera/backends/sim/neuron/view.h"
-#include "tessera/backends/sim/timeline/schedule.h"
+#include "tessera/timeline/schedule.h"
 
 #include <cstdint>
 #include <memory>

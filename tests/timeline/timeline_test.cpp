@@ -1,4 +1,4 @@
-#include "tessera/backends/sim/timeline/timeline.h"
+#include "tessera/timeline/timeline.h"
 
 #include "../../../error_of.h"
 #include "tessera/core/error.h"

@@ -1,4 +1,4 @@
-#include "tessera/backends/sim/timeline/internal/simulation.h"
+#include "tessera/timeline/internal/simulation.h"
 #include "tessera/core/error.h"
 
 #include <algorithm>

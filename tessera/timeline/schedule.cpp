@@ -1,6 +1,6 @@
-#include "tessera/backends/sim/timeline/schedule.h"
+#include "tessera/timeline/schedule.h"
 
-#include "tessera/backends/sim/timeline/timeline.h"
+#include "tessera/timeline/timeline.h"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 // usage: tessera_timeline_bench [--cores 64] [--blocks 2000] [--rounds 5]
 
 #include "bench/measure.h"
-#include "tessera/backends/sim/timeline/timeline.h"
+#include "tessera/timeline/timeline.h"
 
 #include <fmt/format.h>
 

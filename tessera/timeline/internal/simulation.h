@@ -2,7 +2,7 @@
 
 // State of a running simulation, shared by the loop and by the search for who waits for whom.
 
-#include "tessera/backends/sim/timeline/timeline.h"
+#include "tessera/timeline/timeline.h"
 
 #include <cstdint>
 #include <functional>

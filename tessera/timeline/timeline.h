@@ -18,7 +18,7 @@
 //
 // Times are kept in whole picoseconds, so equal inputs give equal results on every machine and ties are real ones.
 
-#include "tessera/backends/sim/timeline/schedule.h"
+#include "tessera/timeline/schedule.h"
 #include "tessera/core/export.h"
 
 #include <cstdint>
