@@ -12,7 +12,7 @@
 #include "tessera/io/npz.h"
 #include "tessera/io/onnx/import.h"
 #include "tessera/io/plan_file.h"
-#include "tessera/plan/parts.h"
+#include "tessera/kernel_plan/parts.h"
 
 #include <fmt/ranges.h>
 

@@ -4,7 +4,7 @@
 // handed one takes its kernels without looking for others. Weights are not in it.
 
 #include "tessera/core/export.h"
-#include "tessera/plan/plan.h"
+#include "tessera/kernel_plan/plan.h"
 
 #include <filesystem>
 #include <map>

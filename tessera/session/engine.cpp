@@ -6,7 +6,7 @@
 #include "tessera/graph/evaluate.h"
 #include "tessera/graph/ops/control_flow_run.h"
 #include "tessera/graph/passes/pass.h"
-#include "tessera/plan/parts.h"
+#include "tessera/kernel_plan/parts.h"
 #include "tessera/session/internal/host.h"
 #include "tessera/session/internal/stage.h"
 

@@ -12,7 +12,7 @@
 #include "tessera/core/export.h"
 #include "tessera/graph/graph.h"
 #include "tessera/io/onnx/import.h"
-#include "tessera/plan/plan.h"
+#include "tessera/kernel_plan/plan.h"
 #include "tessera/session/options.h"
 
 #include <filesystem>

@@ -3,7 +3,7 @@
 // The same elements in another order: N C D1 D2 ... to N D1 D2 ... C and back.
 
 #include "tessera/core/export.h"
-#include "tessera/plan/order.h"
+#include "tessera/kernel_plan/order.h"
 
 #include <cstddef>
 #include <cstdint>

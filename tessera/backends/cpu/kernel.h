@@ -4,7 +4,7 @@
 // weights and works out every loop bound and offset; running only computes, and allocates nothing.
 
 #include "tessera/core/export.h"
-#include "tessera/plan/kernel_info.h"
+#include "tessera/kernel_plan/kernel_info.h"
 
 #include <cstddef>
 #include <functional>

@@ -2,8 +2,8 @@
 
 #include "tessera/backends/cpu/convert_order.h"
 #include "tessera/core/error.h"
-#include "tessera/plan/arena.h"
-#include "tessera/plan/parts.h"
+#include "tessera/kernel_plan/arena.h"
+#include "tessera/kernel_plan/parts.h"
 
 #include <algorithm>
 #include <chrono>

@@ -5,7 +5,7 @@
 #include "tessera/backends/cpu/kernel.h"
 #include "tessera/core/bytes.h"
 #include "tessera/core/export.h"
-#include "tessera/plan/plan.h"
+#include "tessera/kernel_plan/plan.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Concats and Splits that copy nothing (plan/parts.h): the same bits as with copies, and what the definition gives.
 
-#include "tessera/plan/parts.h"
+#include "tessera/kernel_plan/parts.h"
 
 #include "tessera/backends/cpu/program.h"
 #include "tessera/core/isa.h"

@@ -4,7 +4,7 @@
 
 #include "tessera/core/parallel_for.h"
 #include "tessera/core/shape.h"
-#include "tessera/plan/kernel_info.h"
+#include "tessera/kernel_plan/kernel_info.h"
 
 #include <algorithm>
 #include <array>

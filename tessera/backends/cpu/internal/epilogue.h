@@ -8,7 +8,7 @@
 
 #include "tessera/backends/cpu/internal/activation.h"
 #include "tessera/graph/ops/pool.h"
-#include "tessera/plan/kernel_info.h"
+#include "tessera/kernel_plan/kernel_info.h"
 
 #include <optional>
 #include <string>

@@ -2,7 +2,7 @@
 
 // What kernels that only move elements share: copies whose loops are worked out once.
 
-#include "tessera/plan/kernel_info.h"
+#include "tessera/kernel_plan/kernel_info.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "tessera/plan/plan.h"
+#include "tessera/kernel_plan/plan.h"
 
 #include "tessera/core/error.h"
 

@@ -6,8 +6,8 @@
 #include "tessera/core/export.h"
 #include "tessera/graph/graph.h"
 #include "tessera/machine/machine.h"
-#include "tessera/plan/kernel_info.h"
-#include "tessera/plan/order.h"
+#include "tessera/kernel_plan/kernel_info.h"
+#include "tessera/kernel_plan/order.h"
 
 #include <cstdint>
 #include <map>

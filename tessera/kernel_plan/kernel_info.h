@@ -8,7 +8,7 @@
 #include "tessera/core/isa.h"
 #include "tessera/graph/graph.h"
 #include "tessera/machine/machine.h"
-#include "tessera/plan/order.h"
+#include "tessera/kernel_plan/order.h"
 
 #include <cstdint>
 #include <string>

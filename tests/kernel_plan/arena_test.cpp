@@ -1,4 +1,4 @@
-#include "tessera/plan/arena.h"
+#include "tessera/kernel_plan/arena.h"
 
 #include <gtest/gtest.h>
 

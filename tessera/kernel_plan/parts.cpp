@@ -1,4 +1,4 @@
-#include "tessera/plan/parts.h"
+#include "tessera/kernel_plan/parts.h"
 
 #include <cstdint>
 #include <vector>

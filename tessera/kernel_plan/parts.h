@@ -4,7 +4,7 @@
 // Split gives can be read where it lies in its input. Then neither copies anything.
 
 #include "tessera/core/export.h"
-#include "tessera/plan/plan.h"
+#include "tessera/kernel_plan/plan.h"
 
 #include <string_view>
 

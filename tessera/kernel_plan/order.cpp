@@ -1,4 +1,4 @@
-#include "tessera/plan/order.h"
+#include "tessera/kernel_plan/order.h"
 
 namespace tessera {
 

@@ -1,4 +1,4 @@
-#include "tessera/plan/kernel_info.h"
+#include "tessera/kernel_plan/kernel_info.h"
 
 #include <algorithm>
 

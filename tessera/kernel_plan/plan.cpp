@@ -1,8 +1,8 @@
-#include "tessera/plan/plan.h"
+#include "tessera/kernel_plan/plan.h"
 
 #include "tessera/core/error.h"
-#include "tessera/plan/arena.h"
-#include "tessera/plan/parts.h"
+#include "tessera/kernel_plan/arena.h"
+#include "tessera/kernel_plan/parts.h"
 
 #include <fmt/ranges.h>
 
