@@ -2,7 +2,7 @@
 
 #include "command.h"
 
-#include "tessera/backends/cpu/kernel.h"
+#include "tessera/targets/cpu/kernels/kernel.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "tessera/session/session.h"
 
-#include "tessera/backends/cpu/convert_order.h"
+#include "tessera/targets/cpu/kernels/move/convert_order.h"
 #include "tessera/core/bytes.h"
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"

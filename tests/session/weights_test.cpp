@@ -1,6 +1,6 @@
 // How often weights are made and how long they are kept.
 
-#include "tessera/backends/cpu/kernel.h"
+#include "tessera/targets/cpu/kernels/kernel.h"
 #include "tessera/core/error.h"
 #include "tessera/graph/evaluate.h"
 #include "tessera/graph/passes/pass.h"

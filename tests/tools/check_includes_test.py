@@ -31,7 +31,7 @@ class CheckIncludes(unittest.TestCase):
         self.assertEqual(status, 0, text)
 
     def test_accepts_dependencies_of_dependencies(self):
-        self.assert_accepted("tessera/backends/cpu/conv2d.cpp", '#include "tessera/core/tile.h"')
+        self.assert_accepted("tessera/targets/cpu/kernels/dense/conv2d.cpp", '#include "tessera/core/tile.h"')
         self.assert_accepted("tessera/io/npy.cpp", '#include "tessera/machine/machine.h"')
         self.assert_accepted("tessera/report/json.cpp", "#include <nlohmann/json.hpp>")
         self.assert_accepted("tessera/core/error.h", "#include <fmt/format.h>")

@@ -1,1 +1,0 @@
-#include "tessera/backends/cpu/internal/binary_simd.h"

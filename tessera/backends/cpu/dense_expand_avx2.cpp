@@ -1,1 +1,0 @@
-#include "tessera/backends/cpu/internal/dense_expand_simd.h"

@@ -1,1 +1,0 @@
-#include "tessera/backends/cpu/internal/depthwise_planes_tile.h"

@@ -1,1 +1,0 @@
-#include "tessera/backends/cpu/internal/integer_depthwise_simd.h"

@@ -1,1 +1,0 @@
-#include "tessera/backends/cpu/internal/integer_tile_simd.h"

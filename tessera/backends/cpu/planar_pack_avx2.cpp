@@ -1,1 +1,0 @@
-#include "tessera/backends/cpu/internal/planar_pack_simd.h"

@@ -1,1 +1,0 @@
-#include "tessera/backends/cpu/internal/pointwise_simd.h"

@@ -1,1 +1,0 @@
-#include "tessera/backends/cpu/internal/quantize_bytes_simd.h"

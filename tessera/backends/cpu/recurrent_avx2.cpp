@@ -1,1 +1,0 @@
-#include "tessera/backends/cpu/internal/recurrent_simd.h"

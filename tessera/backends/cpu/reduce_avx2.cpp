@@ -1,1 +1,0 @@
-#include "tessera/backends/cpu/internal/reduce_tile.h"

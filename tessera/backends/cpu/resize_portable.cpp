@@ -1,1 +1,0 @@
-#include "tessera/backends/cpu/internal/resize_tile.h"

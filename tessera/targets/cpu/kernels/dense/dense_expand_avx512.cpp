@@ -1,0 +1,1 @@
+#include "tessera/targets/cpu/kernels/dense/dense_expand_simd.h"

@@ -1,0 +1,1 @@
+#include "tessera/targets/cpu/kernels/dense/pointwise_simd.h"

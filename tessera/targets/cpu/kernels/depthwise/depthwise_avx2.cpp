@@ -1,0 +1,1 @@
+#include "tessera/targets/cpu/kernels/depthwise/depthwise_tile.h"

@@ -1,0 +1,1 @@
+#include "tessera/targets/cpu/kernels/elementwise/binary_simd.h"

@@ -1,0 +1,1 @@
+#include "tessera/targets/cpu/kernels/integer/integer_depthwise_simd.h"

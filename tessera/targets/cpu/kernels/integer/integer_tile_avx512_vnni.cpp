@@ -1,0 +1,1 @@
+#include "tessera/targets/cpu/kernels/integer/integer_tile_simd.h"

@@ -1,0 +1,1 @@
+#include "tessera/targets/cpu/kernels/move/transpose_tile.h"

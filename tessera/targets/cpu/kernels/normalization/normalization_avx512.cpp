@@ -1,0 +1,1 @@
+#include "tessera/targets/cpu/kernels/normalization/normalization_simd.h"

@@ -1,0 +1,1 @@
+#include "tessera/targets/cpu/kernels/planes/conv2d_planes_tile.h"

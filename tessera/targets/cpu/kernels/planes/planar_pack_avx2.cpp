@@ -1,0 +1,1 @@
+#include "tessera/targets/cpu/kernels/planes/planar_pack_simd.h"

@@ -1,0 +1,1 @@
+#include "tessera/targets/cpu/kernels/pool/pool_tile.h"

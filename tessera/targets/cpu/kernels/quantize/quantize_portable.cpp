@@ -1,0 +1,1 @@
+#include "tessera/targets/cpu/kernels/quantize/quantize_simd.h"

@@ -1,0 +1,1 @@
+#include "tessera/targets/cpu/kernels/recurrent/recurrent_simd.h"

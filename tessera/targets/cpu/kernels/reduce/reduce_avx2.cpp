@@ -1,0 +1,1 @@
+#include "tessera/targets/cpu/kernels/reduce/reduce_tile.h"

@@ -1,0 +1,1 @@
+#include "tessera/targets/cpu/kernels/resize/resize_tile.h"

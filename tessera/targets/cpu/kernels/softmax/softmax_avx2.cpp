@@ -1,0 +1,1 @@
+#include "tessera/targets/cpu/kernels/softmax/softmax_tile.h"
