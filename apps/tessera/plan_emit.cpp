@@ -4,7 +4,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/io/emit/mlx.h"
-#include "tessera/io/emit/nki.h"
+#include "tessera/targets/neuron/emit/nki.h"
 #include "tessera/io/emit/ttnn.h"
 #include "tessera/io/ncp_file.h"
 #include "tessera/machine/machine_file.h"

@@ -4,9 +4,9 @@
 #include "number_argument.h"
 #include "trainium_argument.h"
 
-#include "tessera/backends/sim/neuron/harness.h"
-#include "tessera/backends/sim/neuron/ladder.h"
-#include "tessera/backends/sim/neuron/vector_add.h"
+#include "tessera/targets/neuron/kernels/harness.h"
+#include "tessera/targets/neuron/kernels/ladder.h"
+#include "tessera/targets/neuron/kernels/vector_add.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/machine/machine_file.h"

@@ -2,7 +2,7 @@
 
 // The convolution that `tessera trainium conv2d` and `tessera tune trainium-conv2d` speak of.
 
-#include "tessera/backends/sim/neuron/conv2d.h"
+#include "tessera/targets/neuron/kernels/conv2d.h"
 
 #include <CLI/CLI.hpp>
 

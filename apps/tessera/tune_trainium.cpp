@@ -2,8 +2,8 @@
 
 #include "trainium_argument.h"
 
-#include "tessera/backends/sim/neuron/emit_nki.h"
-#include "tessera/backends/sim/neuron/tune.h"
+#include "tessera/targets/neuron/emit/emit_nki.h"
+#include "tessera/targets/neuron/plan/tune.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/machine/machine_file.h"

@@ -4,9 +4,9 @@
 #include "arrays.h"
 #include "bind.h"
 
-#include "tessera/backends/sim/neuron/emit_nki.h"
-#include "tessera/backends/sim/neuron/kernel.h"
-#include "tessera/backends/sim/neuron/tune.h"
+#include "tessera/targets/neuron/emit/emit_nki.h"
+#include "tessera/targets/neuron/language/kernel.h"
+#include "tessera/targets/neuron/plan/tune.h"
 #include "tessera/core/error.h"
 #include "tessera/machine/machine_file.h"
 

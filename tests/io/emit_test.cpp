@@ -1,5 +1,5 @@
 #include "tessera/io/emit/mlx.h"
-#include "tessera/io/emit/nki.h"
+#include "tessera/targets/neuron/emit/nki.h"
 #include "tessera/io/emit/ttnn.h"
 
 #include "io_test.h"

@@ -1,0 +1,79 @@
+#include "tessera/targets/neuron/core/core.h"
+#include "tessera/core/error.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace tessera::neuron {
+
+// First gap of that many bytes that begins in [from, to), or -1.
+std::int64_t Space::find(std::int64_t bytes, std::int64_t from, std::int64_t to) const {
+  std::int64_t begin = from;
+  auto next = live_.upper_bound(from);
+  if (next != live_.begin()) {
+    const auto before = std::prev(next);
+    begin = std::max(begin, before->first + rounded(before->second->partition_bytes));
+  }
+  while (begin < to) {
+    const std::int64_t end = next == live_.end() ? bytes_ : next->first;
+    if (begin + bytes <= end) return begin;
+    if (next == live_.end()) break;
+    begin = next->first + rounded(next->second->partition_bytes);
+    ++next;
+  }
+  return -1;
+}
+
+std::int64_t Space::take(Tile& tile, std::vector<sim::TaskId>& former) {
+  const std::int64_t bytes = rounded(tile.partition_bytes);
+  std::int64_t address = find(bytes, cursor_, bytes_);
+  if (address < 0) address = find(bytes, 0, cursor_);
+  if (address < 0) fail_full(tile, bytes);
+  cursor_ = address + bytes == bytes_ ? 0 : address + bytes;
+  used_ += bytes;
+  peak_ = std::max(peak_, used_);
+  live_[address] = &tile;
+
+  // Who was here before, in whole or in part.
+  auto each = former_.upper_bound(address);
+  if (each != former_.begin() && std::prev(each)->second.end > address) --each;
+  while (each != former_.end() && each->first < address + bytes) {
+    const std::int64_t begin = each->first;
+    const Former was = each->second;
+    former.push_back(was.last);
+    each = former_.erase(each);
+    if (begin < address) former_[begin] = {address, was.last};
+    if (was.end > address + bytes) {
+      former_[address + bytes] = was;
+      break;
+    }
+  }
+  return address;
+}
+
+void Space::give_back(const Tile& tile, sim::TaskId last) {
+  const std::int64_t bytes = rounded(tile.partition_bytes);
+  live_.erase(tile.address);
+  used_ -= bytes;
+  if (last != sim::TaskId::none) former_[tile.address] = {tile.address + bytes, last};
+}
+
+void Space::fail_full(const Tile& tile, std::int64_t bytes) const {
+  std::map<std::string, std::int64_t> by_name;
+  for (const auto& [address, each] : live_) by_name[each->name] += rounded(each->partition_bytes);
+  std::vector<std::pair<std::string, std::int64_t>> largest(by_name.begin(), by_name.end());
+  std::stable_sort(largest.begin(), largest.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::vector<std::string> shown;
+  for (const auto& [name, size] : largest)
+    if (shown.size() < 4) shown.push_back(fmt::format("'{}' {}", name, size));
+  const std::string unit = memory_ == Memory::psum ? fmt::format(", in {} banks of {}", bytes_ / grain_, grain_) : "";
+  fail(Code::out_of_memory,
+       Hint{fmt::format("{} bytes of a partition are free: use smaller tiles, or let go of those no longer needed",
+                        bytes_ - used_)},
+       "tile '{}' takes {} bytes of each partition of {}, which has {}{}; {} are taken: {}", tile.name, bytes,
+       memory_ == Memory::psum ? "PSUM" : "SBUF", bytes_, unit, used_, fmt::join(shown, ", "));
+}
+
+}  // namespace tessera::neuron

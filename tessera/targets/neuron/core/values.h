@@ -1,0 +1,29 @@
+#pragma once
+
+// What instructions do to values. Views have been checked. Elements are float32, rounded to their type when written.
+
+#include "tessera/targets/neuron/language/kernel.h"
+
+namespace tessera::neuron {
+
+void fill(const View& dst, float value);
+void copy_values(const View& dst, const View& src);
+void transpose_values(const View& dst, const View& src);
+void combine_values(const View& dst, const View& a, const View& b, MathOp op);
+void scalar_values(const View& dst, const View& a, MathOp op0, const Operand& operand0, MathOp op1,
+                   const Operand& operand1);
+void reduce_values(const View& dst, const View& src, MathOp op, int axes);
+void activation_values(const View& dst, Function function, const View& src, const View& bias, float scale);
+// Sums over partitions in their order, in float32 with fused multiply-add, then adds the sum to PSUM.
+void matmul_values(const View& dst, const View& stationary, const View& moving, bool accumulate);
+
+void load_values(const View& dst, const Array& array);
+Array stored_values(const View& src);
+
+// c[m][n] = sum over k of a[k][m] * b[k][n], all dense. One for each instruction set, with equal results.
+using ProductFunction = void (*)(const float* a, const float* b, float* c, int k, int m, int n);
+void product_portable(const float* a, const float* b, float* c, int k, int m, int n);
+void product_avx2(const float* a, const float* b, float* c, int k, int m, int n);
+void product_avx512(const float* a, const float* b, float* c, int k, int m, int n);
+
+}  // namespace tessera::neuron
