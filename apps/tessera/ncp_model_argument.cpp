@@ -2,7 +2,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
-#include "tessera/ncp/guide.h"
+#include "tessera/targets/apple/verdicts/guide.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -4,7 +4,7 @@
 
 #include "command.h"
 
-#include "tessera/ncp/device_profile.h"
+#include "tessera/targets/apple/verdicts/device_profile.h"
 #include "tessera/ncp/layer.h"
 
 #include <string>

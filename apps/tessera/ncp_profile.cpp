@@ -6,8 +6,8 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
-#include "tessera/ncp/guide.h"
-#include "tessera/ncp/profiler.h"
+#include "tessera/targets/apple/verdicts/guide.h"
+#include "tessera/targets/apple/verdicts/profiler.h"
 #include "tessera/report/roofline_picture.h"
 #include "tessera/report/units.h"
 

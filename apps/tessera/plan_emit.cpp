@@ -3,7 +3,7 @@
 #include "progress.h"
 
 #include "tessera/core/error.h"
-#include "tessera/io/emit/mlx.h"
+#include "tessera/targets/apple/emit/mlx.h"
 #include "tessera/targets/neuron/emit/nki.h"
 #include "tessera/io/emit/ttnn.h"
 #include "tessera/io/ncp_file.h"

@@ -4,8 +4,8 @@
 #include "ncp_layer.h"
 
 #include "tessera/core/error.h"
-#include "tessera/ncp/guide.h"
-#include "tessera/ncp/profiler.h"
+#include "tessera/targets/apple/verdicts/guide.h"
+#include "tessera/targets/apple/verdicts/profiler.h"
 #include "tessera/report/roofline_picture.h"
 
 #include <nanobind/stl/optional.h>

@@ -1,4 +1,4 @@
-#include "tessera/io/emit/mlx.h"
+#include "tessera/targets/apple/emit/mlx.h"
 #include "tessera/targets/neuron/emit/nki.h"
 #include "tessera/io/emit/ttnn.h"
 

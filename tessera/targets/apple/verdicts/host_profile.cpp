@@ -4,7 +4,7 @@
 #include "tessera/core/parallel_for.h"
 #include "tessera/core/sha256.h"
 #include "tessera/simd/peak.h"
-#include "tessera/ncp/device_profile.h"
+#include "tessera/targets/apple/verdicts/device_profile.h"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 // (nothing, here). launch_ns_to_reach() says how far a verdict depends on them.
 
 #include "tessera/core/export.h"
-#include "tessera/ncp/device_profile.h"
+#include "tessera/targets/apple/verdicts/device_profile.h"
 #include "tessera/ncp/work.h"
 
 #include <optional>

@@ -1,4 +1,4 @@
-#include "tessera/io/emit/internal/mlx_prelude.h"
+#include "tessera/targets/apple/emit/mlx_prelude.h"
 
 namespace tessera::emit {
 

@@ -1,5 +1,5 @@
 #include "tessera/core/error.h"
-#include "tessera/ncp/profiler.h"
+#include "tessera/targets/apple/verdicts/profiler.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

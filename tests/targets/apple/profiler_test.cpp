@@ -1,8 +1,8 @@
-#include "tessera/ncp/profiler.h"
+#include "tessera/targets/apple/verdicts/profiler.h"
 
 #include "tessera/core/error.h"
 #include "tessera/ncp/gradient.h"
-#include "tessera/ncp/guide.h"
+#include "tessera/targets/apple/verdicts/guide.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

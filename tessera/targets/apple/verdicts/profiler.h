@@ -4,8 +4,8 @@
 // and each figure says which of the two it is.
 
 #include "tessera/core/export.h"
-#include "tessera/ncp/device_profile.h"
-#include "tessera/ncp/modelled.h"
+#include "tessera/targets/apple/verdicts/device_profile.h"
+#include "tessera/targets/apple/verdicts/modelled.h"
 #include "tessera/ncp/parameters.h"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 #include "tessera/core/error.h"
-#include "tessera/io/emit/internal/mlx_prelude.h"
+#include "tessera/targets/apple/emit/mlx_prelude.h"
 #include "tessera/io/emit/internal/python_text.h"
-#include "tessera/io/emit/mlx.h"
+#include "tessera/targets/apple/emit/mlx.h"
 
 #include <fmt/format.h>
 

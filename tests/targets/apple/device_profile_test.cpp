@@ -1,4 +1,4 @@
-#include "tessera/ncp/device_profile.h"
+#include "tessera/targets/apple/verdicts/device_profile.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"

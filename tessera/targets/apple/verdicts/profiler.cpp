@@ -1,4 +1,4 @@
-#include "tessera/ncp/profiler.h"
+#include "tessera/targets/apple/verdicts/profiler.h"
 
 #include "tessera/core/error.h"
 #include "tessera/ncp/gradient.h"

@@ -1,4 +1,4 @@
-#include "tessera/ncp/modelled.h"
+#include "tessera/targets/apple/verdicts/modelled.h"
 
 #include "tessera/core/error.h"
 

@@ -1,4 +1,4 @@
-#include "tessera/ncp/guide.h"
+#include "tessera/targets/apple/verdicts/guide.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"

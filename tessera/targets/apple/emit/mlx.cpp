@@ -1,8 +1,8 @@
-#include "tessera/io/emit/mlx.h"
+#include "tessera/targets/apple/emit/mlx.h"
 
 #include "tessera/core/error.h"
 #include "tessera/graph/passes/pass.h"
-#include "tessera/io/emit/internal/mlx_prelude.h"
+#include "tessera/targets/apple/emit/mlx_prelude.h"
 #include "tessera/io/emit/internal/python_text.h"
 
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 // its ways of running one.
 
 #include "tessera/core/export.h"
-#include "tessera/ncp/device_profile.h"
+#include "tessera/targets/apple/verdicts/device_profile.h"
 #include "tessera/ncp/runner.h"
 #include "tessera/ncp/work.h"
 
