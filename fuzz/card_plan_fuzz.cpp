@@ -1,6 +1,6 @@
 #include "fuzz.h"
 
-#include "tessera/io/card_plan_file.h"
+#include "tessera/targets/tensix/plan/card_plan_file.h"
 
 #include <optional>
 #include <string>

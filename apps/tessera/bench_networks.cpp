@@ -5,16 +5,16 @@
 
 #include "conv2d_table.h"
 
-#include "tessera/backends/sim/tensix/program_time.h"
-#include "tessera/backends/sim/tensix/program_works.h"
-#include "tessera/backends/sim/tensix/tile_side.h"
+#include "tessera/targets/tensix/time/program_time.h"
+#include "tessera/targets/tensix/time/program_works.h"
+#include "tessera/targets/tensix/card/tile_side.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/core/tile.h"
 #include "tessera/graph/zoo/zoo.h"
 #include "tessera/machine/machine_file.h"
-#include "tessera/planner/plan_difference.h"
-#include "tessera/planner/plan_network.h"
+#include "tessera/targets/tensix/plan/plan_difference.h"
+#include "tessera/targets/tensix/plan/plan_network.h"
 #include "tessera/report/units.h"
 
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 
 #include "model_argument.h"
 
-#include "tessera/planner/accuracy.h"
+#include "tessera/targets/tensix/plan/accuracy.h"
 
 #include <cstdint>
 

@@ -5,7 +5,7 @@
 #include "tessera/core/error.h"
 #include "tessera/core/text.h"
 #include "tessera/graph/zoo/zoo.h"
-#include "tessera/io/card_plan_file.h"
+#include "tessera/targets/tensix/plan/card_plan_file.h"
 #include "tessera/machine/machine_file.h"
 
 #include <fmt/ranges.h>

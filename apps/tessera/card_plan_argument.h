@@ -4,9 +4,9 @@
 
 #include "model_argument.h"
 
-#include "tessera/backends/sim/tensix/lower.h"
+#include "tessera/targets/tensix/network/lower.h"
 #include "tessera/machine/machine.h"
-#include "tessera/planner/card_plan.h"
+#include "tessera/targets/tensix/plan/card_plan.h"
 
 #include <cstdint>
 #include <string>

@@ -1,7 +1,7 @@
 #include "card_plan_table.h"
 
-#include "tessera/planner/plan_difference.h"
-#include "tessera/planner/step_memory.h"
+#include "tessera/targets/tensix/plan/plan_difference.h"
+#include "tessera/targets/tensix/plan/step_memory.h"
 #include "tessera/report/units.h"
 
 #include <fmt/format.h>

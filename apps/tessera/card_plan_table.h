@@ -2,7 +2,7 @@
 
 // A plan for a card as commands show it.
 
-#include "tessera/planner/card_plan.h"
+#include "tessera/targets/tensix/plan/card_plan.h"
 #include "tessera/report/table.h"
 
 #include <nlohmann/json.hpp>

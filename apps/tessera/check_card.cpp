@@ -4,8 +4,8 @@
 #include "card_plan_commands.h"
 
 #include "tessera/core/error.h"
-#include "tessera/io/card_plan_file.h"
-#include "tessera/planner/checklist.h"
+#include "tessera/targets/tensix/plan/card_plan_file.h"
+#include "tessera/targets/tensix/plan/checklist.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

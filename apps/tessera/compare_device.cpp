@@ -3,8 +3,8 @@
 #include "difference.h"
 #include "progress.h"
 
-#include "tessera/backends/sim/tensix/graph_values.h"
-#include "tessera/backends/sim/tensix/trained_statistics.h"
+#include "tessera/targets/tensix/network/graph_values.h"
+#include "tessera/targets/tensix/network/trained_statistics.h"
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/graph/passes/pass.h"

@@ -4,7 +4,7 @@
 
 #include "csv.h"
 
-#include "tessera/backends/sim/tensix/conv2d_trial.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_trial.h"
 #include "tessera/report/table.h"
 
 #include <string>

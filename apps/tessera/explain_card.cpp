@@ -4,9 +4,9 @@
 #include "card_plan_commands.h"
 #include "card_plan_table.h"
 
-#include "tessera/io/card_plan_file.h"
-#include "tessera/planner/plan_difference.h"
-#include "tessera/planner/step_memory.h"
+#include "tessera/targets/tensix/plan/card_plan_file.h"
+#include "tessera/targets/tensix/plan/plan_difference.h"
+#include "tessera/targets/tensix/plan/step_memory.h"
 #include "tessera/report/units.h"
 
 #include <fmt/format.h>

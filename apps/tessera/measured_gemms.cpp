@@ -1,8 +1,8 @@
 #include "csv.h"
 #include "measured_ops.h"
 
-#include "tessera/backends/sim/tensix/program_works.h"
-#include "tessera/backends/sim/tensix/tile_side.h"
+#include "tessera/targets/tensix/time/program_works.h"
+#include "tessera/targets/tensix/card/tile_side.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/core/tile.h"

@@ -2,7 +2,7 @@
 
 // Timings that others measured on cards, as programs whose time can be predicted.
 
-#include "tessera/core/program_work.h"
+#include "tessera/targets/tensix/card/program_work.h"
 
 #include <filesystem>
 #include <string>

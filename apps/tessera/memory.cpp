@@ -5,12 +5,12 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
-#include "tessera/machine/device_tensor.h"
+#include "tessera/targets/tensix/card/device_tensor.h"
 #include "tessera/machine/machine_file.h"
-#include "tessera/machine/memory_report.h"
-#include "tessera/report/memory_page.h"
-#include "tessera/report/memory_picture.h"
-#include "tessera/report/memory_state.h"
+#include "tessera/targets/tensix/card/memory_report.h"
+#include "tessera/targets/tensix/views/memory_page.h"
+#include "tessera/targets/tensix/views/memory_picture.h"
+#include "tessera/targets/tensix/views/memory_state.h"
 #include "tessera/report/units.h"
 
 #include <fmt/format.h>

@@ -7,7 +7,7 @@
 #include "tessera/core/error.h"
 #include "tessera/graph/passes/pass.h"
 #include "tessera/graph/zoo/zoo.h"
-#include "tessera/io/card_plan_file.h"
+#include "tessera/targets/tensix/plan/card_plan_file.h"
 #include "tessera/io/npy.h"
 #include "tessera/io/npz.h"
 #include "tessera/io/onnx/import.h"

@@ -6,10 +6,10 @@
 #include "plan_search.h"
 
 #include "tessera/core/error.h"
-#include "tessera/io/card_plan_file.h"
-#include "tessera/planner/batch_choice.h"
-#include "tessera/planner/plan_difference.h"
-#include "tessera/report/plan_report.h"
+#include "tessera/targets/tensix/plan/card_plan_file.h"
+#include "tessera/targets/tensix/plan/batch_choice.h"
+#include "tessera/targets/tensix/plan/plan_difference.h"
+#include "tessera/targets/tensix/views/plan_report.h"
 #include "tessera/report/units.h"
 #include "tessera/scale/shared_work.h"
 

@@ -8,10 +8,10 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
-#include "tessera/io/card_plan_file.h"
+#include "tessera/targets/tensix/plan/card_plan_file.h"
 #include "tessera/io/emit/script.h"
-#include "tessera/planner/plan_network.h"
-#include "tessera/report/plan_report.h"
+#include "tessera/targets/tensix/plan/plan_network.h"
+#include "tessera/targets/tensix/views/plan_report.h"
 #include "tessera/scale/shared_work.h"
 
 #include <fmt/format.h>

@@ -5,7 +5,7 @@
 #include "tessera/core/error.h"
 #include "tessera/targets/apple/emit/mlx.h"
 #include "tessera/targets/neuron/emit/nki.h"
-#include "tessera/io/emit/ttnn.h"
+#include "tessera/targets/tensix/emit/ttnn.h"
 #include "tessera/io/ncp_file.h"
 #include "tessera/machine/machine_file.h"
 

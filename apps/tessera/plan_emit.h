@@ -5,8 +5,8 @@
 #include "command.h"
 #include "model_argument.h"
 
-#include "tessera/backends/sim/tensix/lower.h"
-#include "tessera/planner/card_plan.h"
+#include "tessera/targets/tensix/network/lower.h"
+#include "tessera/targets/tensix/plan/card_plan.h"
 
 #include <string>
 #include <vector>

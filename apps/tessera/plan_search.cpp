@@ -9,9 +9,9 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/sha256.h"
-#include "tessera/io/card_plan_file.h"
-#include "tessera/planner/digest.h"
-#include "tessera/report/plan_report.h"
+#include "tessera/targets/tensix/plan/card_plan_file.h"
+#include "tessera/targets/tensix/plan/digest.h"
+#include "tessera/targets/tensix/views/plan_report.h"
 #include "tessera/scale/shared_work.h"
 
 #include <fmt/format.h>

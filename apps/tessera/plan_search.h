@@ -7,9 +7,9 @@
 #include "model_argument.h"
 #include "plan_card.h"
 
-#include "tessera/backends/sim/tensix/lower.h"
+#include "tessera/targets/tensix/network/lower.h"
 #include "tessera/machine/machine.h"
-#include "tessera/planner/plan_network.h"
+#include "tessera/targets/tensix/plan/plan_network.h"
 #include "tessera/scale/communicator.h"
 
 #include <functional>

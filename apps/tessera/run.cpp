@@ -12,7 +12,7 @@
 #include "tessera/core/parallel_for.h"
 #include "tessera/graph/evaluate.h"
 #include "tessera/io/npy.h"
-#include "tessera/planner/run_plan.h"
+#include "tessera/targets/tensix/plan/run_plan.h"
 #include "tessera/report/units.h"
 #include "tessera/session/session.h"
 

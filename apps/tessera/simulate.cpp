@@ -9,14 +9,14 @@
 #include "simulate_fleet.h"
 #include "simulate_time.h"
 
-#include "tessera/backends/sim/tensix/simulate.h"
+#include "tessera/targets/tensix/network/simulate.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/graph/passes/pass.h"
 #include "tessera/machine/machine_file.h"
-#include "tessera/machine/memory_report.h"
-#include "tessera/planner/run_plan.h"
-#include "tessera/report/l1_timeline_picture.h"
+#include "tessera/targets/tensix/card/memory_report.h"
+#include "tessera/targets/tensix/plan/run_plan.h"
+#include "tessera/targets/tensix/views/l1_timeline_picture.h"
 #include "tessera/report/units.h"
 #include "tessera/session/session.h"
 

@@ -5,7 +5,7 @@
 #include "command.h"
 #include "simulate_time.h"
 
-#include "tessera/backends/sim/tensix/pipeline.h"
+#include "tessera/targets/tensix/time/pipeline.h"
 #include "tessera/core/dtype.h"
 #include "tessera/graph/graph.h"
 #include "tessera/machine/machine.h"

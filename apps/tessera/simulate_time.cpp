@@ -1,6 +1,6 @@
 #include "simulate_time.h"
 
-#include "tessera/backends/sim/tensix/kernel_time.h"
+#include "tessera/targets/tensix/time/kernel_time.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/report/timeline_events.h"

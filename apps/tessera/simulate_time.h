@@ -2,10 +2,10 @@
 
 // Time of a simulated network: on the card, and end to end with the host around it.
 
-#include "tessera/backends/sim/tensix/pipeline.h"
-#include "tessera/backends/sim/tensix/simulate.h"
+#include "tessera/targets/tensix/time/pipeline.h"
+#include "tessera/targets/tensix/network/simulate.h"
 #include "tessera/graph/graph.h"
-#include "tessera/machine/device.h"
+#include "tessera/targets/tensix/card/device.h"
 #include "tessera/report/table.h"
 
 #include <CLI/CLI.hpp>

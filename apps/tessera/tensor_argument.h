@@ -1,7 +1,7 @@
 #pragma once
 
-#include "tessera/machine/device.h"
-#include "tessera/machine/tensor_spec.h"
+#include "tessera/targets/tensix/card/device.h"
+#include "tessera/targets/tensix/card/tensor_spec.h"
 
 #include <optional>
 #include <string>

@@ -4,7 +4,7 @@
 
 #include "measured_ops.h"
 
-#include "tessera/backends/sim/tensix/program_time.h"
+#include "tessera/targets/tensix/time/program_time.h"
 #include "tessera/machine/machine.h"
 
 #include <map>

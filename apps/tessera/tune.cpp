@@ -7,8 +7,8 @@
 #include "tune_trainium.h"
 #include "world.h"
 
-#include "tessera/backends/sim/tensix/kernel_time.h"
-#include "tessera/backends/sim/tensix/program_works.h"
+#include "tessera/targets/tensix/time/kernel_time.h"
+#include "tessera/targets/tensix/time/program_works.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/machine/machine_file.h"

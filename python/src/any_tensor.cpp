@@ -1,8 +1,8 @@
 #include "any_tensor.h"
 
 #include "tessera/core/error.h"
-#include "tessera/machine/ops/to_layout.h"
-#include "tessera/machine/ops/typecast.h"
+#include "tessera/targets/tensix/ops/to_layout/to_layout.h"
+#include "tessera/targets/tensix/ops/typecast/typecast.h"
 
 namespace tessera::python {
 

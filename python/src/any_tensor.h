@@ -5,7 +5,7 @@
 #include "ttnn_enums.h"
 
 #include "tessera/core/tensor.h"
-#include "tessera/machine/device_tensor.h"
+#include "tessera/targets/tensix/card/device_tensor.h"
 
 #include <memory>
 #include <optional>

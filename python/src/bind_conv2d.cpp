@@ -1,7 +1,7 @@
 #include "bind.h"
 #include "conv2d_arguments.h"
 
-#include "tessera/backends/sim/tensix/channel_slices.h"
+#include "tessera/targets/tensix/ops/conv2d/channel_slices.h"
 #include "tessera/core/error.h"
 
 #include <fmt/format.h>

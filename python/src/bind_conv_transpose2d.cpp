@@ -1,7 +1,7 @@
 #include "bind.h"
 #include "conv2d_arguments.h"
 
-#include "tessera/backends/sim/tensix/conv_transpose2d.h"
+#include "tessera/targets/tensix/ops/conv_transpose2d/conv_transpose2d.h"
 #include "tessera/core/error.h"
 
 namespace nb = nanobind;

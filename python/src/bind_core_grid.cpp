@@ -2,7 +2,7 @@
 #include "json_text.h"
 
 #include "tessera/core/error.h"
-#include "tessera/machine/core_grid.h"
+#include "tessera/targets/tensix/card/core_grid.h"
 
 #include <nanobind/operators.h>
 #include <nanobind/stl/optional.h>

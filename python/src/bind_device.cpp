@@ -1,10 +1,10 @@
 #include "any_tensor.h"
 #include "bind.h"
 
-#include "tessera/backends/sim/tensix/device_queues.h"
+#include "tessera/targets/tensix/time/device_queues.h"
 #include "tessera/core/error.h"
-#include "tessera/machine/default_machine.h"
-#include "tessera/machine/device.h"
+#include "tessera/targets/tensix/card/default_machine.h"
+#include "tessera/targets/tensix/card/device.h"
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>

@@ -2,8 +2,8 @@
 #include "bind.h"
 #include "compute_config.h"
 
-#include "tessera/backends/sim/tensix/elementwise.h"
-#include "tessera/backends/sim/tensix/softmax.h"
+#include "tessera/targets/tensix/ops/elementwise/elementwise.h"
+#include "tessera/targets/tensix/ops/softmax/softmax.h"
 #include "tessera/core/error.h"
 
 #include <nanobind/stl/optional.h>

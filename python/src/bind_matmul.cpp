@@ -2,7 +2,7 @@
 #include "bind.h"
 #include "compute_config.h"
 
-#include "tessera/backends/sim/tensix/matmul.h"
+#include "tessera/targets/tensix/ops/matmul/matmul.h"
 #include "tessera/core/error.h"
 
 #include <nanobind/stl/optional.h>

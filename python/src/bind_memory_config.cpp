@@ -3,8 +3,8 @@
 #include "shape_like.h"
 #include "ttnn_enums.h"
 
-#include "tessera/machine/memory_config.h"
-#include "tessera/machine/sharded_memory_config.h"
+#include "tessera/targets/tensix/card/memory_config.h"
+#include "tessera/targets/tensix/card/sharded_memory_config.h"
 
 #include <fmt/format.h>
 #include <nanobind/operators.h>

@@ -5,14 +5,14 @@
 #include "shape_like.h"
 
 #include "tessera/core/error.h"
-#include "tessera/machine/ops/concat.h"
-#include "tessera/machine/ops/interleaved_to_sharded.h"
-#include "tessera/machine/ops/move.h"
-#include "tessera/machine/ops/pad.h"
-#include "tessera/machine/ops/reshape.h"
-#include "tessera/machine/ops/slice.h"
-#include "tessera/machine/ops/tilize.h"
-#include "tessera/machine/ops/to_memory_config.h"
+#include "tessera/targets/tensix/ops/concat/concat.h"
+#include "tessera/targets/tensix/ops/interleaved_to_sharded/interleaved_to_sharded.h"
+#include "tessera/targets/tensix/ops/move/move.h"
+#include "tessera/targets/tensix/ops/pad/pad.h"
+#include "tessera/targets/tensix/ops/reshape/reshape.h"
+#include "tessera/targets/tensix/ops/slice/slice.h"
+#include "tessera/targets/tensix/ops/tilize/tilize.h"
+#include "tessera/targets/tensix/ops/to_memory_config/to_memory_config.h"
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>

@@ -2,11 +2,11 @@
 #include "bind.h"
 #include "compute_config.h"
 
-#include "tessera/backends/sim/tensix/channel_slices.h"
-#include "tessera/backends/sim/tensix/fold.h"
-#include "tessera/backends/sim/tensix/image_layout.h"
-#include "tessera/backends/sim/tensix/pool.h"
-#include "tessera/backends/sim/tensix/upsample.h"
+#include "tessera/targets/tensix/ops/conv2d/channel_slices.h"
+#include "tessera/targets/tensix/ops/fold/fold.h"
+#include "tessera/targets/tensix/ops/image_layout/image_layout.h"
+#include "tessera/targets/tensix/ops/pool/pool.h"
+#include "tessera/targets/tensix/ops/upsample/upsample.h"
 #include "tessera/core/error.h"
 
 #include <nanobind/stl/array.h>

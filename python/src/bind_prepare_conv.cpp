@@ -1,7 +1,7 @@
 #include "bind.h"
 #include "conv2d_arguments.h"
 
-#include "tessera/backends/sim/tensix/conv2d_weights.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_weights.h"
 #include "tessera/core/error.h"
 
 #include <string>

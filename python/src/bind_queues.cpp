@@ -3,7 +3,7 @@
 #include "queue_scope.h"
 #include "shape_like.h"
 
-#include "tessera/backends/sim/tensix/device_queues.h"
+#include "tessera/targets/tensix/time/device_queues.h"
 #include "tessera/core/error.h"
 
 #include <nanobind/stl/optional.h>

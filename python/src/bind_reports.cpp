@@ -1,7 +1,7 @@
 #include "bind.h"
 
-#include "tessera/backends/sim/tensix/kernel_time.h"
-#include "tessera/machine/memory_report.h"
+#include "tessera/targets/tensix/time/kernel_time.h"
+#include "tessera/targets/tensix/card/memory_report.h"
 
 #include <nanobind/stl/string.h>
 

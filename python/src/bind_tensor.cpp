@@ -6,8 +6,8 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/tensor_text.h"
-#include "tessera/machine/ops/reshape.h"
-#include "tessera/machine/ops/slice.h"
+#include "tessera/targets/tensix/ops/reshape/reshape.h"
+#include "tessera/targets/tensix/ops/slice/slice.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>

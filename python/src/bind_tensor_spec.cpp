@@ -2,7 +2,7 @@
 #include "shape_like.h"
 #include "ttnn_enums.h"
 
-#include "tessera/machine/tensor_spec.h"
+#include "tessera/targets/tensix/card/tensor_spec.h"
 
 #include <fmt/format.h>
 #include <nanobind/operators.h>

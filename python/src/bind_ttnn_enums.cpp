@@ -1,7 +1,7 @@
 #include "bind.h"
 #include "ttnn_enums.h"
 
-#include "tessera/machine/tensor_spec.h"
+#include "tessera/targets/tensix/card/tensor_spec.h"
 
 #include <string>
 

@@ -2,8 +2,8 @@
 
 // What users pass to operators beside tensors: how exactly to compute, and functions to apply on the way.
 
-#include "tessera/backends/sim/tensix/vector_function.h"
-#include "tessera/machine/compute_config.h"
+#include "tessera/targets/tensix/ops/elementwise/vector_function.h"
+#include "tessera/targets/tensix/card/compute_config.h"
 
 #include <nanobind/nanobind.h>
 

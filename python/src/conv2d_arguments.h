@@ -6,8 +6,8 @@
 #include "compute_config.h"
 #include "ttnn_conv2d_config.h"
 
-#include "tessera/backends/sim/tensix/conv2d.h"
-#include "tessera/backends/sim/tensix/conv2d_request.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_request.h"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>

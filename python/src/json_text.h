@@ -2,7 +2,7 @@
 
 // The to_json() texts of TTNN's classes: keys sorted, no spaces.
 
-#include "tessera/machine/memory_config.h"
+#include "tessera/targets/tensix/card/memory_config.h"
 
 #include <string>
 

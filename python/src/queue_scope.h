@@ -4,7 +4,7 @@
 
 #include "any_tensor.h"
 
-#include "tessera/backends/sim/tensix/device_queues.h"
+#include "tessera/targets/tensix/time/device_queues.h"
 
 #include <memory>
 #include <optional>

@@ -2,7 +2,7 @@
 
 // ttnn.Conv2dConfig with two names of the TT-CNN builder that guides pass to it, though TTNN takes them elsewhere.
 
-#include "tessera/machine/conv2d_config.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_config.h"
 
 #include <optional>
 

@@ -4,7 +4,7 @@
 // convert to and from them wherever they cross the border, so that bindings are written with the library's types.
 
 #include "tessera/core/dtype.h"
-#include "tessera/machine/memory_config.h"
+#include "tessera/targets/tensix/card/memory_config.h"
 
 #include <nanobind/nanobind.h>
 

@@ -2,7 +2,7 @@
 
 // One network on every chip, each with a batch of its own: what the hosts, their links and the cards make of it.
 
-#include "tessera/backends/sim/tensix/pipeline.h"
+#include "tessera/targets/tensix/time/pipeline.h"
 #include "tessera/core/export.h"
 #include "tessera/fleet/topology.h"
 

@@ -2,7 +2,7 @@
 
 // Chips on cards, cards in hosts: where the parts of a fleet are.
 
-#include "tessera/backends/sim/tensix/host_model.h"
+#include "tessera/targets/tensix/time/host_model.h"
 #include "tessera/core/export.h"
 #include "tessera/machine/fleet_spec.h"
 

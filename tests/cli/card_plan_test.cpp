@@ -1,10 +1,10 @@
 // What commands do with plans for cards that lie in files.
 
 #include "run_command.h"
-#include "tests/planner/sample_plan.h"
+#include "tests/targets/tensix/plan/sample_plan.h"
 
 #include "tessera/core/file.h"
-#include "tessera/io/card_plan_file.h"
+#include "tessera/targets/tensix/plan/card_plan_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

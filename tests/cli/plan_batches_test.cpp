@@ -3,7 +3,7 @@
 #include "run_command.h"
 
 #include "tessera/core/file.h"
-#include "tessera/io/card_plan_file.h"
+#include "tessera/targets/tensix/plan/card_plan_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

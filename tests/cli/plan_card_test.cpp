@@ -4,7 +4,7 @@
 #include "run_command.h"
 
 #include "tessera/core/file.h"
-#include "tessera/io/card_plan_file.h"
+#include "tessera/targets/tensix/plan/card_plan_file.h"
 #include "tessera/io/npy.h"
 #include "tessera/machine/machine_file.h"
 

@@ -1,4 +1,4 @@
-#include <tessera/machine/device_tensor.h>
+#include <tessera/targets/tensix/card/device_tensor.h>
 #include <tessera/machine/machine_file.h>
 
 #include <cstdio>

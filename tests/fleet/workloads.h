@@ -30,7 +30,7 @@ inline fleet::Workload workload_of(const PublishedNetwork& n, int batches = 15) 
   return out;
 }
 
-// What their programs are: tests/backends/sim/tensix/pipeline_test.cpp.
+// What their programs are: tests/targets/tensix/pipeline_test.cpp.
 inline const PublishedNetwork kResNet50{79, 101, 6335, 16, 16LL * 3 * 224 * 224 * 2, 16LL * 1000 * 2};
 inline const PublishedNetwork kMobileNetV2{73, 91, 3730, 10, 10LL * 224 * 224 * 16 * 2, 10LL * 1000 * 2};
 

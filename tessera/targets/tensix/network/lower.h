@@ -1,0 +1,123 @@
+#pragma once
+
+// A network as a list of operators that the card has. On the card every value is a matrix: a row for each pixel of each
+// image, a column for each channel, as conv2d hands it on. So a value of shape N C ... of the graph has N x (...) rows
+// and C columns there, and what only changes the extents behind C changes nothing.
+//
+// Fused are an activation into the convolution before it, and one into element-wise arithmetic before it.
+
+#include "tessera/targets/tensix/ops/conv2d/conv2d_problem.h"
+#include "tessera/targets/tensix/ops/pool/pool_values.h"
+#include "tessera/targets/tensix/ops/upsample/upsample.h"
+#include "tessera/targets/tensix/ops/elementwise/vector_function.h"
+#include "tessera/core/array.h"
+#include "tessera/core/export.h"
+#include "tessera/graph/graph.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace tessera::tensix {
+
+using Constant = std::shared_ptr<const Array>;
+
+struct ConvLayer {
+  Conv2dProblem problem;  // shape, groups and window; what runs it is left open
+  Constant weights, bias;
+  std::optional<std::string> activation;
+  // The transpose of such a convolution; weights are in_channels x out_channels / groups x kernel.
+  bool transposed = false;
+  std::int64_t output_pad_h = 0, output_pad_w = 0;
+
+  std::int64_t out_h() const;
+  std::int64_t out_w() const;
+};
+struct PoolLayer {
+  bool maximum = true;
+  PoolValues pool;
+};
+struct LinearLayer {
+  Constant weights, bias;   // weights are inputs x outputs
+  bool transposed = false;  // outputs x inputs
+  // The input was an image of so many pixels and channels: on the card its columns go pixel by pixel, in the weights
+  // channel by channel.
+  std::int64_t pixels = 1;
+};
+struct BinaryLayer {
+  Binary::Kind kind = Binary::Kind::add;
+  std::optional<VectorFunction> activation;
+  Constant constant;  // instead of an operand: a number, or one for each channel
+  bool constant_first = false;
+};
+struct UnaryLayer {
+  VectorFunction function;
+};
+struct ConcatLayer {
+  bool channels = true;     // else rows
+  std::int64_t groups = 1;  // of channels: the first groups of all come first (batch_groups.h)
+};
+struct SliceLayer {
+  std::int64_t begin = 0, end = 0;  // channels
+};
+struct UpsampleLayer {
+  std::int64_t batch = 1, height = 0, width = 0, channels = 0, scale_h = 1, scale_w = 1;
+  UpsampleMode mode = UpsampleMode::nearest;
+};
+struct SoftmaxLayer {};
+struct ViewLayer {};  // the same matrix
+struct FlattenLayer {
+  std::int64_t pixels = 1;  // so many rows become one
+};
+struct HostLayer {
+  std::size_t node = 0;  // in the graph: what the card has no operator for
+};
+using CardLayer = std::variant<ConvLayer, PoolLayer, LinearLayer, BinaryLayer, UnaryLayer, ConcatLayer, SliceLayer,
+                               UpsampleLayer, SoftmaxLayer, ViewLayer, FlattenLayer, HostLayer>;
+
+struct LoweredNode {
+  std::string name;  // of the graph's node
+  std::string op;    // "conv2d", "max_pool2d", "add": TTNN's name
+  CardLayer layer;
+  std::vector<ValueId> inputs;  // that are computed
+  std::vector<ValueId> outputs;
+};
+
+// How the host hands over an image: padded, by_h x by_w pixels side by side in the channels of one (fold_input.h).
+struct InputFold {
+  std::int64_t batch = 1, height = 0, width = 0;  // of the folded image
+  std::int64_t channels = 0;                      // of the image itself
+  std::int64_t by_h = 1, by_w = 1, top = 0, left = 0;
+
+  Shape rows() const { return Shape{1, 1, batch * height * width, channels * by_h * by_w}; }
+};
+
+struct TSR_API LoweredGraph {
+  Graph graph;  // after its passes; values keep the names they had
+  std::vector<LoweredNode> nodes;
+  std::map<ValueId, std::int64_t> pixels;  // of values whose columns are flattened images
+  std::map<ValueId, InputFold> folds;      // inputs that the host folds
+
+  // The matrix that a value is on the card.
+  Extent2d matrix(ValueId id) const;
+};
+
+struct LowerOptions {
+  bool host_fallback = false;  // what the card cannot do becomes a HostLayer instead of an Error
+};
+
+// Runs the passes that the card has a use for. Shapes must be known. A node without an operator on the card is an Error
+// that names it and says what would do.
+TSR_API LoweredGraph lower(Graph graph, const LowerOptions& options = {});
+
+// Values of the graph as matrices of the card, and back.
+TSR_API std::vector<float> rows_from_array(const Array& x);
+TSR_API Array array_from_rows(std::span<const float> rows, const Shape& shape, std::int64_t pixels = 1);
+// Its weights as [k, n], the pixels of a flattened image before its channels.
+TSR_API std::vector<float> linear_matrix(const LinearLayer& layer, std::int64_t n);
+
+}  // namespace tessera::tensix

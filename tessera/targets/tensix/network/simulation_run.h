@@ -1,0 +1,85 @@
+#pragma once
+
+// What the layers of a simulated network share while it runs.
+
+#include "tessera/targets/tensix/ops/conv2d/conv2d.h"
+#include "tessera/targets/tensix/network/simulated_values.h"
+#include "tessera/targets/tensix/network/simulate.h"
+#include "tessera/core/error.h"
+#include "tessera/targets/tensix/ops/to_layout/to_layout.h"
+#include "tessera/targets/tensix/ops/to_memory_config/to_memory_config.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tessera::tensix {
+
+// Weights and biases on the host, as conv2d takes them.
+using HostOperands = std::map<const Array*, Conv2dOperand>;
+
+// The first line of an Error, without its numbers' context.
+std::string reason_of(const Error& error);
+
+inline bool is_tiled(const DeviceTensor& x) { return x.spec().layout() == Layout::tile; }
+inline DeviceTensor in_dram(const DeviceTensor& x) { return to_memory_config(x, kDramMemoryConfig); }
+inline DeviceTensor in_rows(const DeviceTensor& x) { return is_tiled(x) ? to_layout(x, Layout::row_major) : x; }
+inline DeviceTensor in_tiles(const DeviceTensor& x) { return is_tiled(x) ? x : to_layout(x, Layout::tile); }
+
+struct SimulationRun {
+  std::shared_ptr<Device> device;
+  const LoweredGraph& network;
+  const SimulateOptions& options;
+  L1Recorder& recorder;
+  SimulatedValues& values;
+  std::vector<SimulatedStep>& steps;
+  std::vector<DeviceTensor> weights = {};    // stay on the card, as the next image wants them
+  SimulatedStep step = {};                   // the one that runs
+  std::size_t first_record = 0;              // of the step, in the device's trace
+  std::optional<Conv2dPlan> conv_plan = {};  // of the step, where it is a convolution
+  std::optional<TensixCosts> costs = {};
+  bool strict = false;               // nothing is tried but what was asked for
+  HostOperands* operands = nullptr;  // kept from call to call; null: made for each
+
+  void begin(const std::string& node, const std::string& op);
+  void note(const std::string& text);
+  void finish(const DeviceTensor* result);  // null: nothing new on the card
+
+  // Moves one value other than `keep` out of L1, as a step of its own. Whether there was one.
+  bool make_room(std::span<const ValueId> keep, const Error& because);
+
+  // Runs `body`, which changes nothing when it fails; while it does not fit, values leave L1.
+  template <class Body>
+  auto fit(std::span<const ValueId> keep, Body&& body) -> decltype(body()) {
+    if (strict) return body();
+    for (;;) {
+      try {
+        return body();
+      } catch (const Error& error) {
+        if (!room_would_help(error) || !make_room(keep, error)) throw;
+      }
+    }
+  }
+  static bool room_would_help(const Error& error);
+
+  // As the tensors lie; if shards like these are not taken, from DRAM.
+  template <class Near, class Far>
+  DeviceTensor near_or_far(std::span<const ValueId> keep, Near&& near, Far&& far) {
+    if (strict) return near();
+    try {
+      return fit(keep, near);
+    } catch (const Error& error) {
+      if (error.code() == Code::internal) throw;
+      note(reason_of(error) + ": through DRAM");
+      return fit({}, far);
+    }
+  }
+};
+
+DeviceTensor run_conv(SimulationRun& run, const LoweredNode& node, const ConvLayer& layer);
+DeviceTensor run_concat(SimulationRun& run, const LoweredNode& node, const ConcatLayer& layer);
+
+}  // namespace tessera::tensix

@@ -1,0 +1,26 @@
+#include "tessera/targets/tensix/ops/typecast/typecast.h"
+
+#include "tessera/core/error.h"
+#include "tessera/targets/tensix/card/movement_buffers.h"
+#include "tessera/targets/tensix/card/program.h"
+#include "tessera/targets/tensix/card/page_copy.h"
+
+namespace tessera {
+
+DeviceTensor typecast(const DeviceTensor& x, DType dtype, const std::optional<MemoryConfig>& config) {
+  x.check_allocated();
+  const TensorSpec& from = x.spec();
+  const TensorSpec to(from.logical_shape(), dtype, from.layout(), config.value_or(from.memory_config()), from.tile());
+  check(from.memory_config().layout() == to.memory_config().layout(), Code::invalid_argument,
+        Hint{"use to_memory_config as well"},
+        "typecast: input and output must have the same memory layout, they are {} and {}",
+        name(from.memory_config().layout()), name(to.memory_config().layout()));
+  DeviceTensor y = DeviceTensor::allocate(x.device(), to);
+  place_program(*x.device(), typecast_buffers(from, to, x.device()->card()));
+  write_values(y, [&] { return typecast(read_pages(x), dtype, Rounding::packer); });
+  finish_program({"typecast", fmt::format("{} to {}", name(from.dtype()), name(dtype)), stream_transfers(x, y)}, {&x},
+                 y);
+  return y;
+}
+
+}  // namespace tessera

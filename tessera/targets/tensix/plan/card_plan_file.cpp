@@ -1,0 +1,85 @@
+#include "tessera/targets/tensix/plan/card_plan_file.h"
+
+#include "tessera/core/error.h"
+#include "tessera/core/file.h"
+#include "tessera/targets/tensix/plan/card_plan_json.h"
+#include "tessera/io/internal/json_cursor.h"
+#include "tessera/targets/tensix/plan/digest.h"
+
+#include <fstream>
+
+namespace tessera {
+namespace {
+
+using planner::CardPlan;
+
+constexpr std::string_view kCardPlanKind = "tessera card plan";
+constexpr std::uint64_t kMostPlanBytes = 256u << 20;
+
+const char* kWritesCardPlans = "tessera plan MODEL --device wormhole_n150 -o FILE writes one";
+
+}  // namespace
+
+std::string encode_card_plan(const CardPlan& plan) {
+  nlohmann::ordered_json file;
+  file["schema"] = CardPlan::kSchema;
+  file["kind"] = kCardPlanKind;
+  internal::write_card_plan(plan, file);
+  return internal::json_text(file);
+}
+
+void save_card_plan(const std::filesystem::path& path, const CardPlan& plan) {
+  write_file_atomically(path, encode_card_plan(plan));
+}
+
+CardPlan parse_card_plan(std::string_view text) {
+  const nlohmann::json json = internal::parse_json_object(text, "card plan");
+  const internal::JsonCursor file(json, "");
+  const auto kind = file.find("kind");
+  if (!kind || kind->json() != kCardPlanKind)
+    fail(Code::parse, Hint{kWritesCardPlans}, "this is no plan for a card: \"kind\" is {}{}",
+         kind ? kind->found() : "missing",
+         kind && kind->json() == "tessera plan" ? ", a plan for this machine's own processor" : "");
+  const std::int64_t schema = file.at("schema").whole();
+  check(schema <= CardPlan::kSchema, Code::unsupported,
+        Hint{"a newer tessera reads it; planning again with this one writes a file of its own"},
+        "the plan has schema {}, card plans up to schema {} are known here", schema, CardPlan::kSchema);
+  check(schema == CardPlan::kSchema, Code::unsupported, "there has never been a card plan of schema {}", schema);
+  return internal::read_card_plan(file);
+}
+
+CardPlan load_card_plan(const std::filesystem::path& path) {
+  return with_context(fmt::format("while reading {}", path.string()),
+                      [&] { return parse_card_plan(read_text_file(path, kMostPlanBytes)); });
+}
+
+bool looks_like_card_plan(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
+  std::ifstream file(path, std::ios::binary);
+  char c = ' ';
+  while (file.get(c))
+    if (c != ' ' && c != '\t' && c != '\r' && c != '\n') return c == '{';
+  return false;
+}
+
+void check_machine(const CardPlan& plan, const Machine& machine) {
+  check(plan.machine == machine.name, Code::invalid_argument, "the plan is for {}, this machine is {} ({})",
+        plan.machine, machine.name, machine.path);
+  const std::string digest = planner::machine_digest(machine);
+  check(plan.machine_digest == digest, Code::invalid_argument,
+        Hint{fmt::format("plan again, or put back the file that the plan was made with; it asked for --device {}",
+                         plan.machine)},
+        "the numbers of machine {} have changed since it was planned: {} has digest {}, the plan was made with {}",
+        machine.name, machine.path, digest, plan.machine_digest);
+}
+
+void check_network(const CardPlan& plan, const tensix::LoweredGraph& network) {
+  const std::string digest = planner::network_digest(network);
+  check(plan.network_digest == digest, Code::invalid_argument,
+        Hint{"plan again for the network as it is now; weights may change, operators and shapes may not"},
+        "network '{}' has changed since it was planned: it has digest {}, the plan was made with {}", plan.model,
+        digest, plan.network_digest);
+}
+
+}  // namespace tessera

@@ -1,0 +1,33 @@
+#pragma once
+
+// A plan for a card as a file: JSON that people can read and edit, the same bytes for the same plan. It has what was
+// asked for, which machine and network it is for, every step with its configuration and what else was weighed. Weights
+// are not in it.
+
+#include "tessera/core/export.h"
+#include "tessera/machine/machine.h"
+#include "tessera/targets/tensix/plan/card_plan.h"
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace tessera {
+
+// Times are written to a picosecond; those that are no numbers are refused.
+TSR_API std::string encode_card_plan(const planner::CardPlan& plan);
+// Replaces the file in one step; a failure leaves an older one as it was.
+TSR_API void save_card_plan(const std::filesystem::path& path, const planner::CardPlan& plan);
+
+// Strict: what is missing, unknown or of another form is an Error with its place ("steps[3].result.dtype") and value.
+TSR_API planner::CardPlan parse_card_plan(std::string_view text);
+TSR_API planner::CardPlan load_card_plan(const std::filesystem::path& path);
+
+// Whether a file can be meant as one: it begins as JSON objects do, and as no model does.
+TSR_API bool looks_like_card_plan(const std::filesystem::path& path);
+
+// A plan holds for one machine and one network only. An Error names what has changed since, and where.
+TSR_API void check_machine(const planner::CardPlan& plan, const Machine& machine);
+TSR_API void check_network(const planner::CardPlan& plan, const tensix::LoweredGraph& network);
+
+}  // namespace tessera

@@ -1,0 +1,48 @@
+#pragma once
+
+// Search, exact run, and what the one learns from the other.
+
+#include "tessera/core/error.h"
+#include "tessera/targets/tensix/plan/search.h"
+#include "tessera/targets/tensix/plan/plan_network.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tessera::planner {
+
+class TSR_API Planning {
+ public:
+  Planning(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
+           const PlanHooks& hooks, const SearchSettings& settings = {});
+
+  // One for each node. The plan has passed an exact run.
+  CardPlan plan(const std::vector<Precision>& precisions);
+  void hear(const PlanHooks& hooks) { hooks_ = hooks; }
+  // The time of the first nodes, at best; none: they do not fit.
+  double fastest_start(const std::vector<Precision>& precisions, std::size_t nodes);
+  double convolutions_ns(const std::vector<Precision>& precisions) { return search_.convolutions_ns(precisions); }
+  Glance convolutions(const std::vector<Precision>& precisions) { return search_.convolutions(precisions); }
+  std::size_t trials() { return search_.trials().count(); }
+
+ private:
+  CardPlan attempts(const std::vector<Precision>& precisions);
+  std::optional<CardPlan> hurried(const std::vector<Precision>& precisions);
+  void weighed(std::size_t nodes);
+  CardPlan with_few_reshards(const std::vector<Precision>& precisions);
+  void learn(std::size_t node, const SearchStep& step, const PlannedStep& planned, const Error& error);
+  CardPlan written(const std::vector<SearchStep>& path);
+  void fill(CardPlan& plan, const tensix::Simulation& done);
+  void explain(CardPlan& plan, std::vector<Search::Weighed> weighed);
+
+  const tensix::LoweredGraph& network_;
+  const Machine& machine_;
+  PlanRequest request_;
+  PlanHooks hooks_;
+  Search search_;
+  std::vector<NodeLimit> limits_;
+  std::size_t weighed_ = 0;  // nodes, by the search that is on its way
+};
+
+}  // namespace tessera::planner

@@ -1,0 +1,43 @@
+#pragma once
+
+// How long a program takes on a card: its counts (core/program_work.h) times the card's prices
+// (machine/tensix_costs.h), overlapped as its buffers allow.
+
+#include "tessera/core/export.h"
+#include "tessera/targets/tensix/card/program_work.h"
+#include "tessera/machine/tensix_costs.h"
+
+#include <string_view>
+
+namespace tessera::tensix {
+
+// What stands behind a time.
+enum class TimeBasis : std::uint8_t {
+  fitted,   // times of this kind of program were measured on this generation of cards
+  scaled,   // measured on the other generation and carried over by clock and width of the NoC
+  assumed,  // nobody has measured such a program: prices of its parts only
+  bound,    // nobody has said what it does: bytes that it moves, a lower bound
+};
+TSR_API std::string_view name(TimeBasis basis);
+
+struct StepTime {
+  // Busy times, ns. They overlap, so they do not add up to `ns`.
+  double reader_ns = 0, weights_ns = 0, multicast_ns = 0, dram_ns = 0;
+  double tilize_ns = 0, math_ns = 0, pack_ns = 0, writer_ns = 0;
+  double fixed_ns = 0;  // starting, and what each block costs besides its work
+  double ns = 0;        // from start to end of its kernels
+  std::string_view bound_by = "fixed";
+  double roof_ns = 0;  // what the matrix engine or DRAM alone would take at their published rates
+  TimeBasis basis = TimeBasis::assumed;
+
+  bool fitted() const { return basis == TimeBasis::fitted; }
+  double roof_fraction() const { return ns > 0 ? roof_ns / ns : 0; }
+};
+
+TSR_API StepTime time_of(const ProgramWork& work, const TensixSpec& card, const TensixCosts& costs);
+
+// Prices of one generation from those of another: what cannot be carried over stays as `own` has it.
+TSR_API TensixCosts carried_over(const TensixCosts& from, const TensixSpec& from_card, const TensixSpec& to_card,
+                                 const TensixCosts& own);
+
+}  // namespace tessera::tensix
