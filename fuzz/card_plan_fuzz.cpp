@@ -7,14 +7,14 @@
 #include <string_view>
 
 int fuzz_one(std::span<const std::uint8_t> input) {
-  std::optional<tessera::planner::CardPlan> plan;
+  std::optional<tessera::tensix::CardPlan> plan;
   try {
-    plan = tessera::parse_card_plan({reinterpret_cast<const char*>(input.data()), input.size()});
+    plan = tessera::tensix::parse_card_plan({reinterpret_cast<const char*>(input.data()), input.size()});
   } catch (const tessera::Error& error) {
     return tessera::fuzz::refused(error);
   }
-  const std::string text = tessera::encode_card_plan(*plan);
-  tessera::fuzz::require(tessera::encode_card_plan(tessera::parse_card_plan(text)) == text,
+  const std::string text = tessera::tensix::encode_card_plan(*plan);
+  tessera::fuzz::require(tessera::tensix::encode_card_plan(tessera::tensix::parse_card_plan(text)) == text,
                          "a plan written and read again is written the same");
   return 0;
 }

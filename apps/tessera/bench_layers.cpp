@@ -8,9 +8,9 @@
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/io/layer_file.h"
-#include "tessera/simd/peak.h"
 #include "tessera/report/units.h"
 #include "tessera/session/session.h"
+#include "tessera/simd/peak.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -5,17 +5,17 @@
 
 #include "conv2d_table.h"
 
-#include "tessera/targets/tensix/time/program_time.h"
-#include "tessera/targets/tensix/time/program_works.h"
-#include "tessera/targets/tensix/card/tile_side.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/core/tile.h"
 #include "tessera/graph/zoo/zoo.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/report/units.h"
+#include "tessera/targets/tensix/card/tile_side.h"
+#include "tessera/targets/tensix/ops/program_works.h"
 #include "tessera/targets/tensix/plan/plan_difference.h"
 #include "tessera/targets/tensix/plan/plan_network.h"
-#include "tessera/report/units.h"
+#include "tessera/targets/tensix/time/program_time.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -64,16 +64,16 @@ std::optional<std::int64_t> cores_asked(const Json& tuned) {
   return error == std::errc() && cores > 0 ? std::optional(cores) : std::nullopt;
 }
 
-OperandFacts facts(std::int64_t rows, std::int64_t columns, DType dtype, Layout layout, const tensix::Parallel& on,
-                   Extent2d shard) {
-  OperandFacts x;
+tensix::OperandFacts facts(std::int64_t rows, std::int64_t columns, DType dtype, Layout layout,
+                           const tensix::Parallel& on, Extent2d shard) {
+  tensix::OperandFacts x;
   x.rows = rows;
   x.columns = columns;
   x.dtype = dtype;
   x.layout = layout;
-  x.place = on.layout == TensorMemoryLayout::width_sharded   ? OperandPlace::width_sharded
-            : on.layout == TensorMemoryLayout::block_sharded ? OperandPlace::block_sharded
-                                                             : OperandPlace::height_sharded;
+  x.place = on.layout == tensix::TensorMemoryLayout::width_sharded   ? tensix::OperandPlace::width_sharded
+            : on.layout == tensix::TensorMemoryLayout::block_sharded ? tensix::OperandPlace::block_sharded
+                                                                     : tensix::OperandPlace::height_sharded;
   x.cores = on.cores.num_cores();
   x.shard = shard;
   return x;
@@ -100,7 +100,7 @@ class Network {
   }
 
  private:
-  void run(const std::string& layer, const std::string& op, const ProgramWork& work) {
+  void run(const std::string& layer, const std::string& op, const tensix::ProgramWork& work) {
     programs_.push_back({layer, op, tensix::time_of(work, card_, costs_), work.cores});
   }
 
@@ -126,7 +126,7 @@ class Network {
     p.compute.fidelity = fidelity_named(t.at("fidelity").get<std::string>(), "fidelity");
     p.compute.fp32_dest_acc_en = flag(t, "fp32_dest_acc_en");
     p.compute.packer_l1_acc = flag(t, "packer_l1_acc");
-    Conv2dConfig& c = p.config;
+    tensix::Conv2dConfig& c = p.config;
     c.weights_dtype = p.weights_dtype;
     c.shard_layout = sharding_named(t.at("shard_layout").get<std::string>(), "shard_layout");
     c.act_block_h_override = t.at("act_block_h").get<int>();
@@ -139,14 +139,14 @@ class Network {
     if (t.contains("effective")) {
       on_cores(p, t.at("effective"));
     } else if (const auto cores = cores_asked(t)) {
-      c.core_grid = num_cores_to_corerangeset({0, 0}, *cores, {card_.grid_y, card_.grid_x}, true);
+      c.core_grid = tensix::num_cores_to_corerangeset({0, 0}, *cores, {card_.grid_y, card_.grid_x}, true);
       c.override_sharding_config = true;
     }
     try {
       out.plan = tensix::plan_conv2d(p, card_);
     } catch (const Error&) {
       // What the layer's own configuration does not allow without its neighbours' shards is planned freely.
-      p.input_memory = kDramMemoryConfig;
+      p.input_memory = tensix::kDramMemoryConfig;
       c.enable_activation_reuse = c.override_sharding_config = false;
       c.core_grid.reset();
       out.plan = tensix::plan_conv2d(p, card_);
@@ -160,13 +160,14 @@ class Network {
                across = effective.at("c_cores").get<std::int64_t>();
     const std::int64_t rows = p.batch * p.height * p.width;
     const bool block = across > 1;
-    const CoreRangeSet cores = block
-                                   ? CoreRangeSet({{0, 0}, {static_cast<int>(across) - 1, static_cast<int>(down) - 1}})
-                                   : num_cores_to_corerangeset({0, 0}, down, {card_.grid_y, card_.grid_x}, true);
+    const tensix::CoreRangeSet cores =
+        block ? tensix::CoreRangeSet({{0, 0}, {static_cast<int>(across) - 1, static_cast<int>(down) - 1}})
+              : tensix::num_cores_to_corerangeset({0, 0}, down, {card_.grid_y, card_.grid_x}, true);
     const Extent2d shard{round_up(ceil_div(rows, down), kTile),
                          round_up(ceil_div(p.in_channels, across), block ? kTile : 1)};
-    p.input_memory = MemoryConfig(block ? TensorMemoryLayout::block_sharded : TensorMemoryLayout::height_sharded,
-                                  BufferType::l1, ShardSpec{cores, shard, ShardOrientation::row_major});
+    p.input_memory = tensix::MemoryConfig(
+        block ? tensix::TensorMemoryLayout::block_sharded : tensix::TensorMemoryLayout::height_sharded,
+        tensix::BufferType::l1, tensix::ShardSpec{cores, shard, tensix::ShardOrientation::row_major});
   }
 
   void convolve(const Layer& layer) {
@@ -177,7 +178,7 @@ class Network {
       gather(layer.name, halo, plan.input, plan.input_shard, plan.output_shard.height, p.input_dtype, p.input_layout,
              layer.moves_halo);
     }
-    const ProgramWork work = tensix::conv2d_work(plan);
+    const tensix::ProgramWork work = tensix::conv2d_work(plan);
     run(layer.name, work.kind, work);
   }
 
@@ -191,7 +192,7 @@ class Network {
     }
     run(name, "halo", tensix::halo_work(halo, s));
     if (!moves) return;
-    ProgramWork move;
+    tensix::ProgramWork move;
     move.kind = "move";
     move.cores = s.cores;
     move.copied_bytes = static_cast<double>(halo.out_bytes_per_core());
@@ -242,13 +243,13 @@ class Network {
     // Rows of bfloat16 come out; the next layer wants tiles on its own cores.
     const tensix::Conv2dProblem& b = after.problem;
     const std::int64_t all = b.batch * b.height * b.width;
-    const OperandFacts pooled =
+    const tensix::OperandFacts pooled =
         facts(all, b.in_channels, DType::bfloat16, Layout::row_major, on, {rows, b.in_channels});
-    OperandFacts moved =
+    tensix::OperandFacts moved =
         facts(all, b.in_channels, DType::bfloat16, Layout::row_major, after.plan.input, after.plan.input_shard);
     if (on.row_parts != after.plan.input.row_parts)
       run("max_pool2d", "reshard", tensix::tensor_work("reshard", std::array{pooled, moved}));
-    OperandFacts tiles = moved;
+    tensix::OperandFacts tiles = moved;
     tiles.layout = Layout::tile;
     tiles.dtype = b.input_dtype;
     if (b.input_layout == Layout::tile)
@@ -260,32 +261,32 @@ class Network {
     const tensix::Conv2dProblem &a = before.problem, &b = after.problem;
     const tensix::Parallel &from = before.plan.output, &to = after.plan.input;
     const std::int64_t small = a.batch * a.out_h() * a.out_w(), large = b.batch * b.height * b.width;
-    const OperandFacts tiles =
+    const tensix::OperandFacts tiles =
         facts(small, a.out_channels, a.output_dtype, Layout::tile, from, before.plan.output_shard);
-    OperandFacts rows = tiles;
+    tensix::OperandFacts rows = tiles;
     rows.layout = Layout::row_major;
     rows.dtype = DType::bfloat16;
     run(after.name, "untilize", tensix::tensor_work("untilize", std::array{tiles, rows}));
     run(after.name, "reshard", tensix::tensor_work("reshard", std::array{rows, rows}));
-    OperandFacts grown = facts(large, a.out_channels, DType::bfloat16, Layout::row_major, from,
-                               {ceil_div(large, from.row_parts), a.out_channels});
+    tensix::OperandFacts grown = facts(large, a.out_channels, DType::bfloat16, Layout::row_major, from,
+                                       {ceil_div(large, from.row_parts), a.out_channels});
     run(after.name, "upsample", tensix::tensor_work("upsample", std::array{rows, grown}));
     if (b.in_channels <= a.out_channels) return;
-    OperandFacts kept = grown, joined = grown;
+    tensix::OperandFacts kept = grown, joined = grown;
     kept.columns = b.in_channels - a.out_channels;
     joined.columns = b.in_channels;
     kept.cores = joined.cores = to.cores.num_cores();
     kept.shard = {ceil_div(large, to.row_parts), kept.columns};
     joined.shard = {ceil_div(large, to.row_parts), joined.columns};
-    OperandFacts part = grown;
+    tensix::OperandFacts part = grown;
     part.shard.height = kept.shard.height;
-    OperandFacts kept_tiles = kept;
+    tensix::OperandFacts kept_tiles = kept;
     kept_tiles.layout = Layout::tile;
     kept_tiles.dtype = a.output_dtype;
     run(after.name, "untilize", tensix::tensor_work("untilize", std::array{kept_tiles, kept}));
     run(after.name, "reshard", tensix::tensor_work("reshard", std::array{grown, part}));
     run(after.name, "concat", tensix::tensor_work("concat", std::array{part, kept, joined}));
-    OperandFacts joined_tiles = joined;
+    tensix::OperandFacts joined_tiles = joined;
     joined_tiles.layout = Layout::tile;
     joined_tiles.dtype = b.input_dtype;
     if (b.input_layout == Layout::tile)
@@ -303,15 +304,15 @@ class Network {
         first.problem.in_channels == last.problem.out_channels && first.problem.height == last.problem.out_h();
     if (!projected && !same) return;
     const std::int64_t rows = last.problem.batch * last.problem.out_h() * last.problem.out_w();
-    const OperandFacts x = facts(rows, last.problem.out_channels, last.problem.output_dtype, Layout::tile,
-                                 last.plan.output, last.plan.output_shard);
+    const tensix::OperandFacts x = facts(rows, last.problem.out_channels, last.problem.output_dtype, Layout::tile,
+                                         last.plan.output, last.plan.output_shard);
     run(last.module(), "add", tensix::tensor_work("binary", std::array{x, x, x}));
   }
 
   // Seven by seven windows of stride two become four by four of stride one over pixels folded together.
   void fold(const Layer& first) {
     const tensix::Conv2dProblem& p = first.problem;
-    ProgramWork work;
+    tensix::ProgramWork work;
     work.kind = "fold";
     work.cores = first.plan.input.cores.num_cores();
     const auto rows = static_cast<double>(ceil_div(p.batch * p.height * p.width, first.plan.input.row_parts));
@@ -327,14 +328,14 @@ class Network {
         if (each.at("op") != "avg_pool2d") continue;
         const auto k = each.at("k").get<std::int64_t>(), channels = each.at("c").get<std::int64_t>();
         const std::int64_t cores = std::min<std::int64_t>(channels / kTile, card_.cores());
-        OperandFacts x = facts(p.batch * p.out_h() * p.out_w(), channels, p.output_dtype, Layout::tile,
-                               last.plan.output, last.plan.output_shard);
-        OperandFacts y = x;
-        y.place = OperandPlace::width_sharded;
+        tensix::OperandFacts x = facts(p.batch * p.out_h() * p.out_w(), channels, p.output_dtype, Layout::tile,
+                                       last.plan.output, last.plan.output_shard);
+        tensix::OperandFacts y = x;
+        y.place = tensix::OperandPlace::width_sharded;
         y.cores = cores;
         y.shard = {x.rows, ceil_div(channels, cores)};
         run("avg_pool2d", "reshard", tensix::tensor_work("reshard", std::array{x, y}));
-        OperandFacts rows = y;
+        tensix::OperandFacts rows = y;
         rows.layout = Layout::row_major;
         rows.dtype = DType::bfloat16;
         run("avg_pool2d", "untilize", tensix::tensor_work("untilize", std::array{y, rows}));
@@ -352,16 +353,16 @@ class Network {
     m.k = ceil_div(fc.at("K").get<std::int64_t>(), kTile);
     m.n = ceil_div(fc.at("N").get<std::int64_t>(), kTile);
     m.a_dtype = m.b_dtype = m.out_dtype = DType::bfloat8_b;
-    m.compute.fidelity = MathFidelity::lofi;
+    m.compute.fidelity = tensix::MathFidelity::lofi;
     m.compute.packer_l1_acc = true;
     tensix::MatmulPlan plan;
     plan.program = {.kind = tensix::MatmulKind::multicast_1d, .block_k = fc.value("in0_block_w", std::int64_t{1})};
     plan.program.per_core_m = m.m;
     plan.program.per_core_n = 1;
-    plan.cores = num_cores_to_corerangeset({0, 0}, m.n, {card_.grid_y, card_.grid_x}, true);
-    m.a_memory = plan.output =
-        MemoryConfig(TensorMemoryLayout::width_sharded, BufferType::l1,
-                     ShardSpec{plan.cores, {m.m * kTile, ceil_div(m.k, m.n) * kTile}, ShardOrientation::row_major});
+    plan.cores = tensix::num_cores_to_corerangeset({0, 0}, m.n, {card_.grid_y, card_.grid_x}, true);
+    m.a_memory = plan.output = tensix::MemoryConfig(
+        tensix::TensorMemoryLayout::width_sharded, tensix::BufferType::l1,
+        tensix::ShardSpec{plan.cores, {m.m * kTile, ceil_div(m.k, m.n) * kTile}, tensix::ShardOrientation::row_major});
     run("fc", "matmul", tensix::matmul_work(m, plan));
   }
 
@@ -381,10 +382,10 @@ std::string machine_named(const std::string& device) {
 // What the planner makes of the same network: of the zoo, with as many images.
 struct Planned {
   std::string model;
-  planner::CardPlan plan;
+  tensix::CardPlan plan;
 
   std::int64_t reshards() const {
-    const planner::PlanTotals totals = planner::totals_of(plan);
+    const tensix::PlanTotals totals = tensix::totals_of(plan);
     return totals.reshards + totals.inner_reshards;
   }
 };
@@ -394,7 +395,7 @@ std::optional<Planned> planned(const std::string& title, std::int64_t batch, con
                                     std::pair{"shallow_unet", "shallow_unet"}}) {
     if (title.find(word) == std::string::npos) continue;
     const tensix::LoweredGraph network = tensix::lower(make_zoo_model(model, batch), {.host_fallback = true});
-    return Planned{model, planner::plan_network(network, machine, {})};
+    return Planned{model, tensix::plan_network(network, machine, {})};
   }
   return std::nullopt;
 }

@@ -23,9 +23,9 @@ Model small_model(const ModelArgument& argument, std::int64_t images) {
 
 }  // namespace
 
-planner::Calibration calibration_of(const ModelArgument& argument, std::int64_t images) {
+tensix::Calibration calibration_of(const ModelArgument& argument, std::int64_t images) {
   Model model = small_model(argument, images);
-  planner::Calibration out;
+  tensix::Calibration out;
   out.network = std::make_shared<tensix::LoweredGraph>(tensix::lower(model.graph, {.host_fallback = true}));
   out.inputs = std::move(model.inputs);
   SessionOptions plain;

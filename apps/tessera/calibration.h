@@ -11,6 +11,6 @@
 namespace tessera::cli {
 
 // The model of the argument with so many images where its batch is open, else as it is.
-planner::Calibration calibration_of(const ModelArgument& argument, std::int64_t images);
+tensix::Calibration calibration_of(const ModelArgument& argument, std::int64_t images);
 
 }  // namespace tessera::cli

@@ -5,8 +5,8 @@
 #include "tessera/core/error.h"
 #include "tessera/core/text.h"
 #include "tessera/graph/zoo/zoo.h"
-#include "tessera/targets/tensix/plan/card_plan_file.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/tensix/plan/card_plan_file.h"
 
 #include <fmt/ranges.h>
 
@@ -65,10 +65,10 @@ std::string find_model(const CardPlanArgument& argument) {
 
 }  // namespace
 
-bool is_plan_file(const std::string& model) { return looks_like_card_plan(model); }
+bool is_plan_file(const std::string& model) { return tensix::looks_like_card_plan(model); }
 
 CardPlanArgument load_card_plan_argument(const std::string& file, const std::string& device) {
-  CardPlanArgument out{file, load_card_plan(file), {}};
+  CardPlanArgument out{file, tensix::load_card_plan(file), {}};
   with_context(fmt::format("while following {}", file), [&] {
     out.machine = load_machine(device.empty() ? out.plan.machine : device);
     check_machine(out.plan, out.machine);
@@ -102,17 +102,17 @@ PlannedModel load_planned_model(const CardPlanArgument& argument, ModelArgument 
   });
 }
 
-std::int64_t l1_banks_of(const planner::CardPlan& plan) {
+std::int64_t l1_banks_of(const tensix::CardPlan& plan) {
   try {
     return tensix_of(load_machine(plan.machine)).cores();
   } catch (const Error&) {
     std::int64_t most = 1;
-    for (const planner::PlannedStep& step : plan.steps) most = std::max(most, step.predicted.cores);
+    for (const tensix::PlannedStep& step : plan.steps) most = std::max(most, step.predicted.cores);
     return most;
   }
 }
 
-std::size_t find_planned_step(const planner::CardPlan& plan, const std::string& node) {
+std::size_t find_planned_step(const tensix::CardPlan& plan, const std::string& node) {
   std::vector<std::string> names;
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
     if (plan.steps[s].node == node || plan.steps[s].makes == node) return s;

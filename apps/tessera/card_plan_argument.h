@@ -4,8 +4,8 @@
 
 #include "model_argument.h"
 
-#include "tessera/targets/tensix/network/lower.h"
 #include "tessera/machine/machine.h"
+#include "tessera/targets/tensix/network/lower.h"
 #include "tessera/targets/tensix/plan/card_plan.h"
 
 #include <cstdint>
@@ -18,7 +18,7 @@ bool is_plan_file(const std::string& model);
 
 struct CardPlanArgument {
   std::string file;
-  planner::CardPlan plan;
+  tensix::CardPlan plan;
   Machine machine;
 };
 
@@ -36,9 +36,9 @@ struct PlannedModel {
 PlannedModel load_planned_model(const CardPlanArgument& argument, ModelArgument given);
 
 // Cores of the plan's machine that hold L1; where the machine cannot be had, the most that a step takes.
-std::int64_t l1_banks_of(const planner::CardPlan& plan);
+std::int64_t l1_banks_of(const tensix::CardPlan& plan);
 
 // The step of a node or of what it makes; an Error with what was perhaps meant.
-std::size_t find_planned_step(const planner::CardPlan& plan, const std::string& node);
+std::size_t find_planned_step(const tensix::CardPlan& plan, const std::string& node);
 
 }  // namespace tessera::cli

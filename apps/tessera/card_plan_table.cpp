@@ -1,15 +1,15 @@
 #include "card_plan_table.h"
 
+#include "tessera/report/units.h"
 #include "tessera/targets/tensix/plan/plan_difference.h"
 #include "tessera/targets/tensix/plan/step_memory.h"
-#include "tessera/report/units.h"
 
 #include <fmt/format.h>
 
 namespace tessera::cli {
 
-using planner::CardPlan;
-using planner::PlannedStep;
+using tensix::CardPlan;
+using tensix::PlannedStep;
 
 Cell kernel_time_cell(double ns) { return ns > 0 ? Cell(ns, format_time(ns)) : Cell(); }
 Cell bytes_of_core(std::int64_t bytes) { return bytes == 0 ? Cell(bytes, "-") : Cell(bytes, format_count(bytes)); }
@@ -18,13 +18,13 @@ Cell accuracy_cell(const std::optional<double>& pcc) { return pcc ? Cell(*pcc, f
 
 std::string moves_text(const PlannedStep& step) {
   std::string text;
-  for (const planner::PlannedMove& move : step.moves)
+  for (const tensix::PlannedMove& move : step.moves)
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name(move.kind), move.value);
   return text;
 }
 
 std::string result_text(const PlannedStep& step) {
-  return fmt::format("{} {}", name(step.result.dtype), planner::place_text(step.result.memory));
+  return fmt::format("{} {}", name(step.result.dtype), tensix::place_text(step.result.memory));
 }
 
 Table card_plan_table(const CardPlan& plan) {
@@ -44,12 +44,12 @@ Table card_plan_table(const CardPlan& plan) {
                {.name = "PCC", .key = "pcc", .align = Align::right},
                {.name = "others", .key = "alternatives", .align = Align::right},
                {.name = "why"}});
-  const planner::PlanTotals totals = planner::totals_of(plan);
+  const tensix::PlanTotals totals = tensix::totals_of(plan);
   const double all = totals.steps_ns + totals.moves_ns;
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
     const PlannedStep& step = plan.steps[s];
     const bool timed = step.predicted.time.ns > 0;
-    const double total = planner::total_ns(step);
+    const double total = tensix::total_ns(step);
     table.add_row({s + 1, step.node, step.op, step.predicted.config, result_text(step), moves_text(step),
                    step.predicted.cores == 0 ? Cell() : Cell(step.predicted.cores),
                    bytes_of_core(step.predicted.l1_peak_bytes), kernel_time_cell(step.predicted.time.ns),
@@ -62,7 +62,7 @@ Table card_plan_table(const CardPlan& plan) {
 }
 
 std::string card_plan_summary(const CardPlan& plan) {
-  const planner::PlanTotals totals = planner::totals_of(plan);
+  const tensix::PlanTotals totals = tensix::totals_of(plan);
   const std::int64_t cards = plan.request.mesh;
   const double frames = static_cast<double>(plan.batch * cards);
   const auto rate = [&](double ns) { return ns > 0 ? fmt::format(" ({:.0f} frames/s)", frames / ns * 1e9) : ""; };
@@ -97,7 +97,7 @@ std::string card_plan_summary(const CardPlan& plan) {
 }
 
 nlohmann::json card_plan_summary_json(const CardPlan& plan) {
-  const planner::PlanTotals totals = planner::totals_of(plan);
+  const tensix::PlanTotals totals = tensix::totals_of(plan);
   return {{"model", plan.model},
           {"device", plan.machine},
           {"objective", name(plan.request.objective)},

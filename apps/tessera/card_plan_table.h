@@ -2,8 +2,8 @@
 
 // A plan for a card as commands show it.
 
-#include "tessera/targets/tensix/plan/card_plan.h"
 #include "tessera/report/table.h"
+#include "tessera/targets/tensix/plan/card_plan.h"
 
 #include <nlohmann/json.hpp>
 
@@ -11,15 +11,15 @@
 
 namespace tessera::cli {
 
-Table card_plan_table(const planner::CardPlan& plan);
+Table card_plan_table(const tensix::CardPlan& plan);
 // Times, L1, moves and accuracy in a few lines.
-std::string card_plan_summary(const planner::CardPlan& plan);
-nlohmann::json card_plan_summary_json(const planner::CardPlan& plan);
+std::string card_plan_summary(const tensix::CardPlan& plan);
+nlohmann::json card_plan_summary_json(const tensix::CardPlan& plan);
 
 // "reshard x, spill skip"; empty: none.
-std::string moves_text(const planner::PlannedStep& step);
+std::string moves_text(const tensix::PlannedStep& step);
 // "bfloat8_b L1 HEIGHT_SHARDED 3136x64 on 8x8 cores"
-std::string result_text(const planner::PlannedStep& step);
+std::string result_text(const tensix::PlannedStep& step);
 
 Cell kernel_time_cell(double ns);  // empty for 0
 Cell bytes_of_core(std::int64_t bytes);

@@ -15,8 +15,8 @@
 namespace tessera::cli {
 namespace {
 
-using planner::CheckItem;
-using planner::Verdict;
+using tensix::CheckItem;
+using tensix::Verdict;
 
 constexpr std::size_t kFindingsShown = 8;
 
@@ -29,8 +29,8 @@ Table check_table(const std::vector<CheckItem>& items) {
 }  // namespace
 
 void check_planned(const std::string& file, const Context& context) {
-  const planner::CardPlan plan = load_card_plan(file);
-  const std::vector<CheckItem> items = planner::check_plan(plan, l1_banks_of(plan));
+  const tensix::CardPlan plan = tensix::load_card_plan(file);
+  const std::vector<CheckItem> items = tensix::check_plan(plan, l1_banks_of(plan));
   const auto count = [&](Verdict verdict) {
     return std::count_if(items.begin(), items.end(), [&](const CheckItem& item) { return item.verdict == verdict; });
   };

@@ -3,12 +3,12 @@
 #include "difference.h"
 #include "progress.h"
 
-#include "tessera/targets/tensix/network/graph_values.h"
-#include "tessera/targets/tensix/network/trained_statistics.h"
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/graph/passes/pass.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/tensix/network/graph_values.h"
+#include "tessera/targets/tensix/network/trained_statistics.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -25,8 +25,8 @@ namespace {
 constexpr std::string_view kTypes[] = {"bfloat16/bfloat16", "bfloat8_b/bfloat16", "bfloat8_b/bfloat8_b",
                                        "bfloat4_b/bfloat8_b"};
 constexpr std::string_view kAccumulations[] = {"bfloat16", "float32"};
-constexpr MathFidelity kFidelities[] = {MathFidelity::lofi, MathFidelity::hifi2, MathFidelity::hifi3,
-                                        MathFidelity::hifi4};
+constexpr tensix::MathFidelity kFidelities[] = {tensix::MathFidelity::lofi, tensix::MathFidelity::hifi2,
+                                                tensix::MathFidelity::hifi3, tensix::MathFidelity::hifi4};
 
 using Values = std::map<std::string, Array>;
 
@@ -111,8 +111,8 @@ DType floating_dtype(std::string_view text) {
 
 std::vector<tensix::GraphPrecision> precisions(const DeviceArgument& argument) {
   std::vector<tensix::GraphPrecision> all;
-  std::vector<MathFidelity> fidelities;
-  for (const MathFidelity fidelity : kFidelities)
+  std::vector<tensix::MathFidelity> fidelities;
+  for (const tensix::MathFidelity fidelity : kFidelities)
     if (argument.fidelities.empty() ||
         std::find(argument.fidelities.begin(), argument.fidelities.end(), name(fidelity)) != argument.fidelities.end())
       fidelities.push_back(fidelity);
@@ -120,7 +120,7 @@ std::vector<tensix::GraphPrecision> precisions(const DeviceArgument& argument) {
     const std::size_t slash = types.find('/');
     check(slash != std::string::npos, Code::invalid_argument,
           "--types {}: weights and activations are wanted, as in bfloat8_b/bfloat16", types);
-    for (const MathFidelity fidelity : fidelities)
+    for (const tensix::MathFidelity fidelity : fidelities)
       for (const std::string& accumulation : chosen(argument.accumulations, kAccumulations)) {
         tensix::GraphPrecision precision;
         precision.weights = floating_dtype(types.substr(0, slash));

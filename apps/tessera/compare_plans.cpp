@@ -4,10 +4,10 @@
 #include "card_plan_table.h"
 
 #include "tessera/core/error.h"
+#include "tessera/report/units.h"
 #include "tessera/targets/tensix/plan/card_plan_file.h"
 #include "tessera/targets/tensix/plan/plan_difference.h"
 #include "tessera/targets/tensix/plan/step_memory.h"
-#include "tessera/report/units.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,10 +18,10 @@
 namespace tessera::cli {
 namespace {
 
-using planner::CardPlan;
-using planner::LayerDifference;
-using planner::PlanDifference;
-using planner::PlannedStep;
+using tensix::CardPlan;
+using tensix::LayerDifference;
+using tensix::PlanDifference;
+using tensix::PlannedStep;
 
 Cell change_cell(double first, double second) {
   const double more = second - first;
@@ -33,7 +33,7 @@ Cell change_cell(double first, double second) {
 std::int64_t reshards_of(const PlannedStep* step) {
   std::int64_t count = 0;
   if (step != nullptr)
-    for (const planner::PlannedMove& move : step->moves) count += move.kind == planner::PlannedMove::Kind::reshard;
+    for (const tensix::PlannedMove& move : step->moves) count += move.kind == tensix::PlannedMove::Kind::reshard;
   return count;
 }
 
@@ -72,7 +72,7 @@ Table layer_table(const PlanDifference& difference, bool all) {
     if (layer.moves) what.emplace_back("moves");
     if (layer.time) what.emplace_back("time");
     if (layer.pcc) what.emplace_back("PCC");
-    const double first = a ? planner::total_ns(*a) : 0, second = b ? planner::total_ns(*b) : 0;
+    const double first = a ? tensix::total_ns(*a) : 0, second = b ? tensix::total_ns(*b) : 0;
     table.add_row({layer.node, fmt::format("{}", fmt::join(what, ", ")), text(a, b, false, config),
                    text(a, b, true, config), text(a, b, false, result_text), text(a, b, true, result_text),
                    text(a, b, false, moves_text), text(a, b, true, moves_text), reshards_of(a), reshards_of(b),
@@ -116,8 +116,8 @@ Table total_table(const CardPlan& a, const CardPlan& b, const PlanDifference& di
 
 void compare_planned(const std::vector<std::string>& files, const Context& context) {
   check(files.size() == 2, Code::invalid_argument, "--plans takes two plan files, not {}", files.size());
-  const CardPlan a = load_card_plan(files[0]), b = load_card_plan(files[1]);
-  const PlanDifference difference = planner::compare_plans(a, b);
+  const CardPlan a = tensix::load_card_plan(files[0]), b = tensix::load_card_plan(files[1]);
+  const PlanDifference difference = tensix::compare_plans(a, b);
   const bool for_people = context.format == Format::table || context.format == Format::markdown;
   const Table layers = layer_table(difference, !for_people), totals = total_table(a, b, difference);
   if (context.format == Format::json) {

@@ -76,9 +76,10 @@ Layout layout_named(const std::string& text, const std::string& what) {
   return *layout;
 }
 
-TensorMemoryLayout sharding_named(const std::string& text, const std::string& what) {
-  for (const TensorMemoryLayout layout :
-       {TensorMemoryLayout::height_sharded, TensorMemoryLayout::block_sharded, TensorMemoryLayout::width_sharded}) {
+tensix::TensorMemoryLayout sharding_named(const std::string& text, const std::string& what) {
+  for (const tensix::TensorMemoryLayout layout :
+       {tensix::TensorMemoryLayout::height_sharded, tensix::TensorMemoryLayout::block_sharded,
+        tensix::TensorMemoryLayout::width_sharded}) {
     const std::string_view full = name(layout);
     const std::string_view word = full.substr(0, full.find('_'));
     if (CLI::detail::to_lower(text) == CLI::detail::to_lower(std::string(word)) || text == full) return layout;
@@ -86,9 +87,9 @@ TensorMemoryLayout sharding_named(const std::string& text, const std::string& wh
   fail(Code::parse, "{}: there is no sharding '{}', only HEIGHT, BLOCK and WIDTH", what, text);
 }
 
-MathFidelity fidelity_named(const std::string& text, const std::string& what) {
-  for (const MathFidelity fidelity :
-       {MathFidelity::lofi, MathFidelity::hifi2, MathFidelity::hifi3, MathFidelity::hifi4})
+tensix::MathFidelity fidelity_named(const std::string& text, const std::string& what) {
+  for (const tensix::MathFidelity fidelity : {tensix::MathFidelity::lofi, tensix::MathFidelity::hifi2,
+                                              tensix::MathFidelity::hifi3, tensix::MathFidelity::hifi4})
     if (CLI::detail::to_lower(text) == CLI::detail::to_lower(std::string(name(fidelity)))) return fidelity;
   fail(Code::parse, "{}: there is no fidelity '{}', only LoFi, HiFi2, HiFi3 and HiFi4", what, text);
 }
@@ -111,7 +112,7 @@ Conv2dProblem problem_of_row(const Csv& csv, std::size_t index) {
   p.output_dtype = dtype_named(row.text("out_dtype"), "column 'out_dtype'");
   p.input_layout = p.input_dtype == DType::bfloat16 ? Layout::row_major : Layout::tile;
 
-  Conv2dConfig& c = p.config;
+  tensix::Conv2dConfig& c = p.config;
   c.weights_dtype = p.weights_dtype;
   if (!row.text("shard").empty()) c.shard_layout = sharding_named(row.text("shard"), "column 'shard'");
   c.act_block_h_override = small(row.number("abh"), "abh");
@@ -164,7 +165,7 @@ std::vector<Cell> result_cells(const Conv2dTrial& trial) {
                           trial.plan ? "ok" : "error"};
   std::string memory, shard, cores;
   if (trial.fits()) {
-    const MemoryConfig output = trial.plan->output_memory();
+    const tensix::MemoryConfig output = trial.plan->output_memory();
     memory = name(output.layout());
     if (output.shard_spec()) {
       shard = fmt::format("{}x{}", output.shard_spec()->shape.height, output.shard_spec()->shape.width);

@@ -4,8 +4,8 @@
 
 #include "csv.h"
 
-#include "tessera/targets/tensix/ops/conv2d/conv2d_trial.h"
 #include "tessera/report/table.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_trial.h"
 
 #include <string>
 
@@ -14,8 +14,8 @@ namespace tessera::cli {
 // The words of TTNN for types and layouts: "bfloat8_b", "HEIGHT", "ROW_MAJOR". `what` names the option or column.
 DType dtype_named(const std::string& text, const std::string& what);
 Layout layout_named(const std::string& text, const std::string& what);
-TensorMemoryLayout sharding_named(const std::string& text, const std::string& what);
-MathFidelity fidelity_named(const std::string& text, const std::string& what);
+tensix::TensorMemoryLayout sharding_named(const std::string& text, const std::string& what);
+tensix::MathFidelity fidelity_named(const std::string& text, const std::string& what);
 
 // One row: N, H, W, C, K, k, s, p, groups, dil, shard, abh, act_db, w_db, in_dtype, w_dtype, out_dtype, bias, fidelity,
 // l1acc, fp32acc, out_layout, split_reader. Also understood where the table has them: reuse, dealloc, full_inner,

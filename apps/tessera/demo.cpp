@@ -5,16 +5,16 @@
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/core/tensor.h"
+#include "tessera/machine/machine_file.h"
+#include "tessera/report/units.h"
 #include "tessera/targets/tensix/card/circular_buffers.h"
 #include "tessera/targets/tensix/card/device_tensor.h"
-#include "tessera/machine/machine_file.h"
 #include "tessera/targets/tensix/card/memory_report.h"
 #include "tessera/targets/tensix/ops/to_memory_config/to_memory_config.h"
 #include "tessera/targets/tensix/ops/typecast/typecast.h"
 #include "tessera/targets/tensix/views/memory_page.h"
 #include "tessera/targets/tensix/views/memory_picture.h"
 #include "tessera/targets/tensix/views/memory_state.h"
-#include "tessera/report/units.h"
 
 #include <fmt/format.h>
 
@@ -73,7 +73,7 @@ class Tour {
  public:
   Tour(const Context& context, const std::string& machine, std::filesystem::path directory)
       : context_(context), directory_(std::move(directory)) {
-    device_ = Device::open(load_machine(machine), {.l1_small_bytes = kL1SmallBytes});
+    device_ = tensix::Device::open(load_machine(machine), {.l1_small_bytes = kL1SmallBytes});
   }
 
   void run() {
@@ -90,8 +90,8 @@ class Tour {
     if (!context_.quiet) context_.print(text);
   }
   void heading(std::string_view text) const { say(fmt::format("\n{}\n{}\n", text, std::string(text.size(), '-'))); }
-  CoreRangeSet all_cores() const { return device_->grid().to_core_range_set(); }
-  void keep(std::string name, DeviceTensor tensor) {
+  tensix::CoreRangeSet all_cores() const { return device_->grid().to_core_range_set(); }
+  void keep(std::string name, tensix::DeviceTensor tensor) {
     names_.push_back(std::move(name));
     kept_.push_back(std::move(tensor));
   }
@@ -112,8 +112,8 @@ class Tour {
         "(docs/time.md).\n");
   }
 
-  void place(const DeviceTensor& tensor, std::string_view how) const {
-    const TensorSpec& spec = tensor.spec();
+  void place(const tensix::DeviceTensor& tensor, std::string_view how) const {
+    const tensix::TensorSpec& spec = tensor.spec();
     say(fmt::format("{:<26} {:<4} at {:>9}, {} pages of {} B in {} banks\n", how,
                     name(spec.memory_config().buffer_type()), format_count(tensor.address()),
                     format_count(spec.num_pages()), format_count(spec.page_bytes()), tensor.pages().banks_used()));
@@ -127,18 +127,20 @@ class Tour {
     say(fmt::format("{}: activations like those of ResNet-50 after its first stage, {} images\n", host.to_string(),
                     kImages));
 
-    const DeviceTensor in_dram = to_device(host, device_, kDramMemoryConfig);
+    const tensix::DeviceTensor in_dram = tensix::to_device(host, device_, tensix::kDramMemoryConfig);
     place(in_dram, "to_device");
-    const DeviceTensor by_height = interleaved_to_sharded(
-        in_dram, in_dram.spec().with_memory_config(kL1MemoryConfig).height_sharded(all_cores()).memory_config());
+    const tensix::DeviceTensor by_height = tensix::interleaved_to_sharded(
+        in_dram,
+        in_dram.spec().with_memory_config(tensix::kL1MemoryConfig).height_sharded(all_cores()).memory_config());
     place(by_height, "interleaved_to_sharded");
-    const DeviceTensor by_block = reshard(
-        by_height, by_height.spec().with_memory_config(kL1MemoryConfig).block_sharded(all_cores()).memory_config());
+    const tensix::DeviceTensor by_block = tensix::reshard(
+        by_height,
+        by_height.spec().with_memory_config(tensix::kL1MemoryConfig).block_sharded(all_cores()).memory_config());
     place(by_block, "reshard to blocks");
-    const DeviceTensor back = sharded_to_interleaved(by_block, kDramMemoryConfig);
+    const tensix::DeviceTensor back = tensix::sharded_to_interleaved(by_block, tensix::kDramMemoryConfig);
     place(back, "sharded_to_interleaved");
 
-    const Tensor arrived = from_device(back);
+    const Tensor arrived = tensix::from_device(back);
     const bool same = std::ranges::equal(host.bytes(), arrived.bytes());
     say(fmt::format("check: {} of {} bytes came back as they went in: {}\n", same ? "all" : "not all",
                     format_count(static_cast<std::int64_t>(host.bytes().size())), same ? "exact" : "DIFFERENT"));
@@ -146,14 +148,14 @@ class Tour {
     keep("input", in_dram);
     keep("activations", by_height);
     keep("output", back);
-    blocks_ = std::make_unique<DeviceTensor>(by_block);
+    blocks_ = std::make_unique<tensix::DeviceTensor>(by_block);
     exact_ = arrived.to_float32();
   }
 
   void pack() {
     heading("3. The same in bfloat8_b");
-    const DeviceTensor packed = typecast(*blocks_, DType::bfloat8_b);
-    const RoundingError d = compare(exact_, from_device(packed).to_float32());
+    const tensix::DeviceTensor packed = typecast(*blocks_, DType::bfloat8_b);
+    const RoundingError d = compare(exact_, tensix::from_device(packed).to_float32());
     say(fmt::format("{} B instead of {} B on every core; what it costs against bfloat16:\n",
                     format_count(packed.aligned_page_bytes() * packed.pages().slots_per_bank()),
                     format_count(blocks_->aligned_page_bytes() * blocks_->pages().slots_per_bank())));
@@ -166,32 +168,33 @@ class Tour {
   // What a convolution would have beside its input: weights, an index table, and the circular buffers of its program.
   void fill_up() {
     const Shape weights{1, 1, 9 * kChannels, kChannels};
-    keep("weights",
-         DeviceTensor::allocate(device_, TensorSpec(weights, DType::bfloat8_b, Layout::tile, kDramMemoryConfig)));
+    keep("weights", tensix::DeviceTensor::allocate(device_, tensix::TensorSpec(weights, DType::bfloat8_b, Layout::tile,
+                                                                               tensix::kDramMemoryConfig)));
     const std::int64_t cores = device_->grid().num_cores();
-    const TensorSpec indices(Shape{cores, 2048}, DType::uint16, Layout::row_major,
-                             MemoryConfig(TensorMemoryLayout::interleaved, BufferType::l1_small));
-    keep("halo indices", DeviceTensor::allocate(device_, indices.height_sharded(all_cores())));
+    const tensix::TensorSpec indices(
+        Shape{cores, 2048}, DType::uint16, Layout::row_major,
+        tensix::MemoryConfig(tensix::TensorMemoryLayout::interleaved, tensix::BufferType::l1_small));
+    keep("halo indices", tensix::DeviceTensor::allocate(device_, indices.height_sharded(all_cores())));
     constexpr std::int64_t kTileBytes = 2048;
-    const std::vector<CircularBuffer> program = {{"activation block", all_cores(), 2 * 36 * kTileBytes},
-                                                 {"weight block", all_cores(), 2 * 24 * kTileBytes},
-                                                 {"partial sums", all_cores(), 32 * kTileBytes}};
-    circular_buffers_ = place_circular_buffers(*device_, program, device_->next_program_id());
+    const std::vector<tensix::CircularBuffer> program = {{"activation block", all_cores(), 2 * 36 * kTileBytes},
+                                                         {"weight block", all_cores(), 2 * 24 * kTileBytes},
+                                                         {"partial sums", all_cores(), 32 * kTileBytes}};
+    circular_buffers_ = tensix::place_circular_buffers(*device_, program, device_->next_program_id());
   }
 
   void provoke() const {
     heading("4. Too much");
-    const MemoryView l1 = device_->memory_view(BufferType::l1);
+    const tensix::MemoryView l1 = device_->memory_view(tensix::BufferType::l1);
     const std::int64_t rows = round_up(l1.num_banks * l1.total_bytes_per_bank / (kChannels * 2) * 5 / 4, 32);
     const Shape shape{1, 1, rows, kChannels};
     say(fmt::format("{} bfloat16 TILE, height sharded over every core:\n", shape.to_string()));
-    const TensorSpec whole(shape, DType::bfloat16, Layout::tile, kL1MemoryConfig);
-    const std::string before = memory_state_json(memory_state(*device_));
+    const tensix::TensorSpec whole(shape, DType::bfloat16, Layout::tile, tensix::kL1MemoryConfig);
+    const std::string before = tensix::memory_state_json(tensix::memory_state(*device_));
     try {
-      DeviceTensor::allocate(device_, whole.height_sharded(all_cores()));
+      tensix::DeviceTensor::allocate(device_, whole.height_sharded(all_cores()));
     } catch (const Error& error) {
       say(fmt::format("{}\n", error.what()));
-      check(memory_state_json(memory_state(*device_)) == before, Code::internal,
+      check(tensix::memory_state_json(tensix::memory_state(*device_)) == before, Code::internal,
             "a refused allocation left something behind");
       say("check: nothing on the device changed\n");
       return;
@@ -200,19 +203,19 @@ class Tour {
   }
 
   void write() const {
-    MemoryState state = memory_state(*device_, circular_buffers_);
+    tensix::MemoryState state = tensix::memory_state(*device_, circular_buffers_);
     for (std::size_t i = 0; i < kept_.size(); ++i)
-      for (MemoryState::Buffer& buffer : state.buffers)
+      for (tensix::MemoryState::Buffer& buffer : state.buffers)
         if (buffer.memory == kept_[i].spec().memory_config().buffer_type() && buffer.address == kept_[i].address())
           buffer.name = names_[i];
     const auto save = [&](const char* file, const std::string& text) {
       write_file_atomically(directory_ / file, text, Directories::create);
     };
-    save("memory.json", memory_state_json(state));
-    save("memory.csv", memory_state_csv(state));
-    save("memory.svg", memory_svg(state));
-    save("memory.html", memory_html(state));
-    dump_device_memory_state(*device_, "", directory_ / "reports");
+    save("memory.json", tensix::memory_state_json(state));
+    save("memory.csv", tensix::memory_state_csv(state));
+    save("memory.svg", tensix::memory_svg(state));
+    save("memory.html", tensix::memory_html(state));
+    tensix::dump_device_memory_state(*device_, "", directory_ / "reports");
 
     heading("5. Written");
     const std::string root = directory_.string();
@@ -230,12 +233,12 @@ class Tour {
 
   const Context& context_;
   std::filesystem::path directory_;
-  std::shared_ptr<Device> device_;
+  std::shared_ptr<tensix::Device> device_;
   std::vector<float> values_, exact_;
-  std::unique_ptr<DeviceTensor> blocks_;
+  std::unique_ptr<tensix::DeviceTensor> blocks_;
   std::vector<std::string> names_;
-  std::vector<DeviceTensor> kept_;
-  CircularBufferPlacement circular_buffers_;
+  std::vector<tensix::DeviceTensor> kept_;
+  tensix::CircularBufferPlacement circular_buffers_;
 };
 
 }  // namespace

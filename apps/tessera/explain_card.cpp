@@ -4,10 +4,10 @@
 #include "card_plan_commands.h"
 #include "card_plan_table.h"
 
+#include "tessera/report/units.h"
 #include "tessera/targets/tensix/plan/card_plan_file.h"
 #include "tessera/targets/tensix/plan/plan_difference.h"
 #include "tessera/targets/tensix/plan/step_memory.h"
-#include "tessera/report/units.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,9 +20,9 @@
 namespace tessera::cli {
 namespace {
 
-using planner::CardPlan;
-using planner::LiveValue;
-using planner::PlannedStep;
+using tensix::CardPlan;
+using tensix::LiveValue;
+using tensix::PlannedStep;
 
 constexpr std::size_t kStepsAround = 3;
 constexpr int kBarWidth = 32;
@@ -117,16 +117,16 @@ Table alternative_table(const PlannedStep& step) {
                {.name = "against chosen", .key = "more_ns", .align = Align::right},
                {.name = "L1", .key = "l1_bytes", .unit = "B", .align = Align::right},
                {.name = "why", .key = "reason"}});
-  const double chosen = planner::weighed_ns(step);
+  const double chosen = tensix::weighed_ns(step);
   table.add_row({step.predicted.config, "chosen", kernel_time_cell(chosen), Cell(),
                  bytes_of_core(step.predicted.l1_peak_bytes), step.why});
-  std::vector<const planner::Alternative*> others;
-  for (const planner::Alternative& other : step.alternatives)
+  std::vector<const tensix::Alternative*> others;
+  for (const tensix::Alternative& other : step.alternatives)
     if (!other.chosen) others.push_back(&other);
   std::stable_sort(others.begin(), others.end(), [](const auto* a, const auto* b) {
     return std::pair(!a->refusal.empty(), a->ns) < std::pair(!b->refusal.empty(), b->ns);
   });
-  for (const planner::Alternative* other : others) {
+  for (const tensix::Alternative* other : others) {
     const bool refused = !other->refusal.empty();
     const double more = other->ns - chosen;
     table.add_row({other->config,
@@ -147,7 +147,7 @@ Table alternative_table(const PlannedStep& step) {
 
 std::string head_text(const Explained& e) {
   const PlannedStep& step = e.step();
-  const planner::PlanTotals totals = planner::totals_of(e.plan);
+  const tensix::PlanTotals totals = tensix::totals_of(e.plan);
   const double all = totals.steps_ns + totals.moves_ns;
   const tensix::StepTime& time = step.predicted.time;
   std::string text = fmt::format("{}: {}, step {} of {} of {} on {}\n", step.node, step.op, e.at + 1,
@@ -156,15 +156,15 @@ std::string head_text(const Explained& e) {
   text += fmt::format("  why     {}\n", step.why);
   for (const LiveValue& value : e.live[e.at])
     if (value.role == LiveValue::Role::read)
-      text += fmt::format("  reads   {} from {}{}\n", value.value, planner::place_text(value.memory),
+      text += fmt::format("  reads   {} from {}{}\n", value.value, tensix::place_text(value.memory),
                           value.made_by == LiveValue::kNetwork
                               ? ", an input of the network"
                               : fmt::format(", made by {}", e.plan.steps[value.made_by].node));
-  for (const planner::PlannedMove& move : step.moves)
-    text += fmt::format("  before  {} {} to {}, {}{}{}\n", name(move.kind), move.value, planner::place_text(move.to),
+  for (const tensix::PlannedMove& move : step.moves)
+    text += fmt::format("  before  {} {} to {}, {}{}{}\n", name(move.kind), move.value, tensix::place_text(move.to),
                         format_time(move.ns), move.why.empty() ? "" : ": ", move.why);
   text += fmt::format("  makes   {} {} {} {} in {}\n", step.makes, name(step.result.dtype),
-                      step.result.shape.to_string(), name(step.result.layout), planner::place_text(step.result.memory));
+                      step.result.shape.to_string(), name(step.result.layout), tensix::place_text(step.result.memory));
   if (!step.frees.empty()) text += fmt::format("  frees   {}\n", fmt::join(step.frees, ", "));
   text += fmt::format("  given   {}\n", layer_config_json(step.config));
   if (step.pcc) text += fmt::format("  PCC     {:.6f} against float32\n", *step.pcc);
@@ -183,10 +183,10 @@ nlohmann::json rows_of_table(const Table& table) { return nlohmann::json::parse(
 nlohmann::json explained_json(const Explained& e) {
   const PlannedStep& step = e.step();
   nlohmann::json moves = nlohmann::json::array();
-  for (const planner::PlannedMove& move : step.moves)
+  for (const tensix::PlannedMove& move : step.moves)
     moves.push_back({{"kind", name(move.kind)},
                      {"value", move.value},
-                     {"to", planner::place_text(move.to)},
+                     {"to", tensix::place_text(move.to)},
                      {"ns", move.ns},
                      {"why", move.why}});
   return {{"schema", 1},
@@ -213,9 +213,9 @@ nlohmann::json explained_json(const Explained& e) {
 }  // namespace
 
 void explain_planned_step(const std::string& file, const std::string& node, const Context& context) {
-  const CardPlan plan = load_card_plan(file);
+  const CardPlan plan = tensix::load_card_plan(file);
   const std::size_t at = find_planned_step(plan, node);
-  const Explained e{plan, at, planner::live_values(plan, l1_banks_of(plan))};
+  const Explained e{plan, at, tensix::live_values(plan, l1_banks_of(plan))};
   if (context.format == Format::json)
     return context.print(explained_json(e).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   if (context.format == Format::csv) return context.print(alternative_table(e.step()));

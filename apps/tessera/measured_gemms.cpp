@@ -1,12 +1,12 @@
 #include "csv.h"
 #include "measured_ops.h"
 
-#include "tessera/targets/tensix/time/program_works.h"
-#include "tessera/targets/tensix/card/tile_side.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/core/tile.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/tensix/card/tile_side.h"
+#include "tessera/targets/tensix/ops/program_works.h"
 
 #include <fmt/format.h>
 
@@ -49,8 +49,8 @@ const std::map<std::string, std::string, std::less<>>& boards() {
   return all;
 }
 
-CoreGrid grid_named(const std::string& text) {
-  CoreGrid grid;
+tensix::CoreGrid grid_named(const std::string& text) {
+  tensix::CoreGrid grid;
   const std::size_t x = text.find('x');
   const auto read = [&](std::size_t from, std::size_t to, int& out) {
     return std::from_chars(text.data() + from, text.data() + to, out).ec == std::errc();
@@ -60,18 +60,19 @@ CoreGrid grid_named(const std::string& text) {
   return grid;
 }
 
-MathFidelity gemm_fidelity(const std::string& text) {
-  for (const MathFidelity f : {MathFidelity::lofi, MathFidelity::hifi2, MathFidelity::hifi3, MathFidelity::hifi4})
+tensix::MathFidelity gemm_fidelity(const std::string& text) {
+  for (const tensix::MathFidelity f : {tensix::MathFidelity::lofi, tensix::MathFidelity::hifi2,
+                                       tensix::MathFidelity::hifi3, tensix::MathFidelity::hifi4})
     if (name(f) == text) return f;
   fail(Code::parse, "there is no fidelity '{}'", text);
 }
 
-MemoryConfig block_shards(std::int64_t rows, std::int64_t columns, CoreGrid grid) {
-  return MemoryConfig(
-      TensorMemoryLayout::block_sharded, BufferType::l1,
-      ShardSpec{CoreRangeSet({{0, 0}, {grid.x - 1, grid.y - 1}}),
-                {ceil_div(rows, std::int64_t{grid.y}) * kTile, ceil_div(columns, std::int64_t{grid.x}) * kTile},
-                ShardOrientation::row_major});
+tensix::MemoryConfig block_shards(std::int64_t rows, std::int64_t columns, tensix::CoreGrid grid) {
+  return tensix::MemoryConfig(
+      tensix::TensorMemoryLayout::block_sharded, tensix::BufferType::l1,
+      tensix::ShardSpec{tensix::CoreRangeSet({{0, 0}, {grid.x - 1, grid.y - 1}}),
+                        {ceil_div(rows, std::int64_t{grid.y}) * kTile, ceil_div(columns, std::int64_t{grid.x}) * kTile},
+                        tensix::ShardOrientation::row_major});
 }
 
 MeasuredOp gemm_of(const GemmRow& row) {
@@ -95,7 +96,7 @@ MeasuredOp gemm_of(const GemmRow& row) {
   p.grid = grid_named(row.text("grid"));
   p.core_grid = row.text("mode") == "tuned" ? std::optional(p.grid) : std::nullopt;
   p.free_bytes = card.l1_bank_bytes();
-  p.a_memory = p.out_memory = p.b_memory = kDramMemoryConfig;
+  p.a_memory = p.out_memory = p.b_memory = tensix::kDramMemoryConfig;
   // Tuned rows use the whole grid, with blocks of the inner dimension as long as a shard of the first operand.
   tensix::MatmulPlan plan = tensix::plan_matmul(p);
   if (in_l1) p.a_memory = block_shards(p.m, p.k, p.grid);
@@ -108,7 +109,7 @@ MeasuredOp gemm_of(const GemmRow& row) {
     c.per_core_m = ceil_div(p.m, std::int64_t{p.grid.y});
     c.per_core_n = ceil_div(p.n, std::int64_t{p.grid.x});
     c.out_block_h = c.out_block_w = 0;
-    plan.cores = CoreRangeSet({{0, 0}, {p.grid.x - 1, p.grid.y - 1}});
+    plan.cores = tensix::CoreRangeSet({{0, 0}, {p.grid.x - 1, p.grid.y - 1}});
   }
   out.work = tensix::matmul_work(p, plan);
   out.kind = "gemm";

@@ -1,11 +1,11 @@
 #include "measured_ops.h"
 
-#include "tessera/targets/tensix/time/program_works.h"
-#include "tessera/targets/tensix/card/tile_side.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/core/tile.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/tensix/card/tile_side.h"
+#include "tessera/targets/tensix/ops/program_works.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -95,8 +95,8 @@ std::pair<std::int64_t, std::int64_t> block_grid(std::int64_t rows, std::int64_t
   return {best.r, best.c};
 }
 
-OperandFacts facts_of(const Json& t, std::int64_t cores) {
-  OperandFacts x;
+tensix::OperandFacts facts_of(const Json& t, std::int64_t cores) {
+  tensix::OperandFacts x;
   const auto padded = t.at("padded").get<std::vector<std::int64_t>>();
   check(!padded.empty(), Code::parse, "a tensor has no extents");
   x.columns = padded.back();
@@ -107,23 +107,23 @@ OperandFacts facts_of(const Json& t, std::int64_t cores) {
   const std::string memory = t.at("mem").get<std::string>();
   x.dram_shards = memory.starts_with("DRAM") && memory.find("SHARDED") != std::string::npos;
   const auto has = [&](const char* word) { return memory.find(word) != std::string::npos; };
-  x.place = has("HEIGHT")              ? OperandPlace::height_sharded
-            : has("WIDTH")             ? OperandPlace::width_sharded
-            : has("BLOCK")             ? OperandPlace::block_sharded
-            : memory.starts_with("L1") ? OperandPlace::l1
-                                       : OperandPlace::dram;
+  x.place = has("HEIGHT")              ? tensix::OperandPlace::height_sharded
+            : has("WIDTH")             ? tensix::OperandPlace::width_sharded
+            : has("BLOCK")             ? tensix::OperandPlace::block_sharded
+            : memory.starts_with("L1") ? tensix::OperandPlace::l1
+                                       : tensix::OperandPlace::dram;
   if (!x.sharded()) return x;
   x.cores = cores;
   std::int64_t down = 1, across = 1;
-  if (x.place == OperandPlace::height_sharded) down = cores;
-  if (x.place == OperandPlace::width_sharded) across = cores;
-  if (x.place == OperandPlace::block_sharded) std::tie(down, across) = block_grid(x.rows, x.columns, cores);
+  if (x.place == tensix::OperandPlace::height_sharded) down = cores;
+  if (x.place == tensix::OperandPlace::width_sharded) across = cores;
+  if (x.place == tensix::OperandPlace::block_sharded) std::tie(down, across) = block_grid(x.rows, x.columns, cores);
   const std::int64_t unit = x.layout == Layout::tile ? kTile : 1;
   x.shard = {round_up(ceil_div(x.rows, down), unit), round_up(ceil_div(x.columns, across), unit)};
   return x;
 }
 
-std::string text_of(const OperandFacts& x) {
+std::string text_of(const tensix::OperandFacts& x) {
   return fmt::format("{}x{} {}{}", x.rows, x.columns, name(x.dtype), x.layout == Layout::tile ? "" : " rows");
 }
 
@@ -136,10 +136,11 @@ tensix::Window window_of(const Json& c) {
   return {kh, kw, sh, sw, dh, dw, pad[0], pad[1], pad[2], pad[3]};
 }
 
-MathFidelity fidelity_of(const std::string& text) {
-  for (const MathFidelity f : {MathFidelity::lofi, MathFidelity::hifi2, MathFidelity::hifi3, MathFidelity::hifi4})
+tensix::MathFidelity fidelity_of(const std::string& text) {
+  for (const tensix::MathFidelity f : {tensix::MathFidelity::lofi, tensix::MathFidelity::hifi2,
+                                       tensix::MathFidelity::hifi3, tensix::MathFidelity::hifi4})
     if (name(f) == text) return f;
-  return MathFidelity::hifi4;
+  return tensix::MathFidelity::hifi4;
 }
 
 bool flag(const Json& row, const char* key) {
@@ -147,11 +148,11 @@ bool flag(const Json& row, const char* key) {
   return found != row.end() && found->is_boolean() && found->get<bool>();
 }
 
-ProgramWork conv_work(const Json& row, std::int64_t cores) {
+tensix::ProgramWork conv_work(const Json& row, std::int64_t cores) {
   const Json& c = row.at("conv");
   const tensix::Window w = window_of(c);
-  const OperandFacts input = facts_of(row.at("input_0"), cores), weights = facts_of(row.at("input_1"), cores),
-                     output = facts_of(row.at("output_0"), cores);
+  const tensix::OperandFacts input = facts_of(row.at("input_0"), cores), weights = facts_of(row.at("input_1"), cores),
+                             output = facts_of(row.at("output_0"), cores);
   const Json& block = row.at("block");
   const bool blocks = row.at("shard_layout").get<std::string>().starts_with("BLOCK");
   const bool width = row.at("shard_layout").get<std::string>().starts_with("WIDTH");
@@ -186,19 +187,19 @@ ProgramWork conv_work(const Json& row, std::int64_t cores) {
   return tensix::conv2d_work(l);
 }
 
-ProgramWork halo_work(const Json& row, std::int64_t cores) {
+tensix::ProgramWork halo_work(const Json& row, std::int64_t cores) {
   const Json& c = row.at("conv");
-  const OperandFacts input = facts_of(row.at("input_0"), cores), output = facts_of(row.at("output_0"), cores);
+  const tensix::OperandFacts input = facts_of(row.at("input_0"), cores), output = facts_of(row.at("output_0"), cores);
   const auto shard = row.at("out_shard").get<std::array<std::int64_t, 2>>();
   const tensix::HaloProblem problem{count_of(c.at("batch")), count_of(c.at("in_h")), count_of(c.at("in_w")),
                                     window_of(c)};
   tensix::Parallel parallel;
   const std::int64_t across = std::max<std::int64_t>(ceil_div(input.columns, shard[1]), 1);
   const std::int64_t down = std::max<std::int64_t>(cores / across, 1);
-  parallel.layout = across > 1 && down > 1 ? TensorMemoryLayout::block_sharded
-                    : across > 1           ? TensorMemoryLayout::width_sharded
-                                           : TensorMemoryLayout::height_sharded;
-  parallel.cores = num_cores_to_corerangeset({0, 0}, cores, {128, 16}, true);
+  parallel.layout = across > 1 && down > 1 ? tensix::TensorMemoryLayout::block_sharded
+                    : across > 1           ? tensix::TensorMemoryLayout::width_sharded
+                                           : tensix::TensorMemoryLayout::height_sharded;
+  parallel.cores = tensix::num_cores_to_corerangeset({0, 0}, cores, {128, 16}, true);
   parallel.row_parts = down;
   parallel.channel_parts = across;
   // How many rows each core computes is not recorded, but how many sticks that takes is.
@@ -219,12 +220,12 @@ ProgramWork halo_work(const Json& row, std::int64_t cores) {
   return tensix::halo_work(*best, s);
 }
 
-ProgramWork pool_work(const Json& row, std::int64_t cores) {
+tensix::ProgramWork pool_work(const Json& row, std::int64_t cores) {
   const Json& c = row.at("conv");
   const tensix::Window w = window_of(c);
-  const OperandFacts input = facts_of(row.at("input_0"), cores);
+  const tensix::OperandFacts input = facts_of(row.at("input_0"), cores);
   const auto shard = row.at("out_shard").get<std::array<std::int64_t, 2>>();
-  const bool channels = input.place == OperandPlace::width_sharded;
+  const bool channels = input.place == tensix::OperandPlace::width_sharded;
   tensix::PoolLoops l{.cores = cores, .rows = shard[0], .kernel_h = w.kernel_h, .kernel_w = w.kernel_w};
   l.channel_tiles = ceil_div(shard[1], kTile);
   l.stick_bytes = (channels ? input.columns / cores : input.columns) * 2;
@@ -232,30 +233,31 @@ ProgramWork pool_work(const Json& row, std::int64_t cores) {
   return tensix::pool_work(l);
 }
 
-CoreGrid whole_grid(const Machine& machine) { return {tensix_of(machine).grid_y, tensix_of(machine).grid_x}; }
+tensix::CoreGrid whole_grid(const Machine& machine) { return {tensix_of(machine).grid_y, tensix_of(machine).grid_x}; }
 
-MemoryConfig memory_of(const OperandFacts& x, CoreGrid grid) {
-  if (x.place == OperandPlace::dram) return kDramMemoryConfig;
-  if (x.place == OperandPlace::l1) return kL1MemoryConfig;
-  const TensorMemoryLayout layout = x.place == OperandPlace::height_sharded  ? TensorMemoryLayout::height_sharded
-                                    : x.place == OperandPlace::width_sharded ? TensorMemoryLayout::width_sharded
-                                                                             : TensorMemoryLayout::block_sharded;
-  return MemoryConfig(
-      layout, BufferType::l1,
-      ShardSpec{num_cores_to_corerangeset({0, 0}, x.cores, grid, true), x.shard, ShardOrientation::row_major});
+tensix::MemoryConfig memory_of(const tensix::OperandFacts& x, tensix::CoreGrid grid) {
+  if (x.place == tensix::OperandPlace::dram) return tensix::kDramMemoryConfig;
+  if (x.place == tensix::OperandPlace::l1) return tensix::kL1MemoryConfig;
+  const tensix::TensorMemoryLayout layout =
+      x.place == tensix::OperandPlace::height_sharded  ? tensix::TensorMemoryLayout::height_sharded
+      : x.place == tensix::OperandPlace::width_sharded ? tensix::TensorMemoryLayout::width_sharded
+                                                       : tensix::TensorMemoryLayout::block_sharded;
+  return tensix::MemoryConfig(layout, tensix::BufferType::l1,
+                              tensix::ShardSpec{tensix::num_cores_to_corerangeset({0, 0}, x.cores, grid, true), x.shard,
+                                                tensix::ShardOrientation::row_major});
 }
 
 // A grid of so many cores that is as square as can be.
-CoreGrid grid_of(std::int64_t cores, CoreGrid whole) {
+tensix::CoreGrid grid_of(std::int64_t cores, tensix::CoreGrid whole) {
   if (cores >= std::int64_t{whole.x} * whole.y) return whole;
   for (int y = static_cast<int>(std::min<std::int64_t>(whole.y, cores)); y >= 1; --y)
     if (cores % y == 0 && cores / y <= whole.x) return {y, static_cast<int>(cores / y)};
   return whole;
 }
 
-ProgramWork product_work(const Json& row, std::int64_t cores, std::int64_t grid_cores, const Machine& machine) {
-  const OperandFacts a = facts_of(row.at("input_0"), cores), b = facts_of(row.at("input_1"), cores),
-                     y = facts_of(row.at("output_0"), cores);
+tensix::ProgramWork product_work(const Json& row, std::int64_t cores, std::int64_t grid_cores, const Machine& machine) {
+  const tensix::OperandFacts a = facts_of(row.at("input_0"), cores), b = facts_of(row.at("input_1"), cores),
+                             y = facts_of(row.at("output_0"), cores);
   const TensixSpec& card = tensix_of(machine);
   const auto extent = [&](const char* key, std::size_t from_end) {
     const auto padded = row.at(key).at("padded").get<std::vector<std::int64_t>>();
@@ -287,8 +289,8 @@ ProgramWork product_work(const Json& row, std::int64_t cores, std::int64_t grid_
     c.block_k = count_of(mm.at("in0_block_w"));
     c.per_core_m = count_of(mm.at("per_core_M"));
     c.per_core_n = count_of(mm.at("per_core_N"));
-    c.multicast_in0 = a.place != OperandPlace::height_sharded;
-    plan.cores = num_cores_to_corerangeset({0, 0}, cores, p.grid, true);
+    c.multicast_in0 = a.place != tensix::OperandPlace::height_sharded;
+    plan.cores = tensix::num_cores_to_corerangeset({0, 0}, cores, p.grid, true);
     plan.output = p.out_memory;
   } else {
     plan = tensix::plan_matmul(p);
@@ -305,14 +307,14 @@ ProgramWork product_work(const Json& row, std::int64_t cores, std::int64_t grid_
       plan.program.kind = tensix::MatmulKind::reuse;
       plan.program.per_core_m = p.m;
       plan.program.per_core_n = p.n;
-      plan.cores = num_cores_to_corerangeset({0, 0}, cores, p.grid, true);
+      plan.cores = tensix::num_cores_to_corerangeset({0, 0}, cores, p.grid, true);
     }
   }
   return tensix::matmul_work(p, plan);
 }
 
-ProgramWork streamed_work(const Json& row, const std::string& kind, std::int64_t cores) {
-  std::vector<OperandFacts> operands;
+tensix::ProgramWork streamed_work(const Json& row, const std::string& kind, std::int64_t cores) {
+  std::vector<tensix::OperandFacts> operands;
   // Those that are written to are listed as inputs as well.
   const bool two = kind == "binary" || kind == "concat";
   operands.push_back(facts_of(row.at("input_0"), cores));
@@ -367,8 +369,9 @@ MeasuredOp target_of(const Json& t, const Machine& machine) {
   p.output_dtype = dtype_of(t.at("out").get<std::string>());
   p.config.weights_dtype = p.weights_dtype;
   const std::string layout = t.at("shard").get<std::string>();
-  for (const TensorMemoryLayout each :
-       {TensorMemoryLayout::height_sharded, TensorMemoryLayout::width_sharded, TensorMemoryLayout::block_sharded})
+  for (const tensix::TensorMemoryLayout each :
+       {tensix::TensorMemoryLayout::height_sharded, tensix::TensorMemoryLayout::width_sharded,
+        tensix::TensorMemoryLayout::block_sharded})
     if (name(each) == layout) p.config.shard_layout = each;
   p.config.enable_act_double_buffer = flag(t, "act_db");
   p.config.enable_weights_double_buffer = flag(t, "w_db");

@@ -14,7 +14,7 @@ struct MeasuredOp {
   std::string name;     // what people read: "conv2d 1x56x56x64 -> 64, 3x3"
   std::string kind;     // "conv2d", "halo", ...: rows are summed up by it
   std::string machine;  // a file in machines/
-  ProgramWork work;
+  tensix::ProgramWork work;
   double measured_ns = 0;
   // Of rows that were timed on the host: what its loop took as well.
   bool from_host = false, traced = false;

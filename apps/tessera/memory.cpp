@@ -5,13 +5,13 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
-#include "tessera/targets/tensix/card/device_tensor.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/report/units.h"
+#include "tessera/targets/tensix/card/device_tensor.h"
 #include "tessera/targets/tensix/card/memory_report.h"
 #include "tessera/targets/tensix/views/memory_page.h"
 #include "tessera/targets/tensix/views/memory_picture.h"
 #include "tessera/targets/tensix/views/memory_state.h"
-#include "tessera/report/units.h"
 
 #include <fmt/format.h>
 
@@ -32,15 +32,15 @@ struct MemoryOptions {
 
 Cell count_cell(std::int64_t value) { return Cell(value, format_count(value)); }
 
-std::string shard_text(const TensorSpec& spec) {
-  const MemoryConfig& config = spec.memory_config();
+std::string shard_text(const tensix::TensorSpec& spec) {
+  const tensix::MemoryConfig& config = spec.memory_config();
   if (config.shard_spec())
     return fmt::format("{}x{}", config.shard_spec()->shape.height, config.shard_spec()->shape.width);
   return config.nd_shard_spec() ? config.nd_shard_spec()->shard_shape.to_string() : "";
 }
 
-Table tensor_table(const std::vector<TensorArgument>& arguments, const std::vector<DeviceTensor>& tensors,
-                   const MemoryState& state) {
+Table tensor_table(const std::vector<TensorArgument>& arguments, const std::vector<tensix::DeviceTensor>& tensors,
+                   const tensix::MemoryState& state) {
   Table table({{.name = "tensor"},
                {.name = "shape"},
                {.name = "dtype"},
@@ -56,9 +56,9 @@ Table tensor_table(const std::vector<TensorArgument>& arguments, const std::vect
                {.name = "useful", .key = "useful_fraction", .align = Align::right},
                {.name = "padding", .key = "padding_fraction", .align = Align::right}});
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const TensorSpec& spec = tensors[i].spec();
-    const MemoryConfig& config = spec.memory_config();
-    const MemoryState::Buffer& buffer = state.buffers[i];
+    const tensix::TensorSpec& spec = tensors[i].spec();
+    const tensix::MemoryConfig& config = spec.memory_config();
+    const tensix::MemoryState::Buffer& buffer = state.buffers[i];
     const double padding =
         1 - static_cast<double>(spec.logical_shape().volume()) / static_cast<double>(spec.padded_shape().volume());
     const std::string shard = shard_text(spec);
@@ -73,7 +73,7 @@ Table tensor_table(const std::vector<TensorArgument>& arguments, const std::vect
   return table;
 }
 
-Table memory_table(const MemoryState& state) {
+Table memory_table(const tensix::MemoryState& state) {
   Table table({{.name = "memory"},
                {.name = "banks", .align = Align::right},
                {.name = "per bank", .key = "bytes_per_bank", .unit = "B", .align = Align::right},
@@ -81,7 +81,7 @@ Table memory_table(const MemoryState& state) {
                {.name = "free", .key = "free_bytes_per_bank", .unit = "B", .align = Align::right},
                {.name = "largest free", .key = "largest_free_bytes_per_bank", .unit = "B", .align = Align::right},
                {.name = "fragmentation", .align = Align::right}});
-  for (const MemoryState::Memory& memory : state.memories)
+  for (const tensix::MemoryState::Memory& memory : state.memories)
     table.add_row({name(memory.type), memory.view.num_banks, count_cell(memory.view.total_bytes_per_bank),
                    count_cell(memory.view.allocated_bytes_per_bank), count_cell(memory.view.free_bytes_per_bank),
                    count_cell(memory.view.largest_free_block_bytes_per_bank),
@@ -89,24 +89,25 @@ Table memory_table(const MemoryState& state) {
   return table;
 }
 
-void write_files(const MemoryOptions& options, const Device& device, const MemoryState& state) {
-  if (!options.json.empty()) write_file_atomically(options.json, memory_state_json(state));
-  if (!options.csv.empty()) write_file_atomically(options.csv, memory_state_csv(state));
-  if (!options.svg.empty()) write_file_atomically(options.svg, memory_svg(state));
-  if (!options.html.empty()) write_file_atomically(options.html, memory_html(state));
-  if (!options.reports.empty()) dump_device_memory_state(device, "", options.reports);
+void write_files(const MemoryOptions& options, const tensix::Device& device, const tensix::MemoryState& state) {
+  if (!options.json.empty()) write_file_atomically(options.json, tensix::memory_state_json(state));
+  if (!options.csv.empty()) write_file_atomically(options.csv, tensix::memory_state_csv(state));
+  if (!options.svg.empty()) write_file_atomically(options.svg, tensix::memory_svg(state));
+  if (!options.html.empty()) write_file_atomically(options.html, tensix::memory_html(state));
+  if (!options.reports.empty()) tensix::dump_device_memory_state(device, "", options.reports);
 }
 
 void place(const MemoryOptions& options, const Context& context) {
-  const auto device = Device::open(load_machine(options.device), {.l1_small_bytes = options.l1_small_bytes,
-                                                                  .trace_region_bytes = options.trace_region_bytes});
+  const auto device = tensix::Device::open(
+      load_machine(options.device),
+      {.l1_small_bytes = options.l1_small_bytes, .trace_region_bytes = options.trace_region_bytes});
   std::vector<TensorArgument> arguments;
   for (const std::string& text : options.tensors) arguments.push_back(parse_tensor_argument(text, device->grid()));
-  std::vector<DeviceTensor> tensors;
+  std::vector<tensix::DeviceTensor> tensors;
   for (std::size_t i = 0; i < arguments.size(); ++i)
     tensors.push_back(with_context(fmt::format("while placing --tensor '{}'", options.tensors[i]),
-                                   [&] { return DeviceTensor::allocate(device, arguments[i].spec); }));
-  MemoryState state = memory_state(*device);
+                                   [&] { return tensix::DeviceTensor::allocate(device, arguments[i].spec); }));
+  tensix::MemoryState state = tensix::memory_state(*device);
   for (std::size_t i = 0; i < arguments.size(); ++i) state.buffers[i].name = arguments[i].name;
 
   write_files(options, *device, state);

@@ -67,7 +67,7 @@ void add_ncp_model_argument(CLI::App& command, NcpModelArgument& a) {
   command.add_option("--length", a.length, "Steps of a sequence")->check(CLI::Range(1, 1 << 24))->capture_default_str();
 }
 
-ncp::Layer ncp_layer(const NcpModelArgument& a, const ncp::DeviceProfile& device) {
+ncp::Layer ncp_layer(const NcpModelArgument& a, const apple::DeviceProfile& device) {
   if (!a.layer_file.empty()) {
     check(a.wiring.empty() && a.units == 0 && a.backbone.empty(), Code::invalid_argument,
           "--layer {} says wiring, units and backbone itself", a.layer_file);
@@ -110,7 +110,7 @@ ncp::Layer ncp_layer(const NcpModelArgument& a, const ncp::DeviceProfile& device
   return layer;
 }
 
-std::int64_t ncp_batch(const NcpModelArgument& a, const ncp::DeviceProfile& device) {
+std::int64_t ncp_batch(const NcpModelArgument& a, const apple::DeviceProfile& device) {
   return a.batch > 0 ? a.batch : device.get_optimal_batch_size();
 }
 

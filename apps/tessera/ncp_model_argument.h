@@ -4,8 +4,8 @@
 
 #include "command.h"
 
-#include "tessera/targets/apple/verdicts/device_profile.h"
 #include "tessera/ncp/layer.h"
+#include "tessera/targets/apple/verdicts/device_profile.h"
 
 #include <string>
 #include <vector>
@@ -33,8 +33,8 @@ struct NcpModelArgument {
 };
 
 void add_ncp_model_argument(CLI::App& command, NcpModelArgument& argument);
-ncp::Layer ncp_layer(const NcpModelArgument& argument, const ncp::DeviceProfile& device);
-std::int64_t ncp_batch(const NcpModelArgument& argument, const ncp::DeviceProfile& device);
+ncp::Layer ncp_layer(const NcpModelArgument& argument, const apple::DeviceProfile& device);
+std::int64_t ncp_batch(const NcpModelArgument& argument, const apple::DeviceProfile& device);
 // "CfC 128, backbone [64, 64]", "LTC AutoNCP(16,4)".
 std::string ncp_layer_text(const ncp::Layer& layer);
 

@@ -6,10 +6,10 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
-#include "tessera/targets/apple/verdicts/guide.h"
-#include "tessera/targets/apple/verdicts/profiler.h"
 #include "tessera/report/roofline_picture.h"
 #include "tessera/report/units.h"
+#include "tessera/targets/apple/verdicts/guide.h"
+#include "tessera/targets/apple/verdicts/profiler.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -37,7 +37,7 @@ struct ProfileOptions {
   std::string name;
 };
 
-ncp::ProfileSettings settings_of(const ProfileOptions& o, const ncp::DeviceProfile& device) {
+apple::ProfileSettings settings_of(const ProfileOptions& o, const apple::DeviceProfile& device) {
   return {.batch_size = ncp_batch(o.model, device),
           .seq_length = o.model.length,
           .num_runs = o.runs,
@@ -49,7 +49,7 @@ Cell number(double value) { return {value, fmt::format("{:.4g}", value)}; }
 std::string range(const std::vector<int>& sizes) { return fmt::format("{}-{}", sizes.front(), sizes.back()); }
 
 void show_devices(const ProfileOptions& o, const Context& context) {
-  if (!o.name.empty() && o.json) return context.print(ncp::device_profile_to_json(ncp::device_profile(o.name)));
+  if (!o.name.empty() && o.json) return context.print(apple::device_profile_to_json(apple::device_profile(o.name)));
   check(!o.json, Code::invalid_argument, "--json writes one profile: name it");
   Table table({{.name = "device"},
                {.name = "title"},
@@ -63,9 +63,9 @@ void show_devices(const ProfileOptions& o, const Context& context) {
                {.name = "target", .key = "min_tflops", .unit = "TFLOP/s", .align = Align::right},
                {.name = "target", .key = "min_bandwidth", .unit = "GB/s", .align = Align::right}});
   const std::vector<std::string> names =
-      o.name.empty() ? ncp::device_profile_names() : std::vector<std::string>{o.name};
+      o.name.empty() ? apple::device_profile_names() : std::vector<std::string>{o.name};
   for (const std::string& name : names) {
-    const ncp::DeviceProfile d = ncp::device_profile(name);
+    const apple::DeviceProfile d = apple::device_profile(name);
     table.add_row({d.name, d.title, d.kind(), Cell(d.peak_flop_per_s, format_flop_rate(d.peak_flop_per_s)),
                    Cell(d.peak_bytes_per_s, format_byte_rate(d.peak_bytes_per_s)),
                    Cell(d.memory_budget_bytes, format_bytes(static_cast<double>(d.memory_budget_bytes))),
@@ -75,9 +75,9 @@ void show_devices(const ProfileOptions& o, const Context& context) {
   context.print(table);
 }
 
-void write_roofline(const std::string& path, const ncp::Profiler& profiler, const ncp::ProfileSettings& settings,
+void write_roofline(const std::string& path, const apple::Profiler& profiler, const apple::ProfileSettings& settings,
                     double flop_per_s) {
-  const ncp::DeviceProfile& device = profiler.device();
+  const apple::DeviceProfile& device = profiler.device();
   Roofline picture{.title = fmt::format("{} on {}", ncp_layer_text(profiler.layer()), device.title),
                    .note = fmt::format("{}; batch {}, {} steps; bytes are logical", device.kind(), settings.batch_size,
                                        settings.seq_length),
@@ -86,10 +86,10 @@ void write_roofline(const std::string& path, const ncp::Profiler& profiler, cons
                    .target_flop_per_s = device.tiers.front().flop_per_s};
   for (const ncp::Fusion fusion : {ncp::Fusion::full, ncp::Fusion::elementwise, ncp::Fusion::none}) {
     if (device.measured && fusion != ncp::Fusion::full) break;
-    const ncp::ModelledRun run =
-        ncp::model_run(ncp::forward_work(profiler.layer(), settings.batch_size, settings.seq_length,
-                                         {.fusion = fusion, .skips_absent_synapses = device.measured}),
-                       device);
+    const apple::ModelledRun run =
+        apple::model_run(ncp::forward_work(profiler.layer(), settings.batch_size, settings.seq_length,
+                                           {.fusion = fusion, .skips_absent_synapses = device.measured}),
+                         device);
     const bool own = device.measured || fusion == settings.fusion;
     picture.points.push_back(
         {fmt::format("the layer{}", device.measured ? "" : fmt::format(", fusion {}", name(fusion))), run.intensity(),
@@ -102,9 +102,9 @@ void write_roofline(const std::string& path, const ncp::Profiler& profiler, cons
   write_file_atomically(path, roofline_to_svg(picture));
 }
 
-void print_kernels(const ncp::Profiler& profiler, const ncp::ProfileSettings& settings, const Context& context) {
-  const ncp::DeviceProfile& device = profiler.device();
-  const ncp::ModelledRun run = ncp::model_run(
+void print_kernels(const apple::Profiler& profiler, const apple::ProfileSettings& settings, const Context& context) {
+  const apple::DeviceProfile& device = profiler.device();
+  const apple::ModelledRun run = apple::model_run(
       ncp::forward_work(
           profiler.layer(), settings.batch_size, settings.seq_length,
           {.fusion = device.measured ? ncp::Fusion::full : settings.fusion, .skips_absent_synapses = device.measured}),
@@ -120,7 +120,7 @@ void print_kernels(const ncp::Profiler& profiler, const ncp::ProfileSettings& se
                {.name = "launch", .key = "launch_us", .unit = "us", .align = Align::right},
                {.name = "bound"},
                {.name = "times", .key = "kind"}});
-  const auto row = [&](const ncp::KernelWork& k, const ncp::ModelledTime& t) {
+  const auto row = [&](const ncp::KernelWork& k, const apple::ModelledTime& t) {
     const auto us = [](double ns) { return Cell(ns * 1e-3, fmt::format("{:.4g}", ns * 1e-3)); };
     table.add_row({k.name, k.launches, Cell(k.flops, fmt::format("{:.4g}", k.flops * 1e-6)),
                    Cell(k.executed_flops, fmt::format("{:.4g}", k.executed_flops * 1e-6)),
@@ -132,19 +132,19 @@ void print_kernels(const ncp::Profiler& profiler, const ncp::ProfileSettings& se
   context.print(table);
 }
 
-void print_fusion(const ncp::Profiler& profiler, const ncp::ProfileSettings& settings, const Context& context) {
+void print_fusion(const apple::Profiler& profiler, const apple::ProfileSettings& settings, const Context& context) {
   Table table({{.name = "fusion"},
                {.name = "kernels a step", .key = "kernels_per_step", .align = Align::right},
                {.name = "MB a step", .key = "bytes_per_step", .align = Align::right},
                {.name = "time a step", .key = "time_us", .unit = "us", .align = Align::right},
                {.name = "TFLOP/s", .key = "tflops", .align = Align::right},
                {.name = "figures", .key = "kind"}});
-  const ncp::FusionReport report = ncp::fusion_report(profiler.layer(), settings.batch_size, settings.seq_length);
+  const apple::FusionReport report = apple::fusion_report(profiler.layer(), settings.batch_size, settings.seq_length);
   const auto steps = static_cast<double>(settings.seq_length);
   for (const auto& [fusion, work] :
        {std::pair{ncp::Fusion::none, report.none}, std::pair{ncp::Fusion::elementwise, report.elementwise},
         std::pair{ncp::Fusion::full, report.full}}) {
-    const ncp::ModelledRun run = ncp::model_run(work, profiler.device());
+    const apple::ModelledRun run = apple::model_run(work, profiler.device());
     const ncp::KernelWork total = work.total();
     table.add_row({name(fusion), number(static_cast<double>(total.launches) / steps),
                    Cell(total.bytes / steps, fmt::format("{:.4g}", total.bytes / steps * 1e-6)),
@@ -154,9 +154,9 @@ void print_fusion(const ncp::Profiler& profiler, const ncp::ProfileSettings& set
 }
 
 void profile(const ProfileOptions& o, const Context& context) {
-  const ncp::DeviceProfile device = ncp::device_profile(o.model.device);
-  ncp::Profiler profiler(ncp_layer(o.model, device), device);
-  const ncp::ProfileSettings settings = settings_of(o, device);
+  const apple::DeviceProfile device = apple::device_profile(o.model.device);
+  apple::Profiler profiler(ncp_layer(o.model, device), device);
+  const apple::ProfileSettings settings = settings_of(o, device);
   check(!o.kernels || !o.fused, Code::invalid_argument, "--kernels and --fusion-report are two tables: one at a time");
   if (o.kernels || o.fused) {
     check(o.roofline.empty(), Code::invalid_argument, "--roofline goes with the profile, not with --kernels");
@@ -167,14 +167,14 @@ void profile(const ProfileOptions& o, const Context& context) {
   profiler.profile_hardware(settings);
   if (o.all) profiler.profile_stream(settings);
   if (!o.roofline.empty()) write_roofline(o.roofline, profiler, settings, profiler.history()[0].at("flops_mean"));
-  if (context.format == Format::json) return context.print(ncp::stats_to_json(profiler.history()));
+  if (context.format == Format::json) return context.print(apple::stats_to_json(profiler.history()));
   Table table({{.name = "profile"},
                {.name = "key"},
                {.name = "value", .align = Align::right},
                {.name = "unit"},
                {.name = "kind"}});
-  for (const ncp::Stats& stats : profiler.history())
-    for (const ncp::Stat& stat : stats.items)
+  for (const apple::Stats& stats : profiler.history())
+    for (const apple::Stat& stat : stats.items)
       table.add_row({stats.what, stat.key, stat.value ? Cell(*stat.value, fmt::format("{:.5g}", *stat.value)) : Cell(),
                      stat.unit, stat.kind});
   context.print(table);
@@ -192,7 +192,7 @@ std::vector<Column> verdict_columns(bool with_device) {
   return columns;
 }
 
-std::vector<Cell> verdict_cells(const ncp::Verdict& v) {
+std::vector<Cell> verdict_cells(const apple::Verdict& v) {
   return {v.check,
           Cell(v.target, fmt::format("{} {:.5g}", v.at_most ? "<=" : ">=", v.target)),
           number(v.value),
@@ -202,9 +202,9 @@ std::vector<Cell> verdict_cells(const ncp::Verdict& v) {
           v.why};
 }
 
-std::vector<ncp::Verdict> verdicts_of(ncp::Profiler& profiler, const ncp::ProfileSettings& settings) {
-  std::vector<ncp::Verdict> out = ncp::validate_performance(profiler, settings);
-  for (ncp::Verdict& v : ncp::verify_hardware_usage(profiler, settings)) out.push_back(std::move(v));
+std::vector<apple::Verdict> verdicts_of(apple::Profiler& profiler, const apple::ProfileSettings& settings) {
+  std::vector<apple::Verdict> out = apple::validate_performance(profiler, settings);
+  for (apple::Verdict& v : apple::verify_hardware_usage(profiler, settings)) out.push_back(std::move(v));
   return out;
 }
 
@@ -222,32 +222,32 @@ void print_ways(const ProfileOptions& o, const Context& context) {
   Table table(std::move(columns));
   const std::vector<std::string> devices = o.guide ? guide_devices() : std::vector<std::string>{o.model.device};
   for (const std::string& name : devices) {
-    const ncp::DeviceProfile device = ncp::device_profile(name);
+    const apple::DeviceProfile device = apple::device_profile(name);
     check(!device.measured, Code::invalid_argument,
           "--ways asks a model what it would say of other sizes; '{}' is measured", device.name);
     const ncp::Layer layer = ncp_layer(o.model, device);
     const auto* cfc = std::get_if<ncp::CfcLayer>(&layer);
     check(cfc != nullptr, Code::unsupported, "--ways looks for sizes of CfC layers");
     const std::int64_t batch = ncp_batch(o.model, device);
-    const auto row = [&](const std::string& change, const ncp::ModelledRun& run, const std::string& why) {
+    const auto row = [&](const std::string& change, const apple::ModelledRun& run, const std::string& why) {
       table.add_row({device.name, change, number(run.flop_per_s() * 1e-12), number(device.min_tflops()),
                      number(run.bytes_per_s() * 1e-9), number(device.min_bandwidth()), "modelled", why});
     };
-    const ncp::ModelledRun now = ncp::model_run(ncp::forward_work(layer, batch, o.model.length), device);
-    row("as it is", now, fmt::format("{}-bound", ncp::name(now.total.bound())));
-    for (const ncp::Alternative& way : ncp::ways_to_targets(*cfc, batch, o.model.length, device))
+    const apple::ModelledRun now = apple::model_run(ncp::forward_work(layer, batch, o.model.length), device);
+    row("as it is", now, fmt::format("{}-bound", apple::name(now.total.bound())));
+    for (const apple::Alternative& way : apple::ways_to_targets(*cfc, batch, o.model.length, device))
       row(way.change, way.run, way.why);
-    const auto launches = [&](ncp::Bytes bytes, const char* besides) {
-      ncp::DeviceProfile other = device;
-      const std::optional<double> launch = ncp::launch_ns_to_reach(now, device.min_tflops() * 1e12, bytes);
+    const auto launches = [&](apple::Bytes bytes, const char* besides) {
+      apple::DeviceProfile other = device;
+      const std::optional<double> launch = apple::launch_ns_to_reach(now, device.min_tflops() * 1e12, bytes);
       if (!launch || *launch >= device.launch_ns) return false;
       other.launch_ns = *launch;
-      if (bytes == ncp::Bytes::from_caches) other.peak_bytes_per_s = std::numeric_limits<double>::infinity();
-      row(fmt::format("launches of {:.0f} ns{}", *launch, besides), ncp::model_run(now.work, other),
+      if (bytes == apple::Bytes::from_caches) other.peak_bytes_per_s = std::numeric_limits<double>::infinity();
+      row(fmt::format("launches of {:.0f} ns{}", *launch, besides), apple::model_run(now.work, other),
           fmt::format("instead of the assumed {:.0f} ns", device.launch_ns));
       return true;
     };
-    if (!launches(ncp::Bytes::from_memory, "")) launches(ncp::Bytes::from_caches, ", every byte from caches");
+    if (!launches(apple::Bytes::from_memory, "")) launches(apple::Bytes::from_caches, ", every byte from caches");
   }
   context.print(table);
 }
@@ -257,11 +257,11 @@ void validate(const ProfileOptions& o, const Context& context) {
         Code::invalid_argument, "--guide takes the sizes that the guide recommends for each device");
   if (o.ways) return print_ways(o, context);
   Table table(verdict_columns(o.guide));
-  std::vector<ncp::Verdict> all;
+  std::vector<apple::Verdict> all;
   for (const std::string& name : o.guide ? guide_devices() : std::vector<std::string>{o.model.device}) {
-    const ncp::DeviceProfile device = ncp::device_profile(name);
-    ncp::Profiler profiler(ncp_layer(o.model, device), device);
-    for (ncp::Verdict& v : verdicts_of(profiler, settings_of(o, device))) {
+    const apple::DeviceProfile device = apple::device_profile(name);
+    apple::Profiler profiler(ncp_layer(o.model, device), device);
+    for (apple::Verdict& v : verdicts_of(profiler, settings_of(o, device))) {
       std::vector<Cell> cells = verdict_cells(v);
       if (o.guide)
         cells.insert(cells.begin(),
@@ -272,14 +272,14 @@ void validate(const ProfileOptions& o, const Context& context) {
     }
   }
   context.print(table);
-  if (o.strict) ncp::require(all);
+  if (o.strict) apple::require(all);
 }
 
 void show_lint(const ProfileOptions& o, const Context& context) {
-  const ncp::DeviceProfile device = ncp::device_profile(o.model.device);
+  const apple::DeviceProfile device = apple::device_profile(o.model.device);
   Table table({{.name = "severity"}, {.name = "rule"}, {.name = "subject"}, {.name = "message"}});
-  for (const ncp::Finding& f :
-       ncp::lint(ncp_layer(o.model, device), device, ncp_batch(o.model, device), o.model.length))
+  for (const apple::Finding& f :
+       apple::lint(ncp_layer(o.model, device), device, ncp_batch(o.model, device), o.model.length))
     table.add_row({name(f.severity), f.rule, f.subject, f.message});
   context.print(table);
 }

@@ -6,12 +6,12 @@
 #include "plan_search.h"
 
 #include "tessera/core/error.h"
-#include "tessera/targets/tensix/plan/card_plan_file.h"
-#include "tessera/targets/tensix/plan/batch_choice.h"
-#include "tessera/targets/tensix/plan/plan_difference.h"
-#include "tessera/targets/tensix/views/plan_report.h"
 #include "tessera/report/units.h"
 #include "tessera/scale/shared_work.h"
+#include "tessera/targets/tensix/plan/batch_choice.h"
+#include "tessera/targets/tensix/plan/card_plan_file.h"
+#include "tessera/targets/tensix/plan/plan_difference.h"
+#include "tessera/targets/tensix/views/plan_report.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -31,9 +31,9 @@
 namespace tessera::cli {
 namespace {
 
-using planner::BatchGoal;
-using planner::BatchTime;
-using planner::CardPlan;
+using tensix::BatchGoal;
+using tensix::BatchTime;
+using tensix::CardPlan;
 
 constexpr std::int64_t kLargestBatch = std::int64_t{1} << 20;
 constexpr std::size_t kMostBatches = 64;
@@ -132,8 +132,7 @@ class Batches {
   bool has(std::size_t i) const {
     if (!list_.empty()) return i < list_.size();
     if (i == 0) return true;
-    return tried_.back().plan && batch_at(i) <= kLargestAutomatic &&
-           planner::larger_may_serve(times_, goal_, bound_ns_);
+    return tried_.back().plan && batch_at(i) <= kLargestAutomatic && tensix::larger_may_serve(times_, goal_, bound_ns_);
   }
   std::int64_t batch_at(std::size_t i) const { return list_.empty() ? std::int64_t{1} << i : list_[i]; }
 
@@ -157,7 +156,7 @@ class Batches {
         end_ = End::interrupted;
       else
         without_time(i + 1);
-    } catch (const planner::Interrupted& interrupted) {
+    } catch (const tensix::Interrupted& interrupted) {
       if (!any_planned()) end_without_plan(all_, interrupted, argument_, file_);
       if (!first_decides(all_, InterruptWatch::came())) return without_time(i);
       end_ = End::interrupted;
@@ -171,10 +170,10 @@ class Batches {
 
   void take(Tried one, PlannedNetwork planned) {
     one.plan = planned.plan;
-    times_.push_back(planner::batch_time(planned.plan, request_.objective));
+    times_.push_back(tensix::batch_time(planned.plan, request_.objective));
     at_.push_back(tried_.size());
     tried_.push_back(std::move(one));
-    const planner::BatchChoice choice = planner::choose_batch(times_, goal_, bound_ns_);
+    const tensix::BatchChoice choice = tensix::choose_batch(times_, goal_, bound_ns_);
     if (choice.best && at_[*choice.best] + 1 == tried_.size()) {
       best_ = at_[*choice.best];
       chosen_ = std::move(planned);
@@ -206,7 +205,7 @@ class Batches {
       throw_over_the_bound();
     }
     together(all_, [&] {
-      if (!file_.empty() && all_.rank() == 0) save_card_plan(file_, chosen_->plan);
+      if (!file_.empty() && all_.rank() == 0) tensix::save_card_plan(file_, chosen_->plan);
     });
     if (all_.rank() == 0 && (end_ != End::interrupted || !chosen_->plan.interrupted)) {
       write_artifacts(*chosen_, argument_, machine_, context_);
@@ -235,14 +234,14 @@ class Batches {
   }
 
   [[noreturn]] void throw_over_the_bound() const {
-    const planner::BatchChoice choice = planner::choose_batch(times_, goal_, bound_ns_);
+    const tensix::BatchChoice choice = tensix::choose_batch(times_, goal_, bound_ns_);
     const BatchTime& near = times_[*choice.nearest];
     fail(Code::unsupported,
          Hint{fmt::format("--max-latency {:.2f}ms would do{}", std::ceil(near.latency_ns * 1e-4) * 1e-2,
                           tried_[0].batch > 1 ? ", or smaller batches might" : "")},
          "no batch has its results within {}: the nearest is {} with {} {}, {} too much", format_time(*bound_ns_),
          tried_[at_[*choice.nearest]].batch, format_time(near.latency_ns),
-         request_.objective == planner::Objective::device ? "on the device" : "end to end",
+         request_.objective == tensix::Objective::device ? "on the device" : "end to end",
          format_time(near.latency_ns - *bound_ns_));
   }
 
@@ -250,7 +249,7 @@ class Batches {
     const Tried& one = tried_[row];
     if (!one.plan) return one.refusal.starts_with("not planned") ? one.refusal : "refused: " + one.refusal;
     if (best_ && *best_ == row) return "chosen";
-    const double latency_ns = planner::batch_time(*one.plan, request_.objective).latency_ns;
+    const double latency_ns = tensix::batch_time(*one.plan, request_.objective).latency_ns;
     if (bound_ns_ && latency_ns > *bound_ns_) return fmt::format("{} too late", format_time(latency_ns - *bound_ns_));
     return "";
   }
@@ -276,12 +275,12 @@ class Batches {
     for (std::size_t row = 0; row < tried_.size(); ++row) {
       std::vector<Cell> cells{tried_[row].batch};
       if (const std::optional<CardPlan>& plan = tried_[row].plan) {
-        const planner::PlanTotals totals = planner::totals_of(*plan);
-        const auto bound = planner::mostly_bound_by(*plan);
+        const tensix::PlanTotals totals = tensix::totals_of(*plan);
+        const auto bound = tensix::mostly_bound_by(*plan);
         for (Cell& cell : std::vector<Cell>{
                  kernel_time_cell(plan->kernels_ns), kernel_time_cell(plan->device_ns),
-                 rate(planner::batch_time(*plan, planner::Objective::device)), kernel_time_cell(plan->end_to_end_ns),
-                 rate(planner::batch_time(*plan, planner::Objective::end_to_end)), kernel_time_cell(plan->latency_ns),
+                 rate(tensix::batch_time(*plan, tensix::Objective::device)), kernel_time_cell(plan->end_to_end_ns),
+                 rate(tensix::batch_time(*plan, tensix::Objective::end_to_end)), kernel_time_cell(plan->latency_ns),
                  bytes_of_core(plan->l1_peak_bytes), Cell(totals.reshards + totals.inner_reshards)})
           cells.push_back(std::move(cell));
         if (pcc) cells.push_back(accuracy_cell(plan->pcc));
@@ -314,7 +313,7 @@ class Batches {
     if (context_.format == Format::json) return context_.print(json_text());
     context_.print(table());
     if (context_.format == Format::csv || context_.quiet) return;
-    const std::string_view times = request_.objective == planner::Objective::device ? "on the device" : "end to end";
+    const std::string_view times = request_.objective == tensix::Objective::device ? "on the device" : "end to end";
     std::string why = goal_ == BatchGoal::throughput ? fmt::format("most frames/s {}", times)
                                                      : fmt::format("least time of a batch {}", times);
     if (bound_ns_) why += fmt::format(" of those within {}", format_time(*bound_ns_));
@@ -331,12 +330,12 @@ class Batches {
   const std::string& file_;
   const Context& context_;
   BatchList list_;
-  planner::PlanRequest request_;
+  tensix::PlanRequest request_;
   BatchGoal goal_;
   std::optional<double> bound_ns_;
   Communicator& all_;
   Clock::time_point begin_ = Clock::now();
-  std::shared_ptr<planner::KeptAccuracy> kept_ = std::make_shared<planner::KeptAccuracy>();
+  std::shared_ptr<tensix::KeptAccuracy> kept_ = std::make_shared<tensix::KeptAccuracy>();
 
   std::vector<Tried> tried_;         // rows of the table
   std::vector<BatchTime> times_;     // of those with a plan,

@@ -8,11 +8,11 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
-#include "tessera/targets/tensix/plan/card_plan_file.h"
 #include "tessera/io/emit/script.h"
+#include "tessera/scale/shared_work.h"
+#include "tessera/targets/tensix/plan/card_plan_file.h"
 #include "tessera/targets/tensix/plan/plan_network.h"
 #include "tessera/targets/tensix/views/plan_report.h"
-#include "tessera/scale/shared_work.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -25,7 +25,7 @@
 namespace tessera::cli {
 namespace {
 
-using planner::CardPlan;
+using tensix::CardPlan;
 
 void show_card_plan(const CardPlan& plan, const std::string& file, double seconds, const Context& context) {
   const Table table = card_plan_table(plan);
@@ -107,7 +107,7 @@ void check_outputs(const CardRequestArgument& request, const std::string& file) 
   };
   if (!file.empty()) add(file, Directories::must_exist);
   for (const std::string& report : request.reports) {
-    check_plan_report_name(report);
+    tensix::check_plan_report_name(report);
     add(report, Directories::create);
   }
   if (!request.emit.given()) return;
@@ -134,12 +134,12 @@ void plan_for_card(const ModelArgument& argument, const CardRequestArgument& req
   PlannedNetwork planned;
   try {
     planned = plan_together(all, argument, search);
-  } catch (const planner::Interrupted& interrupted) {
+  } catch (const tensix::Interrupted& interrupted) {
     end_without_plan(all, interrupted, request, file);
   }
   const CardPlan& plan = planned.plan;
   together(all, [&] {
-    if (!file.empty() && all.rank() == 0) save_card_plan(file, plan);
+    if (!file.empty() && all.rank() == 0) tensix::save_card_plan(file, plan);
   });
   const bool interrupted = plan.interrupted && first_decides(all, InterruptWatch::came());  // not for want of time
   if (interrupted && all.rank() != 0) throw EndsWith{kInterrupted};

@@ -3,11 +3,11 @@
 #include "progress.h"
 
 #include "tessera/core/error.h"
+#include "tessera/io/ncp_file.h"
+#include "tessera/machine/machine_file.h"
 #include "tessera/targets/apple/emit/mlx.h"
 #include "tessera/targets/neuron/emit/nki.h"
 #include "tessera/targets/tensix/emit/ttnn.h"
-#include "tessera/io/ncp_file.h"
-#include "tessera/machine/machine_file.h"
 
 #include <fmt/format.h>
 
@@ -32,10 +32,10 @@ void emit_mlx(const std::string& file, const ModelArgument& argument, const Cont
           Code::invalid_argument, Hint{"give the script another name"},
           "the script's weights would overwrite '{}', which they come from", argument.model);
     const NcpFile layer = load_ncp_file(path);
-    script = emit::mlx_script(layer.layer, layer.parameters, path.stem().string(), weights);
+    script = apple::mlx_script(layer.layer, layer.parameters, path.stem().string(), weights);
   } else {
     Model model = load_model(argument);
-    script = emit::mlx_script(std::move(model.graph), model.name, weights);
+    script = apple::mlx_script(std::move(model.graph), model.name, weights);
   }
   emit::save_script(file, script);
   tell_written(file, script, context);
@@ -48,12 +48,12 @@ void emit_nki(const std::string& file, const ModelArgument& argument, const std:
   const Machine machine = load_machine(device);
   const NeuronSpec& spec = neuron_of(machine);
   Model model = load_model(argument);
-  emit::NkiNetwork network;
+  neuron::NkiNetwork network;
   {
     Progress progress("planning " + model.name, model.graph.nodes.size(), context.quiet);
     std::size_t done = 0;
-    network = emit::nki_network(std::move(model.graph), spec, model.name, emit::weights_file_of(file),
-                                [&](const std::string& node) { progress.at(++done, node); });
+    network = neuron::nki_network(std::move(model.graph), spec, model.name, emit::weights_file_of(file),
+                                  [&](const std::string& node) { progress.at(++done, node); });
   }
   emit::save_script(file, network.script);
   Table table({{.name = "node"},
@@ -61,10 +61,11 @@ void emit_nki(const std::string& file, const ModelArgument& argument, const std:
                {.name = "schedule"},
                {.name = "simulated", .key = "simulated_us", .unit = "us", .align = Align::right},
                {.name = "left out", .key = "left_out"}});
-  for (const emit::NkiLayer& layer : network.layers)
+  for (const neuron::NkiLayer& layer : network.layers)
     table.add_row({layer.node, layer.problem.text(), layer.schedule.text(),
                    Cell(layer.simulated_us, fmt::format("{:.1f}", layer.simulated_us)), Cell()});
-  for (const emit::NkiRefusal& each : network.left_out) table.add_row({each.node, Cell(), Cell(), Cell(), each.reason});
+  for (const neuron::NkiRefusal& each : network.left_out)
+    table.add_row({each.node, Cell(), Cell(), Cell(), each.reason});
   context.print(table);
   if (context.quiet || context.format != Format::table) return;
   context.print(fmt::format("\n{} of {} convolutions; {} other operators are not written\n", network.layers.size(),
@@ -97,10 +98,10 @@ void emit_network(const EmitArgument& emit, const ModelArgument& model, const st
   emit_nki(emit.words[1], model, device, context);
 }
 
-void emit_card_plan(const EmitArgument& emit, const tensix::LoweredGraph& network, const planner::CardPlan& plan,
+void emit_card_plan(const EmitArgument& emit, const tensix::LoweredGraph& network, const tensix::CardPlan& plan,
                     const Context& context) {
   const tessera::emit::Script script =
-      tessera::emit::ttnn_script(network, plan, tessera::emit::weights_file_of(emit.words[1]));
+      tessera::tensix::ttnn_script(network, plan, tessera::emit::weights_file_of(emit.words[1]));
   tessera::emit::save_script(emit.words[1], script);
   tell_written(emit.words[1], script, context);
 }

@@ -29,7 +29,7 @@ void emit_network(const EmitArgument& emit, const ModelArgument& model, const st
                   const Context& context);
 
 // TTNN.
-void emit_card_plan(const EmitArgument& emit, const tensix::LoweredGraph& network, const planner::CardPlan& plan,
+void emit_card_plan(const EmitArgument& emit, const tensix::LoweredGraph& network, const tensix::CardPlan& plan,
                     const Context& context);
 
 }  // namespace tessera::cli

@@ -9,10 +9,10 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/sha256.h"
+#include "tessera/scale/shared_work.h"
 #include "tessera/targets/tensix/plan/card_plan_file.h"
 #include "tessera/targets/tensix/plan/digest.h"
 #include "tessera/targets/tensix/views/plan_report.h"
-#include "tessera/scale/shared_work.h"
 
 #include <fmt/format.h>
 
@@ -25,7 +25,7 @@ namespace tessera::cli {
 namespace {
 
 // "layer3.*:shard=BLOCK". Names of nodes may have colons.
-planner::Pin parse_pin(const std::string& text) {
+tensix::Pin parse_pin(const std::string& text) {
   const std::size_t equals = text.rfind('='), colon = text.rfind(':', equals);
   check(equals != std::string::npos && colon != std::string::npos && colon > 0 && colon + 1 < equals &&
             equals + 1 < text.size(),
@@ -43,9 +43,9 @@ Communicator& planning_world() {
   return world();
 }
 
-planner::PlanRequest plan_request(const CardRequestArgument& argument) {
-  planner::PlanRequest request{
-      .objective = argument.objective == "device" ? planner::Objective::device : planner::Objective::end_to_end,
+tensix::PlanRequest plan_request(const CardRequestArgument& argument) {
+  tensix::PlanRequest request{
+      .objective = argument.objective == "device" ? tensix::Objective::device : tensix::Objective::end_to_end,
       .min_pcc = argument.min_pcc,
       .max_reshards = argument.max_reshards,
       .pins = {},
@@ -70,10 +70,10 @@ PlannedNetwork plan_together(Communicator& all, const ModelArgument& argument, c
     out.name = std::move(model.name);
     out.network = tensix::lower(model.graph, {.host_fallback = true});
   });
-  must_agree(all, "the network", planner::network_digest(out.network));
-  must_agree(all, "the machine", planner::machine_digest(search.machine));
+  must_agree(all, "the network", tensix::network_digest(out.network));
+  must_agree(all, "the machine", tensix::machine_digest(search.machine));
   Progress progress("planning " + out.name + search.title, 0, search.quiet || all.rank() != 0);
-  planner::PlanHooks hooks;
+  tensix::PlanHooks hooks;
   hooks.on_progress = [&](std::size_t done, std::size_t nodes, const std::string& what) {
     progress.at(done, nodes, what);
   };
@@ -88,16 +88,16 @@ PlannedNetwork plan_together(Communicator& all, const ModelArgument& argument, c
   }
   hooks.hurry = search.hurry;
   hooks.kept = search.kept;
-  out.plan = planner::plan_network(out.network, search.machine, search.request, hooks);
+  out.plan = tensix::plan_network(out.network, search.machine, search.request, hooks);
   out.plan.model = argument.model;
   if (all.size() > 1) {
-    const std::string text = encode_card_plan(out.plan);
+    const std::string text = tensix::encode_card_plan(out.plan);
     must_agree(all, "the plan", sha256_hex(std::as_bytes(std::span(text)), 16));
   }
   return out;
 }
 
-void end_without_plan(Communicator& all, const planner::Interrupted& interrupted, const CardRequestArgument& request,
+void end_without_plan(Communicator& all, const tensix::Interrupted& interrupted, const CardRequestArgument& request,
                       const std::string& file) {
   check(first_decides(all, InterruptWatch::came()), Code::unsupported, Hint{"a larger --budget"},
         "no plan was found within the {} s of --budget: {}", request.budget_s, interrupted.message());
@@ -111,11 +111,11 @@ void end_without_plan(Communicator& all, const planner::Interrupted& interrupted
 void write_artifacts(const PlannedNetwork& planned, const CardRequestArgument& request, const Machine& machine,
                      const Context& context) {
   if (!request.reports.empty()) {
-    const PlanReport report = rehearsed_plan_report(planned.plan, machine, planned.network);
-    for (const std::string& file : request.reports) write_plan_report(file, report);
+    const tensix::PlanReport report = tensix::rehearsed_plan_report(planned.plan, machine, planned.network);
+    for (const std::string& file : request.reports) tensix::write_plan_report(file, report);
   }
   if (!request.emit.for_card()) return;
-  planner::CardPlan script = planned.plan;
+  tensix::CardPlan script = planned.plan;
   script.model = planned.name;
   emit_card_plan(request.emit, planned.network, script, context);
 }

@@ -7,10 +7,10 @@
 #include "model_argument.h"
 #include "plan_card.h"
 
-#include "tessera/targets/tensix/network/lower.h"
 #include "tessera/machine/machine.h"
-#include "tessera/targets/tensix/plan/plan_network.h"
 #include "tessera/scale/communicator.h"
+#include "tessera/targets/tensix/network/lower.h"
+#include "tessera/targets/tensix/plan/plan_network.h"
 
 #include <functional>
 #include <memory>
@@ -21,29 +21,29 @@ namespace tessera::cli {
 // Those that plan with this process: what mpirun started, or it alone.
 Communicator& planning_world();
 
-planner::PlanRequest plan_request(const CardRequestArgument& argument);
+tensix::PlanRequest plan_request(const CardRequestArgument& argument);
 
 struct PlannedNetwork {
   std::string name;  // of the model, without folder and ending
   tensix::LoweredGraph network;
-  planner::CardPlan plan;
+  tensix::CardPlan plan;
 };
 
 struct PlanSearch {
   const Machine& machine;
-  planner::PlanRequest request;
+  tensix::PlanRequest request;
   std::string title;                // of the progress; the model's name is put before it
   bool quiet = false;               // no progress
   bool hurry = false;               // as PlanHooks has it
   std::function<bool()> over = {};  // the same
   bool batch_is_wanted = false;     // that of the model has to be the argument's
-  std::shared_ptr<planner::KeptAccuracy> kept = {};
+  std::shared_ptr<tensix::KeptAccuracy> kept = {};
 };
-// Each process of `all` calls it, under an InterruptWatch of its own. planner::Interrupted: there is no plan.
+// Each process of `all` calls it, under an InterruptWatch of its own. tensix::Interrupted: there is no plan.
 PlannedNetwork plan_together(Communicator& all, const ModelArgument& argument, const PlanSearch& search);
 
 // Says why there is none, and that `file` was not written if it has a name: an Error if time was too short.
-[[noreturn]] void end_without_plan(Communicator& all, const planner::Interrupted& interrupted,
+[[noreturn]] void end_without_plan(Communicator& all, const tensix::Interrupted& interrupted,
                                    const CardRequestArgument& request, const std::string& file);
 
 // The report files and the script that were asked for, and the word about the script.

@@ -5,10 +5,10 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
-#include "tessera/simd/peak.h"
 #include "tessera/report/trace_events.h"
 #include "tessera/report/units.h"
 #include "tessera/session/session.h"
+#include "tessera/simd/peak.h"
 
 #include <fmt/format.h>
 

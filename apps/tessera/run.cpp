@@ -12,9 +12,9 @@
 #include "tessera/core/parallel_for.h"
 #include "tessera/graph/evaluate.h"
 #include "tessera/io/npy.h"
-#include "tessera/targets/tensix/plan/run_plan.h"
 #include "tessera/report/units.h"
 #include "tessera/session/session.h"
+#include "tessera/targets/tensix/plan/run_plan.h"
 
 #include <fmt/format.h>
 
@@ -177,14 +177,14 @@ Ran run_planned(const RunOptions& options, const Context& context) {
   ModelArgument given = options.model;
   given.model = options.network;
   const PlannedModel planned = load_planned_model(argument, given);
-  const std::shared_ptr<Device> device =
-      Device::open(argument.machine, {.l1_small_bytes = argument.plan.request.l1_small_bytes});
+  const std::shared_ptr<tensix::Device> device =
+      tensix::Device::open(argument.machine, {.l1_small_bytes = argument.plan.request.l1_small_bytes});
   Progress progress("running " + planned.model.name, argument.plan.steps.size(), context.quiet);
   std::size_t done = 0;
-  planner::RunPlanHooks hooks;
+  tensix::RunPlanHooks hooks;
   hooks.on_step = [&](const tensix::SimulatedStep& step) { progress.at(++done, step.node); };
   const auto begin = std::chrono::steady_clock::now();
-  tensix::Simulation run = planner::run_plan(device, planned.network, argument.plan, planned.model.inputs, hooks);
+  tensix::Simulation run = tensix::run_plan(device, planned.network, argument.plan, planned.model.inputs, hooks);
   return {
       std::move(run.outputs), ports_of(planned.model.graph),
       fmt::format("{}: simulated in {:.1f} s, by the arithmetic of the card\nplan read in {}; it predicts {} on the "

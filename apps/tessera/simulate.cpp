@@ -9,16 +9,16 @@
 #include "simulate_fleet.h"
 #include "simulate_time.h"
 
-#include "tessera/targets/tensix/network/simulate.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/graph/passes/pass.h"
 #include "tessera/machine/machine_file.h"
-#include "tessera/targets/tensix/card/memory_report.h"
-#include "tessera/targets/tensix/plan/run_plan.h"
-#include "tessera/targets/tensix/views/l1_timeline_picture.h"
 #include "tessera/report/units.h"
 #include "tessera/session/session.h"
+#include "tessera/targets/tensix/card/memory_report.h"
+#include "tessera/targets/tensix/network/simulate.h"
+#include "tessera/targets/tensix/plan/run_plan.h"
+#include "tessera/targets/tensix/views/l1_timeline_picture.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -50,7 +50,7 @@ struct SimulateArguments {
   std::vector<CLI::Option*> planned;  // what a plan says already
 
   // How a plan has it, where nothing else was said.
-  void take(const planner::CardPlan& plan, const CLI::App& command) {
+  void take(const tensix::CardPlan& plan, const CLI::App& command) {
     for (const CLI::Option* option : planned)
       check(option->count() == 0, Code::invalid_argument, Hint{"tessera plan makes another plan"},
             "{} is what {} says already", option->get_name(), model.model);
@@ -147,7 +147,8 @@ tensix::SimulateOptions options_of(const SimulateArguments& arguments) {
   tensix::SimulateOptions options;
   options.dtype = dtype_of(arguments.dtype);
   options.weights_dtype = dtype_of(arguments.weights_dtype);
-  for (const MathFidelity f : {MathFidelity::lofi, MathFidelity::hifi2, MathFidelity::hifi3, MathFidelity::hifi4})
+  for (const tensix::MathFidelity f : {tensix::MathFidelity::lofi, tensix::MathFidelity::hifi2,
+                                       tensix::MathFidelity::hifi3, tensix::MathFidelity::hifi4})
     if (name(f) == arguments.fidelity) options.compute.fidelity = f;
   options.compute.fp32_dest_acc_en = arguments.fp32_dest_acc;
   options.compute.packer_l1_acc = arguments.packer_l1_acc;
@@ -195,18 +196,18 @@ class Reference {
   std::map<std::string, Array> values;
 };
 
-void write_files(const SimulateArguments& arguments, const L1Timeline& timeline, const std::string& title,
+void write_files(const SimulateArguments& arguments, const tensix::L1Timeline& timeline, const std::string& title,
                  const Table& steps) {
-  if (!arguments.svg.empty()) write_file_atomically(arguments.svg, l1_timeline_svg(timeline, title));
-  if (!arguments.html.empty()) write_file_atomically(arguments.html, l1_timeline_html(timeline, title, steps));
+  if (!arguments.svg.empty()) write_file_atomically(arguments.svg, tensix::l1_timeline_svg(timeline, title));
+  if (!arguments.html.empty()) write_file_atomically(arguments.html, tensix::l1_timeline_html(timeline, title, steps));
   if (arguments.reports.empty()) return;
   const std::filesystem::path folder = arguments.reports;
   std::filesystem::create_directories(folder);
-  write_file_atomically(folder / "l1_timeline.svg", l1_timeline_svg(timeline, title));
+  write_file_atomically(folder / "l1_timeline.svg", tensix::l1_timeline_svg(timeline, title));
   write_file_atomically(folder / "steps.csv", render_csv(steps));
 }
 
-std::string summary(const tensix::Simulation& done, const Device& device, const std::vector<Row>& rows,
+std::string summary(const tensix::Simulation& done, const tensix::Device& device, const std::vector<Row>& rows,
                     double seconds) {
   const Row* fullest = nullptr;
   std::size_t spilled = 0;
@@ -257,8 +258,8 @@ void simulate_model(SimulateArguments& arguments, const CardPlanArgument* plan, 
       plan && !arguments.fleet_device.empty() ? load_machine(arguments.fleet_device) : machine;
   const bool fleet = wants_fleet(arguments.fleet, arguments.time, fleet_machine);
   if (fleet && !arguments.values && !arguments.pcc) arguments.null = true;  // it is times that are asked for
-  const std::shared_ptr<Device> device =
-      Device::open(machine, {.l1_small_bytes = arguments.l1_small_bytes, .values = !arguments.null});
+  const std::shared_ptr<tensix::Device> device =
+      tensix::Device::open(machine, {.l1_small_bytes = arguments.l1_small_bytes, .values = !arguments.null});
   const auto [model, network] = load_lowered(arguments, plan);
   check_names(options.layers, network);
   std::optional<Reference> reference;
@@ -272,7 +273,7 @@ void simulate_model(SimulateArguments& arguments, const CardPlanArgument* plan, 
     rows.push_back({step, std::nullopt});
     times.add(step);
     if (!arguments.reports.empty())
-      dump_device_memory_state(*device, file_prefix(rows.size(), step), arguments.reports);
+      tensix::dump_device_memory_state(*device, file_prefix(rows.size(), step), arguments.reports);
     if (step.op != "spill" && step.op != "restore" && step.op != "reshard" && step.op != "slide")
       progress.at(++done_nodes, step.node);
   };
@@ -285,8 +286,8 @@ void simulate_model(SimulateArguments& arguments, const CardPlanArgument* plan, 
   const auto begin = std::chrono::steady_clock::now();
   tensix::Simulation done;
   try {
-    done = plan != nullptr ? planner::run_plan(device, network, plan->plan, model.inputs,
-                                               {.on_step = options.on_step, .on_result = options.on_result})
+    done = plan != nullptr ? tensix::run_plan(device, network, plan->plan, model.inputs,
+                                              {.on_step = options.on_step, .on_result = options.on_result})
                            : tensix::simulate(device, network, model.inputs, options);
   } catch (const Error&) {
     if (for_people && !rows.empty()) {  // how far it came
@@ -307,7 +308,7 @@ void simulate_model(SimulateArguments& arguments, const CardPlanArgument* plan, 
   const std::int64_t io_bytes = options.dtype == DType::float32 ? 4 : 2;
   // A pass after the other goes through the queues.
   const bool in_passes = plan != nullptr && plan->plan.pass_images > 0;
-  const Graph timed = in_passes ? planner::pass_network(network, plan->plan).graph : model.graph;
+  const Graph timed = in_passes ? tensix::pass_network(network, plan->plan).graph : model.graph;
   tensix::PipelineWork work = pipeline_work(device->card(), timed, times.steps(), io_bytes);
   if (plan != nullptr) work.input_move_ns = 0;  // its own steps fetch what they read, as the planner counts it
   if (fleet) {

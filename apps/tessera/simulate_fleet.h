@@ -5,10 +5,10 @@
 #include "command.h"
 #include "simulate_time.h"
 
-#include "tessera/targets/tensix/time/pipeline.h"
 #include "tessera/core/dtype.h"
 #include "tessera/graph/graph.h"
 #include "tessera/machine/machine.h"
+#include "tessera/targets/tensix/time/pipeline.h"
 
 #include <CLI/CLI.hpp>
 

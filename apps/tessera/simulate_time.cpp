@@ -1,10 +1,10 @@
 #include "simulate_time.h"
 
-#include "tessera/targets/tensix/time/kernel_time.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/report/timeline_events.h"
 #include "tessera/report/units.h"
+#include "tessera/targets/tensix/time/kernel_time.h"
 
 #include <fmt/format.h>
 
@@ -112,21 +112,21 @@ void add_time_options(CLI::App& command, TimeArguments& o) {
       ->type_name("FILE");
 }
 
-StepTimes::StepTimes(const Device& device)
+StepTimes::StepTimes(const tensix::Device& device)
     : device_(device), costs_(tensix::costs_of(device.machine())), seen_(device.trace().size()) {}
 
 void StepTimes::add(const tensix::SimulatedStep& step) {
   tensix::DeviceStep out{.name = step.node, .op = step.op, .programs = 0};
-  const Trace& trace = device_.trace();
+  const tensix::Trace& trace = device_.trace();
   std::vector<tensix::TimedProgram> timed;
   for (; seen_ < trace.size(); ++seen_) {
-    const TraceRecord& record = trace[seen_];
+    const tensix::TraceRecord& record = trace[seen_];
     if (!tensix::is_program(record)) continue;
     ++out.programs;
     const tensix::StepTime time = tensix::time_of(record, device_.card(), costs_);
     out.kernel_ns += time.ns;
-    timed.push_back(
-        tensix::timed_program(record.op, tensix::work_of(record, device_.card()).value_or(ProgramWork{}), time));
+    timed.push_back(tensix::timed_program(
+        record.op, tensix::work_of(record, device_.card()).value_or(tensix::ProgramWork{}), time));
   }
   out.timed = std::make_shared<const std::vector<tensix::TimedProgram>>(std::move(timed));
   if (out.programs > 0) steps_.push_back(std::move(out));

@@ -2,11 +2,11 @@
 
 // Time of a simulated network: on the card, and end to end with the host around it.
 
-#include "tessera/targets/tensix/time/pipeline.h"
-#include "tessera/targets/tensix/network/simulate.h"
 #include "tessera/graph/graph.h"
-#include "tessera/targets/tensix/card/device.h"
 #include "tessera/report/table.h"
+#include "tessera/targets/tensix/card/device.h"
+#include "tessera/targets/tensix/network/simulate.h"
+#include "tessera/targets/tensix/time/pipeline.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -37,12 +37,12 @@ tensix::PipelineWork pipeline_work(const TensixSpec& card, const Graph& graph, s
 // Gathers what queues have to know of each step, as they come.
 class StepTimes {
  public:
-  explicit StepTimes(const Device& device);
+  explicit StepTimes(const tensix::Device& device);
   void add(const tensix::SimulatedStep& step);
   const std::vector<tensix::DeviceStep>& steps() const { return steps_; }
 
  private:
-  const Device& device_;
+  const tensix::Device& device_;
   std::optional<TensixCosts> costs_;
   std::size_t seen_;
   std::vector<tensix::DeviceStep> steps_;

@@ -67,35 +67,36 @@ DType parse_dtype_word(std::string_view text) {
   fail(Code::invalid_argument, "dtype '{}' is none of {}{}", text, fmt::join(names, ", "), did_you_mean(text, names));
 }
 
-CoreRangeSet parse_cores(std::string_view text, CoreGrid grid) {
+tensix::CoreRangeSet parse_cores(std::string_view text, tensix::CoreGrid grid) {
   const std::vector<std::int64_t> counts = parse_counts(text, "the cores", "8x8 (columns x rows) or 48 (row by row)");
   check(counts.size() <= 2, Code::invalid_argument, "the cores '{}' are neither COLUMNSxROWS nor a number of cores",
         text);
   if (counts.size() == 1) {
     check(counts[0] <= grid.num_cores(), Code::invalid_argument,
           "{} cores are more than the {} x {} that the device has", counts[0], grid.x, grid.y);
-    return num_cores_to_corerangeset({0, 0}, counts[0], grid, true);
+    return tensix::num_cores_to_corerangeset({0, 0}, counts[0], grid, true);
   }
   constexpr std::int64_t kMaxExtent = 1 << 15;  // far beyond any grid, so that coordinates fit an int
   check(counts[0] < kMaxExtent && counts[1] < kMaxExtent, Code::invalid_argument,
         "{} x {} cores are more than the {} x {} that the device has", counts[0], counts[1], grid.x, grid.y);
-  return CoreRange({0, 0}, {static_cast<int>(counts[0]) - 1, static_cast<int>(counts[1]) - 1});
+  return tensix::CoreRange({0, 0}, {static_cast<int>(counts[0]) - 1, static_cast<int>(counts[1]) - 1});
 }
 
 struct Sharding {
-  ShardStrategy strategy = ShardStrategy::height;
-  CoreRangeSet cores;
-  ShardOrientation orientation = ShardOrientation::row_major;
+  tensix::ShardStrategy strategy = tensix::ShardStrategy::height;
+  tensix::CoreRangeSet cores;
+  tensix::ShardOrientation orientation = tensix::ShardOrientation::row_major;
   std::optional<Extent2d> shard;
 };
 
-Sharding parse_sharding(const std::vector<std::string_view>& words, CoreGrid grid) {
+Sharding parse_sharding(const std::vector<std::string_view>& words, tensix::CoreGrid grid) {
   Sharding sharding;
   const std::size_t at = words.front().find('@');
   const std::string_view strategy = words.front().substr(0, at);
-  sharding.strategy = parse_word<ShardStrategy>(
-      strategy, "the sharding",
-      {{"height", ShardStrategy::height}, {"width", ShardStrategy::width}, {"block", ShardStrategy::block}});
+  sharding.strategy = parse_word<tensix::ShardStrategy>(strategy, "the sharding",
+                                                        {{"height", tensix::ShardStrategy::height},
+                                                         {"width", tensix::ShardStrategy::width},
+                                                         {"block", tensix::ShardStrategy::block}});
   check(at != std::string_view::npos, Code::invalid_argument,
         "the sharding '{}' does not say over which cores: write {}@8x8 (columns x rows)", strategy, strategy);
   sharding.cores = parse_cores(words.front().substr(at + 1), grid);
@@ -108,32 +109,34 @@ Sharding parse_sharding(const std::vector<std::string_view>& words, CoreGrid gri
       sharding.shard = {shape[0], shape[1]};
     } else {
       check(!has_orientation, Code::invalid_argument, "'{}' after the orientation is not expected", words[i]);
-      sharding.orientation = parse_word<ShardOrientation>(
+      sharding.orientation = parse_word<tensix::ShardOrientation>(
           words[i], "the orientation",
-          {{"row_major", ShardOrientation::row_major}, {"col_major", ShardOrientation::col_major}});
+          {{"row_major", tensix::ShardOrientation::row_major}, {"col_major", tensix::ShardOrientation::col_major}});
       has_orientation = true;
     }
   }
   return sharding;
 }
 
-TensorSpec apply(const TensorSpec& whole, const Sharding& sharding) {
+tensix::TensorSpec apply(const tensix::TensorSpec& whole, const Sharding& sharding) {
   if (sharding.shard) {
-    const TensorMemoryLayout layout = sharding.strategy == ShardStrategy::height  ? TensorMemoryLayout::height_sharded
-                                      : sharding.strategy == ShardStrategy::width ? TensorMemoryLayout::width_sharded
-                                                                                  : TensorMemoryLayout::block_sharded;
-    return whole.with_memory_config(MemoryConfig(layout, whole.memory_config().buffer_type(),
-                                                 ShardSpec{sharding.cores, *sharding.shard, sharding.orientation}));
+    const tensix::TensorMemoryLayout layout =
+        sharding.strategy == tensix::ShardStrategy::height  ? tensix::TensorMemoryLayout::height_sharded
+        : sharding.strategy == tensix::ShardStrategy::width ? tensix::TensorMemoryLayout::width_sharded
+                                                            : tensix::TensorMemoryLayout::block_sharded;
+    return whole.with_memory_config(
+        tensix::MemoryConfig(layout, whole.memory_config().buffer_type(),
+                             tensix::ShardSpec{sharding.cores, *sharding.shard, sharding.orientation}));
   }
   switch (sharding.strategy) {
-    case ShardStrategy::height: return whole.height_sharded(sharding.cores, sharding.orientation);
-    case ShardStrategy::width: return whole.width_sharded(sharding.cores, sharding.orientation);
-    case ShardStrategy::block: return whole.block_sharded(sharding.cores, sharding.orientation);
+    case tensix::ShardStrategy::height: return whole.height_sharded(sharding.cores, sharding.orientation);
+    case tensix::ShardStrategy::width: return whole.width_sharded(sharding.cores, sharding.orientation);
+    case tensix::ShardStrategy::block: return whole.block_sharded(sharding.cores, sharding.orientation);
   }
   fail(Code::internal, "unknown sharding strategy");
 }
 
-TensorArgument parse(std::string_view text, CoreGrid grid) {
+TensorArgument parse(std::string_view text, tensix::CoreGrid grid) {
   std::string name;
   if (const std::size_t equals = text.find('='); equals < text.find(':')) {
     name = text.substr(0, equals);
@@ -146,16 +149,18 @@ TensorArgument parse(std::string_view text, CoreGrid grid) {
   const DType dtype = parse_dtype_word(words[1]);
   const Layout layout =
       parse_word<Layout>(words[2], "the layout", {{"tile", Layout::tile}, {"row_major", Layout::row_major}});
-  const BufferType memory = parse_word<BufferType>(
-      words[3], "the memory", {{"dram", BufferType::dram}, {"l1", BufferType::l1}, {"l1_small", BufferType::l1_small}});
-  const TensorSpec whole(std::move(shape), dtype, layout, MemoryConfig(TensorMemoryLayout::interleaved, memory));
+  const tensix::BufferType memory = parse_word<tensix::BufferType>(
+      words[3], "the memory",
+      {{"dram", tensix::BufferType::dram}, {"l1", tensix::BufferType::l1}, {"l1_small", tensix::BufferType::l1_small}});
+  const tensix::TensorSpec whole(std::move(shape), dtype, layout,
+                                 tensix::MemoryConfig(tensix::TensorMemoryLayout::interleaved, memory));
   if (words.size() == 4) return {std::move(name), whole};
   return {std::move(name), apply(whole, parse_sharding({words.begin() + 4, words.end()}, grid))};
 }
 
 }  // namespace
 
-TensorArgument parse_tensor_argument(std::string_view text, CoreGrid grid) {
+TensorArgument parse_tensor_argument(std::string_view text, tensix::CoreGrid grid) {
   return with_context(fmt::format("in --tensor '{}'", text), [&] { return parse(text, grid); });
 }
 

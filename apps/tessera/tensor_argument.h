@@ -21,11 +21,11 @@ namespace tessera::cli {
 // The cores of a sharding are COLUMNSxROWS from core 0,0 on, or a number of cores, taken row by row.
 struct TensorArgument {
   std::string name;
-  TensorSpec spec;
+  tensix::TensorSpec spec;
 };
 
 // Refuses with what was found, what is expected there, and the whole word as context. Device `grid` is what a number of
 // cores is taken from.
-TensorArgument parse_tensor_argument(std::string_view text, CoreGrid grid);
+TensorArgument parse_tensor_argument(std::string_view text, tensix::CoreGrid grid);
 
 }  // namespace tessera::cli

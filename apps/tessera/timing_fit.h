@@ -4,8 +4,8 @@
 
 #include "measured_ops.h"
 
-#include "tessera/targets/tensix/time/program_time.h"
 #include "tessera/machine/machine.h"
+#include "tessera/targets/tensix/time/program_time.h"
 
 #include <map>
 #include <span>

@@ -4,15 +4,15 @@
 #include "number_argument.h"
 #include "trainium_argument.h"
 
-#include "tessera/targets/neuron/kernels/harness.h"
-#include "tessera/targets/neuron/kernels/ladder.h"
-#include "tessera/targets/neuron/kernels/vector_add.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/machine/machine_file.h"
 #include "tessera/report/timeline_events.h"
 #include "tessera/report/timeline_picture.h"
 #include "tessera/report/trace_events.h"
+#include "tessera/targets/neuron/kernels/harness.h"
+#include "tessera/targets/neuron/kernels/ladder.h"
+#include "tessera/targets/neuron/kernels/vector_add.h"
 
 #include <fmt/format.h>
 

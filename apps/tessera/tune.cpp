@@ -7,13 +7,13 @@
 #include "tune_trainium.h"
 #include "world.h"
 
-#include "tessera/targets/tensix/time/kernel_time.h"
-#include "tessera/targets/tensix/time/program_works.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/machine/machine_file.h"
 #include "tessera/report/units.h"
 #include "tessera/scale/shared_work.h"
+#include "tessera/targets/tensix/ops/program_works.h"
+#include "tessera/targets/tensix/time/kernel_time.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -192,7 +192,7 @@ tensix::Conv2dSweep sweep_of(const TuneOptions& options) {
 
 Cell bytes_cell(std::int64_t value) { return Cell(value, format_count(value)); }
 
-std::string double_buffer_text(const Conv2dConfig& config) {
+std::string double_buffer_text(const tensix::Conv2dConfig& config) {
   if (config.enable_act_double_buffer) return config.enable_weights_double_buffer ? "both" : "act";
   return config.enable_weights_double_buffer ? "weights" : "";
 }
@@ -221,10 +221,10 @@ struct TrialTime {
 std::optional<TrialTime> time_of_trial(const Conv2dTrial& trial, const TensixSpec& card, const TensixCosts& costs) {
   if (!trial.plan) return std::nullopt;
   // One that does not fit has run nothing: what its plan would have run.
-  std::vector<std::shared_ptr<const ProgramWork>> programs = trial.programs;
+  std::vector<std::shared_ptr<const tensix::ProgramWork>> programs = trial.programs;
   if (programs.empty())
-    for (const ProgramWork& work : tensix::conv2d_programs(*trial.plan))
-      programs.push_back(std::make_shared<const ProgramWork>(work));
+    for (const tensix::ProgramWork& work : tensix::conv2d_programs(*trial.plan))
+      programs.push_back(std::make_shared<const tensix::ProgramWork>(work));
   TrialTime out;
   double longest = 0;
   for (const auto& work : programs) {
@@ -271,7 +271,7 @@ Table sweep_table(const std::vector<Conv2dTrial>& trials, const std::vector<std:
                {.name = "fits", .key = "verdict"}});
   for (std::size_t i = 0; i < trials.size(); ++i) {
     const Conv2dTrial& trial = trials[i];
-    const Conv2dConfig& config = trial.problem.config;
+    const tensix::Conv2dConfig& config = trial.problem.config;
     const std::string_view layout = config.shard_layout ? name(*config.shard_layout) : "auto";
     std::vector<Cell> cells{Cell(best == i, best == i ? "*" : ""), layout,
                             config.act_block_h_override == 0 ? Cell(0, "all") : Cell(config.act_block_h_override)};

@@ -2,11 +2,11 @@
 
 #include "trainium_argument.h"
 
-#include "tessera/targets/neuron/emit/emit_nki.h"
-#include "tessera/targets/neuron/plan/tune.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/neuron/emit/emit_nki.h"
+#include "tessera/targets/neuron/plan/tune.h"
 
 #include <fmt/format.h>
 

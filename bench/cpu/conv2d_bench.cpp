@@ -8,12 +8,12 @@
 // layers.
 
 #include "bench/measure.h"
-#include "tessera/targets/cpu/kernels/kernel.h"
 #include "tessera/core/error.h"
 #include "tessera/core/isa.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/io/layer_file.h"
 #include "tessera/simd/peak.h"
+#include "tessera/targets/cpu/kernels/kernel.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -10,8 +10,8 @@
 #include "tessera/core/error.h"
 #include "tessera/core/isa.h"
 #include "tessera/core/parallel_for.h"
-#include "tessera/simd/peak.h"
 #include "tessera/session/fused_conv2d_maxpool.h"
+#include "tessera/simd/peak.h"
 
 #include <fmt/format.h>
 

@@ -4,8 +4,8 @@
 #include "tessera/core/error.h"
 #include "tessera/io/npy.h"
 #include "tessera/io/npz.h"
-#include "tessera/simd/peak.h"
 #include "tessera/session/session.h"
+#include "tessera/simd/peak.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

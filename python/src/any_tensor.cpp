@@ -13,12 +13,12 @@ const Tensor& AnyTensor::host(std::string_view what) const {
   return **tensor;
 }
 
-const DeviceTensor& AnyTensor::device(std::string_view what) const {
+const tensix::DeviceTensor& AnyTensor::device(std::string_view what) const {
   return const_cast<AnyTensor*>(this)->device(what);
 }
 
-DeviceTensor& AnyTensor::device(std::string_view what) {
-  auto* tensor = std::get_if<DeviceTensor>(&value_);
+tensix::DeviceTensor& AnyTensor::device(std::string_view what) {
+  auto* tensor = std::get_if<tensix::DeviceTensor>(&value_);
   check(tensor != nullptr, Code::invalid_argument, Hint{"put it on a device first: ttnn.to_device"},
         "{} expects a tensor on a device, but this one is in host memory", what);
   return *tensor;
@@ -34,56 +34,56 @@ void AnyTensor::assign_host(Tensor values, std::string_view what) {
 
 std::shared_ptr<const Tensor> AnyTensor::on_host() const {
   if (const auto* tensor = std::get_if<std::shared_ptr<Tensor>>(&value_)) return *tensor;
-  return std::make_shared<const Tensor>(tessera::from_device(std::get<DeviceTensor>(value_)));
+  return std::make_shared<const Tensor>(tensix::from_device(std::get<tensix::DeviceTensor>(value_)));
 }
 
 const Shape& AnyTensor::shape() const {
-  return on_device() ? std::get<DeviceTensor>(value_).spec().logical_shape() : std::get<0>(value_)->shape();
+  return on_device() ? std::get<tensix::DeviceTensor>(value_).spec().logical_shape() : std::get<0>(value_)->shape();
 }
 
 Shape AnyTensor::padded_shape() const { return spec().padded_shape(); }
 
 DType AnyTensor::dtype() const {
-  return on_device() ? std::get<DeviceTensor>(value_).spec().dtype() : std::get<0>(value_)->dtype();
+  return on_device() ? std::get<tensix::DeviceTensor>(value_).spec().dtype() : std::get<0>(value_)->dtype();
 }
 
 Layout AnyTensor::layout() const {
-  return on_device() ? std::get<DeviceTensor>(value_).spec().layout() : std::get<0>(value_)->layout();
+  return on_device() ? std::get<tensix::DeviceTensor>(value_).spec().layout() : std::get<0>(value_)->layout();
 }
 
 Tile AnyTensor::tile() const {
-  return on_device() ? std::get<DeviceTensor>(value_).spec().tile() : std::get<0>(value_)->tile();
+  return on_device() ? std::get<tensix::DeviceTensor>(value_).spec().tile() : std::get<0>(value_)->tile();
 }
 
-MemoryConfig AnyTensor::memory_config() const {
-  return on_device() ? std::get<DeviceTensor>(value_).spec().memory_config() : MemoryConfig();
+tensix::MemoryConfig AnyTensor::memory_config() const {
+  return on_device() ? std::get<tensix::DeviceTensor>(value_).spec().memory_config() : tensix::MemoryConfig();
 }
 
-TensorSpec AnyTensor::spec() const {
-  if (on_device()) return std::get<DeviceTensor>(value_).spec();
+tensix::TensorSpec AnyTensor::spec() const {
+  if (on_device()) return std::get<tensix::DeviceTensor>(value_).spec();
   return {shape(), dtype(), layout(), {}, tile()};
 }
 
-AnyTensor to_device(const AnyTensor& x, const std::shared_ptr<Device>& device,
-                    const std::optional<MemoryConfig>& config) {
+AnyTensor to_device(const AnyTensor& x, const std::shared_ptr<tensix::Device>& device,
+                    const std::optional<tensix::MemoryConfig>& config) {
   if (x.on_device()) return x;
-  return tessera::to_device(x.host("to_device"), device, config.value_or(MemoryConfig()));
+  return tensix::to_device(x.host("to_device"), device, config.value_or(tensix::MemoryConfig()));
 }
 
 AnyTensor from_device(const AnyTensor& x) {
   if (!x.on_device()) return x;
-  return tessera::from_device(x.device("from_device"));
+  return tensix::from_device(x.device("from_device"));
 }
 
 void deallocate(AnyTensor& x, bool force) {
   if (!x.on_device()) return;
-  DeviceTensor& tensor = x.device("deallocate");
+  tensix::DeviceTensor& tensor = x.device("deallocate");
   if (force || tensor.is_sole_owner()) tensor.deallocate();
 }
 
 AnyTensor to_layout(const AnyTensor& x, Layout layout, std::optional<DType> dtype,
-                    const std::optional<MemoryConfig>& config) {
-  if (x.on_device()) return tessera::to_layout(x.device("to_layout"), layout, dtype, config);
+                    const std::optional<tensix::MemoryConfig>& config) {
+  if (x.on_device()) return tensix::to_layout(x.device("to_layout"), layout, dtype, config);
   if (x.layout() == layout) return x;
   check(!config, Code::invalid_argument,
         "to_layout: a tensor in host memory has no place that a memory_config could name");
@@ -91,8 +91,8 @@ AnyTensor to_layout(const AnyTensor& x, Layout layout, std::optional<DType> dtyp
   return dtype ? tessera::typecast(y, *dtype) : y;
 }
 
-AnyTensor typecast(const AnyTensor& x, DType dtype, const std::optional<MemoryConfig>& config) {
-  if (x.on_device()) return tessera::typecast(x.device("typecast"), dtype, config);
+AnyTensor typecast(const AnyTensor& x, DType dtype, const std::optional<tensix::MemoryConfig>& config) {
+  if (x.on_device()) return tensix::typecast(x.device("typecast"), dtype, config);
   return tessera::typecast(x.host("typecast"), dtype);
 }
 

@@ -17,14 +17,14 @@ namespace tessera::python {
 class AnyTensor {
  public:
   AnyTensor(Tensor tensor) : value_(std::make_shared<Tensor>(std::move(tensor))) {}
-  AnyTensor(DeviceTensor tensor) : value_(std::move(tensor)) {}
+  AnyTensor(tensix::DeviceTensor tensor) : value_(std::move(tensor)) {}
 
-  bool on_device() const { return std::holds_alternative<DeviceTensor>(value_); }
+  bool on_device() const { return std::holds_alternative<tensix::DeviceTensor>(value_); }
 
   // Each refuses the other kind; `what` says what was asked for.
   const Tensor& host(std::string_view what) const;
-  const DeviceTensor& device(std::string_view what) const;
-  DeviceTensor& device(std::string_view what);
+  const tensix::DeviceTensor& device(std::string_view what) const;
+  tensix::DeviceTensor& device(std::string_view what);
 
   // Into a host tensor of the same shape, dtype and layout.
   void assign_host(Tensor values, std::string_view what);
@@ -37,21 +37,21 @@ class AnyTensor {
   DType dtype() const;
   Layout layout() const;
   Tile tile() const;
-  MemoryConfig memory_config() const;  // a host tensor's is the default one
-  TensorSpec spec() const;
+  tensix::MemoryConfig memory_config() const;  // a host tensor's is the default one
+  tensix::TensorSpec spec() const;
 
  private:
-  std::variant<std::shared_ptr<Tensor>, DeviceTensor> value_;
+  std::variant<std::shared_ptr<Tensor>, tensix::DeviceTensor> value_;
 };
 
 // A host tensor to a device; a device tensor comes back as it is, whatever `config` says.
-AnyTensor to_device(const AnyTensor& x, const std::shared_ptr<Device>& device,
-                    const std::optional<MemoryConfig>& config);
+AnyTensor to_device(const AnyTensor& x, const std::shared_ptr<tensix::Device>& device,
+                    const std::optional<tensix::MemoryConfig>& config);
 AnyTensor from_device(const AnyTensor& x);
 // Frees the memory of a device tensor, unless others share it and `force` is false. Nothing happens to host tensors.
 void deallocate(AnyTensor& x, bool force);
 AnyTensor to_layout(const AnyTensor& x, Layout layout, std::optional<DType> dtype,
-                    const std::optional<MemoryConfig>& config);
-AnyTensor typecast(const AnyTensor& x, DType dtype, const std::optional<MemoryConfig>& config);
+                    const std::optional<tensix::MemoryConfig>& config);
+AnyTensor typecast(const AnyTensor& x, DType dtype, const std::optional<tensix::MemoryConfig>& config);
 
 }  // namespace tessera::python

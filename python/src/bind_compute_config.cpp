@@ -81,15 +81,15 @@ void bind_functions(nb::module_& module) {
 
 }  // namespace
 
-ComputeConfig plain(const KernelConfig& c) {
-  const MathFidelity fidelity = c.math_fidelity == TtnnMathFidelity::HiFi2   ? MathFidelity::hifi2
-                                : c.math_fidelity == TtnnMathFidelity::HiFi3 ? MathFidelity::hifi3
-                                : c.math_fidelity == TtnnMathFidelity::HiFi4 ? MathFidelity::hifi4
-                                                                             : MathFidelity::lofi;
+tensix::ComputeConfig plain(const KernelConfig& c) {
+  const tensix::MathFidelity fidelity = c.math_fidelity == TtnnMathFidelity::HiFi2   ? tensix::MathFidelity::hifi2
+                                        : c.math_fidelity == TtnnMathFidelity::HiFi3 ? tensix::MathFidelity::hifi3
+                                        : c.math_fidelity == TtnnMathFidelity::HiFi4 ? tensix::MathFidelity::hifi4
+                                                                                     : tensix::MathFidelity::lofi;
   return {fidelity, c.math_approx_mode, c.fp32_dest_acc_en, c.packer_l1_acc, c.dst_full_sync_en};
 }
 
-std::optional<ComputeConfig> plain(const std::optional<KernelConfig>& config) {
+std::optional<tensix::ComputeConfig> plain(const std::optional<KernelConfig>& config) {
   return config ? std::optional(plain(*config)) : std::nullopt;
 }
 

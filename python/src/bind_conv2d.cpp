@@ -1,8 +1,8 @@
 #include "bind.h"
 #include "conv2d_arguments.h"
 
-#include "tessera/targets/tensix/ops/conv2d/channel_slices.h"
 #include "tessera/core/error.h"
+#include "tessera/targets/tensix/ops/conv2d/channel_slices.h"
 
 #include <fmt/format.h>
 #include <nanobind/operators.h>
@@ -31,7 +31,7 @@ nb::object conv2d(const AnyTensor& input, const AnyTensor& weight, const Optiona
   Conv2dRequest request{batch,  height,       width,           in_channels,       out_channels,
                         groups, std::nullopt, extents(stride), extents(dilation), extents(padding)};
   if (kernel) request.kernel = extents(*kernel);
-  const DeviceTensor x = conv2d_input("conv2d", input, device, config);
+  const tensix::DeviceTensor x = conv2d_input("conv2d", input, device, config);
   const tensix::Conv2dProblem problem = conv2d_problem(request, input, weight, x, config, compute, dtype);
   tensix::Conv2dOptions options;
   options.memory_config = memory_config;
@@ -50,7 +50,7 @@ nb::tuple conv2d_by_channels(const AnyTensor& input, const AnyTensor& weight, st
                              const std::optional<KernelConfig>& compute, const OptionalSlice& slice) {
   const Conv2dRequest request{batch,  height,          width,           in_channels,       out_channels,
                               groups, extents(kernel), extents(stride), extents(dilation), extents(padding)};
-  const DeviceTensor x = conv2d_input("conv2d", input, device, config);
+  const tensix::DeviceTensor x = conv2d_input("conv2d", input, device, config);
   const tensix::Conv2dProblem problem = conv2d_problem(request, input, weight, x, config, compute, dtype);
   std::vector<tensix::Conv2dOperand> weights;
   for (const AnyTensor& each : prepared) weights.push_back(conv2d_operand(each));
@@ -59,7 +59,7 @@ nb::tuple conv2d_by_channels(const AnyTensor& input, const AnyTensor& weight, st
   options.slice = slice;
   const tensix::ChannelSlicedConv2d y = tensix::conv2d_by_channels(x, weights, conv2d_operand(bias), problem, options);
   nb::list kept;
-  for (const DeviceTensor& each : y.weights) kept.append(AnyTensor(each));
+  for (const tensix::DeviceTensor& each : y.weights) kept.append(AnyTensor(each));
   return nb::make_tuple(AnyTensor(y.output), kept, y.bias ? nb::cast(AnyTensor(*y.bias)) : nb::none());
 }
 

@@ -35,13 +35,13 @@ std::optional<DataType> named(const std::optional<DType>& dtype) {
 
 // A field that can be set to what leaves the whole config valid.
 template <class Value>
-void bind_field(nb::class_<Config>& config, const char* name, Value Conv2dConfig::* field) {
+void bind_field(nb::class_<Config>& config, const char* name, Value tensix::Conv2dConfig::* field) {
   config.def_prop_rw(
       name, [field](const Config& self) { return self.*field; },
       [field](Config& self, Value value) {
         Config changed = self;
         changed.*field = std::move(value);
-        check_conv2d_config(changed);
+        tensix::check_conv2d_config(changed);
         self = std::move(changed);
       });
 }
@@ -56,12 +56,13 @@ void bind_type(nb::class_<Config>& config, const char* name, std::optional<DType
 // In the order of the struct.
 void init(Config* self, std::optional<DataType> weights_dtype, const nb::object& activation, bool deallocate_activation,
           bool reallocate_halo_output, bool config_tensors_in_dram, int act_block_h_override, int act_block_w_div,
-          bool reshard_if_not_optimal, bool override_sharding_config, std::optional<TensorMemoryLayout> shard_layout,
-          std::optional<CoreRangeSet> core_grid, bool transpose_shards, Layout output_layout,
-          bool enable_act_double_buffer, bool enable_weights_double_buffer, bool full_inner_dim,
-          std::optional<bool> enable_kernel_stride_folding, bool enable_activation_reuse,
-          std::optional<bool> force_split_reader, bool override_output_sharding_config, PaddingMode padding_mode,
-          std::optional<DataType> activation_dtype, std::optional<DataType> output_dtype) {
+          bool reshard_if_not_optimal, bool override_sharding_config,
+          std::optional<tensix::TensorMemoryLayout> shard_layout, std::optional<tensix::CoreRangeSet> core_grid,
+          bool transpose_shards, Layout output_layout, bool enable_act_double_buffer, bool enable_weights_double_buffer,
+          bool full_inner_dim, std::optional<bool> enable_kernel_stride_folding, bool enable_activation_reuse,
+          std::optional<bool> force_split_reader, bool override_output_sharding_config,
+          tensix::PaddingMode padding_mode, std::optional<DataType> activation_dtype,
+          std::optional<DataType> output_dtype) {
   Config config{{plain(weights_dtype),
                  activation_text(activation),
                  deallocate_activation,
@@ -85,16 +86,16 @@ void init(Config* self, std::optional<DataType> weights_dtype, const nb::object&
                  padding_mode},
                 plain(activation_dtype),
                 plain(output_dtype)};
-  check_conv2d_config(config);
+  tensix::check_conv2d_config(config);
   new (self) Config(std::move(config));
 }
 
 }  // namespace
 
 void bind_conv2d_config(nb::module_& module) {
-  nb::enum_<PaddingMode>(module, "PaddingMode")
-      .value("Zeros", PaddingMode::zeros)
-      .value("Replicate", PaddingMode::replicate);
+  nb::enum_<tensix::PaddingMode>(module, "PaddingMode")
+      .value("Zeros", tensix::PaddingMode::zeros)
+      .value("Replicate", tensix::PaddingMode::replicate);
   nb::class_<Config> config(
       module, "Conv2dConfig",
       "How a convolution is asked to run; fields are checked as they are set. activation_dtype and output_dtype are "
@@ -107,7 +108,8 @@ void bind_conv2d_config(nb::module_& module) {
              "enable_weights_double_buffer"_a = false, "full_inner_dim"_a = false,
              "enable_kernel_stride_folding"_a = nb::none(), "enable_activation_reuse"_a = false,
              "force_split_reader"_a = nb::none(), "override_output_sharding_config"_a = false,
-             "padding_mode"_a = PaddingMode::zeros, "activation_dtype"_a = nb::none(), "output_dtype"_a = nb::none());
+             "padding_mode"_a = tensix::PaddingMode::zeros, "activation_dtype"_a = nb::none(),
+             "output_dtype"_a = nb::none());
   config.def_prop_rw(
       "weights_dtype", [](const Config& self) { return named(self.weights_dtype); },
       [](Config& self, const std::optional<DataType>& dtype) { self.weights_dtype = plain(dtype); },
@@ -118,25 +120,25 @@ void bind_conv2d_config(nb::module_& module) {
       "activation", [](const Config& self) { return self.activation; },
       [](Config& self, const nb::object& activation) { self.activation = activation_text(activation); },
       nb::for_setter(nb::arg("value").none()));
-  bind_field(config, "deallocate_activation", &Conv2dConfig::deallocate_activation);
-  bind_field(config, "reallocate_halo_output", &Conv2dConfig::reallocate_halo_output);
-  bind_field(config, "config_tensors_in_dram", &Conv2dConfig::config_tensors_in_dram);
-  bind_field(config, "act_block_h_override", &Conv2dConfig::act_block_h_override);
-  bind_field(config, "act_block_w_div", &Conv2dConfig::act_block_w_div);
-  bind_field(config, "reshard_if_not_optimal", &Conv2dConfig::reshard_if_not_optimal);
-  bind_field(config, "override_sharding_config", &Conv2dConfig::override_sharding_config);
-  bind_field(config, "shard_layout", &Conv2dConfig::shard_layout);
-  bind_field(config, "core_grid", &Conv2dConfig::core_grid);
-  bind_field(config, "transpose_shards", &Conv2dConfig::transpose_shards);
-  bind_field(config, "output_layout", &Conv2dConfig::output_layout);
-  bind_field(config, "enable_act_double_buffer", &Conv2dConfig::enable_act_double_buffer);
-  bind_field(config, "enable_weights_double_buffer", &Conv2dConfig::enable_weights_double_buffer);
-  bind_field(config, "full_inner_dim", &Conv2dConfig::full_inner_dim);
-  bind_field(config, "enable_kernel_stride_folding", &Conv2dConfig::enable_kernel_stride_folding);
-  bind_field(config, "enable_activation_reuse", &Conv2dConfig::enable_activation_reuse);
-  bind_field(config, "force_split_reader", &Conv2dConfig::force_split_reader);
-  bind_field(config, "override_output_sharding_config", &Conv2dConfig::override_output_sharding_config);
-  bind_field(config, "padding_mode", &Conv2dConfig::padding_mode);
+  bind_field(config, "deallocate_activation", &tensix::Conv2dConfig::deallocate_activation);
+  bind_field(config, "reallocate_halo_output", &tensix::Conv2dConfig::reallocate_halo_output);
+  bind_field(config, "config_tensors_in_dram", &tensix::Conv2dConfig::config_tensors_in_dram);
+  bind_field(config, "act_block_h_override", &tensix::Conv2dConfig::act_block_h_override);
+  bind_field(config, "act_block_w_div", &tensix::Conv2dConfig::act_block_w_div);
+  bind_field(config, "reshard_if_not_optimal", &tensix::Conv2dConfig::reshard_if_not_optimal);
+  bind_field(config, "override_sharding_config", &tensix::Conv2dConfig::override_sharding_config);
+  bind_field(config, "shard_layout", &tensix::Conv2dConfig::shard_layout);
+  bind_field(config, "core_grid", &tensix::Conv2dConfig::core_grid);
+  bind_field(config, "transpose_shards", &tensix::Conv2dConfig::transpose_shards);
+  bind_field(config, "output_layout", &tensix::Conv2dConfig::output_layout);
+  bind_field(config, "enable_act_double_buffer", &tensix::Conv2dConfig::enable_act_double_buffer);
+  bind_field(config, "enable_weights_double_buffer", &tensix::Conv2dConfig::enable_weights_double_buffer);
+  bind_field(config, "full_inner_dim", &tensix::Conv2dConfig::full_inner_dim);
+  bind_field(config, "enable_kernel_stride_folding", &tensix::Conv2dConfig::enable_kernel_stride_folding);
+  bind_field(config, "enable_activation_reuse", &tensix::Conv2dConfig::enable_activation_reuse);
+  bind_field(config, "force_split_reader", &tensix::Conv2dConfig::force_split_reader);
+  bind_field(config, "override_output_sharding_config", &tensix::Conv2dConfig::override_output_sharding_config);
+  bind_field(config, "padding_mode", &tensix::Conv2dConfig::padding_mode);
   config.def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"));
 }
 

@@ -1,8 +1,8 @@
 #include "bind.h"
 #include "conv2d_arguments.h"
 
-#include "tessera/targets/tensix/ops/conv_transpose2d/conv_transpose2d.h"
 #include "tessera/core/error.h"
+#include "tessera/targets/tensix/ops/conv_transpose2d/conv_transpose2d.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -29,7 +29,7 @@ nb::object conv_transpose2d(const AnyTensor& input, const AnyTensor& weight, con
   const std::vector<std::int64_t> more = extents(output_padding);
   check(more.size() == 2, Code::invalid_argument,
         "conv_transpose2d: output_padding has a height and a width, but {} values were given", more.size());
-  const DeviceTensor x = conv2d_input("conv_transpose2d", input, device, config);
+  const tensix::DeviceTensor x = conv2d_input("conv_transpose2d", input, device, config);
   const tensix::ConvTranspose2dProblem problem{conv2d_problem(request, input, weight, x, config, compute, dtype),
                                                more[0], more[1]};
   tensix::Conv2dOptions options;

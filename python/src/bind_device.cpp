@@ -1,10 +1,10 @@
 #include "any_tensor.h"
 #include "bind.h"
 
-#include "tessera/targets/tensix/time/device_queues.h"
 #include "tessera/core/error.h"
 #include "tessera/targets/tensix/card/default_machine.h"
 #include "tessera/targets/tensix/card/device.h"
+#include "tessera/targets/tensix/time/device_queues.h"
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
@@ -24,15 +24,15 @@ namespace {
 
 // What TTNN prints for "no block".
 std::string block_id(int id) {
-  return std::to_string(id == FreeList::kNoBlock ? std::numeric_limits<std::uint64_t>::max()
-                                                 : static_cast<std::uint64_t>(id));
+  return std::to_string(id == tensix::FreeList::kNoBlock ? std::numeric_limits<std::uint64_t>::max()
+                                                         : static_cast<std::uint64_t>(id));
 }
 
-nb::list block_table(const FreeList& list) {
+nb::list block_table(const tensix::FreeList& list) {
   nb::list rows;
-  const std::vector<FreeList::Block>& blocks = list.blocks();
+  const std::vector<tensix::FreeList::Block>& blocks = list.blocks();
   for (std::size_t id = 0; id < blocks.size(); ++id) {
-    const FreeList::Block& block = blocks[id];
+    const tensix::FreeList::Block& block = blocks[id];
     if (!block.in_use) continue;
     nb::dict row;
     row["blockID"] = std::to_string(id);
@@ -47,11 +47,11 @@ nb::list block_table(const FreeList& list) {
 }
 
 struct View {
-  MemoryView memory;
+  tensix::MemoryView memory;
   nb::list blocks;
 };
 
-View memory_view(const Device& device, BufferType type) {
+View memory_view(const tensix::Device& device, tensix::BufferType type) {
   device.check_open();
   return {device.memory_view(type), block_table(device.allocator().free_list(type))};
 }
@@ -69,8 +69,8 @@ std::string lower(std::string text) {
 }
 
 // The clock starts with the device, where the machine file has what a clock needs.
-std::shared_ptr<Device> open_with_clock(int id, const DeviceOptions& options) {
-  std::shared_ptr<Device> device = open_default_device(id, options);
+std::shared_ptr<tensix::Device> open_with_clock(int id, const tensix::DeviceOptions& options) {
+  std::shared_ptr<tensix::Device> device = tensix::open_default_device(id, options);
   if (device->card().host_call_ns && device->card().host_write_bytes_per_s) tensix::DeviceQueues::of(device);
   return device;
 }
@@ -96,18 +96,18 @@ void bind_open(nb::module_& module) {
       "device_id"_a, "num_command_queues"_a = 1, "l1_small_size"_a = 0, "trace_region_size"_a = 0,
       "dispatch_core_config"_a = nb::none(), nb::kw_only(), "worker_l1_size"_a = 0);
   for (const char* name : {"close_device", "CloseDevice"})
-    module.def(name, &Device::close, "device"_a, "Frees everything on the device. Closing twice does nothing.");
-  module.def("DeallocateBuffers", &Device::deallocate_buffers, "device"_a, "Frees every buffer of the device.");
+    module.def(name, &tensix::Device::close, "device"_a, "Frees everything on the device. Closing twice does nothing.");
+  module.def("DeallocateBuffers", &tensix::Device::deallocate_buffers, "device"_a, "Frees every buffer of the device.");
   module.def(
-      "set_default_machine", [](const std::string& name) { set_default_machine(name); }, "name_or_path"_a,
+      "set_default_machine", [](const std::string& name) { tensix::set_default_machine(name); }, "name_or_path"_a,
       "The card that open_device opens from now on: a name such as 'blackhole_p150', or a machine file.");
-  module.def("default_machine", &default_machine, "The name or path of the card that open_device opens.");
+  module.def("default_machine", &tensix::default_machine, "The name or path of the card that open_device opens.");
 
-  module.def("GetNumAvailableDevices", [] { return load_default_card().chips; });
-  module.def("get_dram_alignment", [] { return load_default_card().dram_alignment_bytes; });
-  module.def("get_l1_alignment", [] { return load_default_card().l1_alignment_bytes; });
-  module.def("get_max_worker_l1_unreserved_size", [] { return load_default_card().l1_max_worker_bytes; });
-  module.def("get_arch_name", [] { return lower(load_default_card().arch); });
+  module.def("GetNumAvailableDevices", [] { return tensix::load_default_card().chips; });
+  module.def("get_dram_alignment", [] { return tensix::load_default_card().dram_alignment_bytes; });
+  module.def("get_l1_alignment", [] { return tensix::load_default_card().l1_alignment_bytes; });
+  module.def("get_max_worker_l1_unreserved_size", [] { return tensix::load_default_card().l1_max_worker_bytes; });
+  module.def("get_arch_name", [] { return lower(tensix::load_default_card().arch); });
 }
 
 }  // namespace
@@ -126,24 +126,24 @@ void bind_device(nb::module_& module) {
           "The allocator's blocks, their addresses counted from the start of the bank.");
   module.def("get_memory_view", &memory_view, "device"_a, "buffer_type"_a);
 
-  nb::class_<Device>(module, "Device", "A card in software, with real bytes in its banks.")
-      .def("arch", [](const Device& d) { return arch(d.card()); })
-      .def("id", &Device::id)
-      .def("get_device_id", &Device::id)
-      .def("get_device_ids", [](const Device& d) { return std::vector{d.id()}; })
-      .def("get_num_devices", [](const Device&) { return 1; })
+  nb::class_<tensix::Device>(module, "Device", "A card in software, with real bytes in its banks.")
+      .def("arch", [](const tensix::Device& d) { return arch(d.card()); })
+      .def("id", &tensix::Device::id)
+      .def("get_device_id", &tensix::Device::id)
+      .def("get_device_ids", [](const tensix::Device& d) { return std::vector{d.id()}; })
+      .def("get_num_devices", [](const tensix::Device&) { return 1; })
       .def_prop_ro(
-          "machine", [](const Device& d) { return d.machine().name; }, "The name of the machine file.")
-      .def_prop_ro("core_grid", &Device::grid)
+          "machine", [](const tensix::Device& d) { return d.machine().name; }, "The name of the machine file.")
+      .def_prop_ro("core_grid", &tensix::Device::grid)
       .def("compute_with_storage_grid_size",
-           [](const Device& d) { return CoreCoord{d.card().grid_x, d.card().grid_y}; })
-      .def("dram_grid_size", [](const Device& d) { return CoreCoord{d.card().dram_banks, 1}; })
-      .def("is_open", &Device::is_open)
-      .def("num_program_cache_entries", &Device::cached_programs)
-      .def("clear_program_cache", &Device::clear_program_cache)
-      .def("disable_and_clear_program_cache", &Device::clear_program_cache)
-      .def("enable_program_cache", [](const Device&) {})
-      .def("__repr__", [](const Device& d) {
+           [](const tensix::Device& d) { return tensix::CoreCoord{d.card().grid_x, d.card().grid_y}; })
+      .def("dram_grid_size", [](const tensix::Device& d) { return tensix::CoreCoord{d.card().dram_banks, 1}; })
+      .def("is_open", &tensix::Device::is_open)
+      .def("num_program_cache_entries", &tensix::Device::cached_programs)
+      .def("clear_program_cache", &tensix::Device::clear_program_cache)
+      .def("disable_and_clear_program_cache", &tensix::Device::clear_program_cache)
+      .def("enable_program_cache", [](const tensix::Device&) {})
+      .def("__repr__", [](const tensix::Device& d) {
         return fmt::format("Device(id={}, machine={}, grid={}x{}{})", d.id(), d.machine().name, d.card().grid_x,
                            d.card().grid_y, d.is_open() ? "" : ", closed");
       });

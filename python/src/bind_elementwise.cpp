@@ -2,9 +2,9 @@
 #include "bind.h"
 #include "compute_config.h"
 
+#include "tessera/core/error.h"
 #include "tessera/targets/tensix/ops/elementwise/elementwise.h"
 #include "tessera/targets/tensix/ops/softmax/softmax.h"
-#include "tessera/core/error.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -19,7 +19,7 @@ using namespace nb::literals;
 namespace tessera::python {
 namespace {
 
-using OptionalConfig = std::optional<MemoryConfig>;
+using OptionalConfig = std::optional<tensix::MemoryConfig>;
 using OptionalTensor = std::optional<AnyTensor>;
 using tensix::BinaryOptions;
 using tensix::VectorFunction;

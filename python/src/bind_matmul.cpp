@@ -2,8 +2,8 @@
 #include "bind.h"
 #include "compute_config.h"
 
-#include "tessera/targets/tensix/ops/matmul/matmul.h"
 #include "tessera/core/error.h"
+#include "tessera/targets/tensix/ops/matmul/matmul.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -32,12 +32,12 @@ using Multicast2d = Program<MatmulKind::multicast_2d>;
 using Multicast1d = Program<MatmulKind::multicast_1d>;
 using AnyProgram = std::optional<std::variant<MultiCore, Reuse, Multicast2d, Multicast1d>>;
 
-CoreGrid grid_of(const nb::object& grid) {
-  if (nb::isinstance<CoreCoord>(grid)) {
-    const CoreCoord core = nb::cast<CoreCoord>(grid);
+tensix::CoreGrid grid_of(const nb::object& grid) {
+  if (nb::isinstance<tensix::CoreCoord>(grid)) {
+    const tensix::CoreCoord core = nb::cast<tensix::CoreCoord>(grid);
     return {core.y, core.x};
   }
-  if (nb::isinstance<CoreGrid>(grid)) return nb::cast<CoreGrid>(grid);
+  if (nb::isinstance<tensix::CoreGrid>(grid)) return nb::cast<tensix::CoreGrid>(grid);
   const auto [x, y] = nb::cast<std::pair<int, int>>(grid);
   return {y, x};
 }
@@ -114,9 +114,9 @@ void bind_programs(nb::module_& module) {
 }
 
 AnyTensor product(const char* op, const AnyTensor& a, const AnyTensor& b, const std::optional<AnyTensor>& bias,
-                  bool transpose_a, bool transpose_b, const std::optional<MemoryConfig>& config,
+                  bool transpose_a, bool transpose_b, const std::optional<tensix::MemoryConfig>& config,
                   const std::optional<DataType>& dtype, const AnyProgram& program, const nb::object& activation,
-                  const std::optional<KernelConfig>& compute, const std::optional<CoreGrid>& core_grid) {
+                  const std::optional<KernelConfig>& compute, const std::optional<tensix::CoreGrid>& core_grid) {
   MatmulOptions options;
   if (bias) options.bias = bias->device(op);
   options.transpose_a = transpose_a;
@@ -143,9 +143,9 @@ void bind_matmul(nb::module_& module) {
   module.def(
       "matmul",
       [](const AnyTensor& a, const AnyTensor& b, bool transpose_a, bool transpose_b,
-         const std::optional<MemoryConfig>& config, const std::optional<DataType>& dtype, const AnyProgram& program,
-         const nb::object& activation, const std::optional<KernelConfig>& compute,
-         const std::optional<CoreGrid>& grid) {
+         const std::optional<tensix::MemoryConfig>& config, const std::optional<DataType>& dtype,
+         const AnyProgram& program, const nb::object& activation, const std::optional<KernelConfig>& compute,
+         const std::optional<tensix::CoreGrid>& grid) {
         return product("matmul", a, b, std::nullopt, transpose_a, transpose_b, config, dtype, program, activation,
                        compute, grid);
       },
@@ -155,9 +155,9 @@ void bind_matmul(nb::module_& module) {
   module.def(
       "linear",
       [](const AnyTensor& a, const AnyTensor& b, const std::optional<AnyTensor>& bias, bool transpose_a,
-         bool transpose_b, const std::optional<MemoryConfig>& config, const std::optional<DataType>& dtype,
+         bool transpose_b, const std::optional<tensix::MemoryConfig>& config, const std::optional<DataType>& dtype,
          const AnyProgram& program, const nb::object& activation, const std::optional<KernelConfig>& compute,
-         const std::optional<CoreGrid>& grid) {
+         const std::optional<tensix::CoreGrid>& grid) {
         return product("linear", a, b, bias, transpose_a, transpose_b, config, dtype, program, activation, compute,
                        grid);
       },

@@ -4,9 +4,9 @@
 #include "ncp_layer.h"
 
 #include "tessera/core/error.h"
+#include "tessera/report/roofline_picture.h"
 #include "tessera/targets/apple/verdicts/guide.h"
 #include "tessera/targets/apple/verdicts/profiler.h"
-#include "tessera/report/roofline_picture.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -27,13 +27,13 @@ using namespace nb::literals;
 namespace tessera::python {
 namespace {
 
-using ncp::DeviceProfile;
+using apple::DeviceProfile;
 
 nb::object value_of(const std::optional<double>& value) { return value ? nb::cast(*value) : nb::none(); }
 
-nb::dict export_stats(const ncp::Stats& stats) {
+nb::dict export_stats(const apple::Stats& stats) {
   nb::dict out, kinds, units;
-  for (const ncp::Stat& stat : stats.items) {
+  for (const apple::Stat& stat : stats.items) {
     out[stat.key.c_str()] = value_of(stat.value);
     kinds[stat.key.c_str()] = stat.kind;
     units[stat.key.c_str()] = stat.unit;
@@ -46,9 +46,9 @@ nb::dict export_stats(const ncp::Stats& stats) {
   return out;
 }
 
-nb::list export_verdicts(const std::vector<ncp::Verdict>& verdicts) {
+nb::list export_verdicts(const std::vector<apple::Verdict>& verdicts) {
   nb::list out;
-  for (const ncp::Verdict& v : verdicts) {
+  for (const apple::Verdict& v : verdicts) {
     nb::dict row;
     row["check"] = v.check;
     row["value"] = v.value;
@@ -63,8 +63,8 @@ nb::list export_verdicts(const std::vector<ncp::Verdict>& verdicts) {
   return out;
 }
 
-ncp::ProfileSettings settings_of(std::int64_t batch_size, std::int64_t seq_length, int num_runs,
-                                 const std::string& fusion) {
+apple::ProfileSettings settings_of(std::int64_t batch_size, std::int64_t seq_length, int num_runs,
+                                   const std::string& fusion) {
   const std::optional<ncp::Fusion> parsed = ncp::parse_fusion(fusion);
   check(parsed.has_value(), Code::invalid_argument, "there is no fusion '{}': they are none, elementwise and full",
         fusion);
@@ -78,7 +78,7 @@ auto released(Function&& function) {
 }
 
 // A curve for each key that says how good a run was, over the history.
-std::string history_svg(const ncp::Profiler& profiler) {
+std::string history_svg(const apple::Profiler& profiler) {
   std::vector<Curve> curves = {
       {.title = "tflops", .unit = "TFLOP/s", .target = profiler.device().min_tflops()},
       {.title = "bandwidth", .unit = "GB/s", .target = profiler.device().min_bandwidth()},
@@ -86,8 +86,8 @@ std::string history_svg(const ncp::Profiler& profiler) {
       {.title = "time_mean", .unit = "s"},
       {.title = "peak_usage", .unit = "MB"}};
   for (Curve& curve : curves)
-    for (const ncp::Stats& stats : profiler.history()) {
-      const ncp::Stat* stat = stats.find(curve.title);
+    for (const apple::Stats& stats : profiler.history()) {
+      const apple::Stat* stat = stats.find(curve.title);
       if (stat != nullptr && stat->value) curve.values.push_back(*stat->value);
     }
   return curves_to_svg(fmt::format("{}, {}", profiler.device().title, profiler.device().kind()), curves);
@@ -96,13 +96,14 @@ std::string history_svg(const ncp::Profiler& profiler) {
 void bind_device_profile(nb::module_& module) {
   nb::class_<DeviceProfile>(module, "NcpDevice", "A device as the hardware guide for liquid networks sees it.")
       .def_static(
-          "get", [](const std::string& name) { return released([&] { return ncp::device_profile(name); }); }, "name"_a,
+          "get", [](const std::string& name) { return released([&] { return apple::device_profile(name); }); },
+          "name"_a,
           "By name ('M1', 'M1 Pro', 'apple_m1_max', 'host'); the host is measured when it is first asked for.")
       .def_static(
-          "detect", [] { return released([] { return ncp::detect_device(); }); }, "What this runs on.")
-      .def_static("names", &ncp::device_profile_names)
-      .def_static("from_json", &ncp::device_profile_from_json, "text"_a)
-      .def("to_json", &ncp::device_profile_to_json)
+          "detect", [] { return released([] { return apple::detect_device(); }); }, "What this runs on.")
+      .def_static("names", &apple::device_profile_names)
+      .def_static("from_json", &apple::device_profile_from_json, "text"_a)
+      .def("to_json", &apple::device_profile_to_json)
       .def("get_optimal_batch_size", &DeviceProfile::get_optimal_batch_size)
       .def("get_optimal_hidden_size", &DeviceProfile::get_optimal_hidden_size)
       .def("get_optimal_backbone", &DeviceProfile::get_optimal_backbone)
@@ -130,54 +131,54 @@ void bind_device_profile(nb::module_& module) {
       .def("__repr__", [](const DeviceProfile& d) { return fmt::format("<DeviceConfig {}, {}>", d.name, d.kind()); });
 }
 
-template <ncp::Stats (ncp::Profiler::*profile)(const ncp::ProfileSettings&)>
-nb::dict take(ncp::Profiler& self, std::int64_t batch_size, std::int64_t seq_length, int num_runs,
+template <apple::Stats (apple::Profiler::*profile)(const apple::ProfileSettings&)>
+nb::dict take(apple::Profiler& self, std::int64_t batch_size, std::int64_t seq_length, int num_runs,
               const std::string& fusion) {
-  const ncp::ProfileSettings settings = settings_of(batch_size, seq_length, num_runs, fusion);
+  const apple::ProfileSettings settings = settings_of(batch_size, seq_length, num_runs, fusion);
   return export_stats(released([&] { return (self.*profile)(settings); }));
 }
 
 void bind_profiler(nb::module_& module) {
-  nb::class_<ncp::Profiler>(module, "NcpProfiler")
+  nb::class_<apple::Profiler>(module, "NcpProfiler")
       .def(
           "__init__",
-          [](ncp::Profiler* self, const NcpLayer& layer, const DeviceProfile& device) {
-            new (self) ncp::Profiler(layer.layer(), device);
+          [](apple::Profiler* self, const NcpLayer& layer, const DeviceProfile& device) {
+            new (self) apple::Profiler(layer.layer(), device);
           },
           "layer"_a, "device"_a)
-      .def("profile_compute", &take<&ncp::Profiler::profile_compute>, "batch_size"_a, "seq_length"_a, "num_runs"_a,
+      .def("profile_compute", &take<&apple::Profiler::profile_compute>, "batch_size"_a, "seq_length"_a, "num_runs"_a,
            "fusion"_a)
-      .def("profile_memory", &take<&ncp::Profiler::profile_memory>, "batch_size"_a, "seq_length"_a, "num_runs"_a,
+      .def("profile_memory", &take<&apple::Profiler::profile_memory>, "batch_size"_a, "seq_length"_a, "num_runs"_a,
            "fusion"_a)
-      .def("profile_hardware", &take<&ncp::Profiler::profile_hardware>, "batch_size"_a, "seq_length"_a, "num_runs"_a,
+      .def("profile_hardware", &take<&apple::Profiler::profile_hardware>, "batch_size"_a, "seq_length"_a, "num_runs"_a,
            "fusion"_a)
-      .def("profile_stream", &take<&ncp::Profiler::profile_stream>, "batch_size"_a, "seq_length"_a, "num_runs"_a,
+      .def("profile_stream", &take<&apple::Profiler::profile_stream>, "batch_size"_a, "seq_length"_a, "num_runs"_a,
            "fusion"_a)
       .def(
           "validate_performance",
-          [](ncp::Profiler& self, std::int64_t batch_size, std::int64_t seq_length, int num_runs,
+          [](apple::Profiler& self, std::int64_t batch_size, std::int64_t seq_length, int num_runs,
              const std::string& fusion) {
-            const ncp::ProfileSettings settings = settings_of(batch_size, seq_length, num_runs, fusion);
-            return export_verdicts(released([&] { return ncp::validate_performance(self, settings); }));
+            const apple::ProfileSettings settings = settings_of(batch_size, seq_length, num_runs, fusion);
+            return export_verdicts(released([&] { return apple::validate_performance(self, settings); }));
           },
           "batch_size"_a, "seq_length"_a, "num_runs"_a, "fusion"_a)
       .def(
           "verify_hardware_usage",
-          [](ncp::Profiler& self, std::int64_t batch_size, std::int64_t seq_length, int num_runs,
+          [](apple::Profiler& self, std::int64_t batch_size, std::int64_t seq_length, int num_runs,
              const std::string& fusion) {
-            const ncp::ProfileSettings settings = settings_of(batch_size, seq_length, num_runs, fusion);
-            return export_verdicts(released([&] { return ncp::verify_hardware_usage(self, settings); }));
+            const apple::ProfileSettings settings = settings_of(batch_size, seq_length, num_runs, fusion);
+            return export_verdicts(released([&] { return apple::verify_hardware_usage(self, settings); }));
           },
           "batch_size"_a, "seq_length"_a, "num_runs"_a, "fusion"_a)
       .def_prop_ro("history",
-                   [](const ncp::Profiler& self) {
+                   [](const apple::Profiler& self) {
                      nb::list out;
-                     for (const ncp::Stats& stats : self.history())
+                     for (const apple::Stats& stats : self.history())
                        out.append(nb::make_tuple(stats.what, export_stats(stats)));
                      return out;
                    })
-      .def_prop_ro("device", [](const ncp::Profiler& self) { return self.device(); })
-      .def("summary", &ncp::Profiler::summary)
+      .def_prop_ro("device", [](const apple::Profiler& self) { return self.device(); })
+      .def("summary", &apple::Profiler::summary)
       .def("history_svg", &history_svg);
 }
 
@@ -190,9 +191,9 @@ void bind_ncp_profile(nb::module_& module) {
       "ncp_lint",
       [](const NcpLayer& layer, const DeviceProfile& device, std::int64_t batch_size, std::int64_t seq_length) {
         nb::list out;
-        for (const ncp::Finding& f : ncp::lint(layer.layer(), device, batch_size, seq_length)) {
+        for (const apple::Finding& f : apple::lint(layer.layer(), device, batch_size, seq_length)) {
           nb::dict row;
-          row["severity"] = std::string(ncp::name(f.severity));
+          row["severity"] = std::string(name(f.severity));
           row["rule"] = f.rule;
           row["subject"] = f.subject;
           row["message"] = f.message;
@@ -204,7 +205,7 @@ void bind_ncp_profile(nb::module_& module) {
   module.def(
       "ncp_fusion_report",
       [](const NcpLayer& layer, std::int64_t batch_size, std::int64_t seq_length) {
-        const ncp::FusionReport report = ncp::fusion_report(layer.layer(), batch_size, seq_length);
+        const apple::FusionReport report = apple::fusion_report(layer.layer(), batch_size, seq_length);
         nb::dict out;
         for (const auto& [key, work] : {std::pair{"none", &report.none}, std::pair{"elementwise", &report.elementwise},
                                         std::pair{"full", &report.full}}) {
@@ -221,7 +222,7 @@ void bind_ncp_profile(nb::module_& module) {
   module.def(
       "ncp_training_settings",
       [](const DeviceProfile& device) {
-        const ncp::TrainingSettings s = ncp::configure_training(device);
+        const apple::TrainingSettings s = apple::configure_training(device);
         nb::dict out;
         out["batch_size"] = s.batch_size;
         out["learning_rate"] = s.learning_rate;

@@ -4,11 +4,11 @@
 #include "arrays.h"
 #include "bind.h"
 
+#include "tessera/core/error.h"
+#include "tessera/machine/machine_file.h"
 #include "tessera/targets/neuron/emit/emit_nki.h"
 #include "tessera/targets/neuron/language/kernel.h"
 #include "tessera/targets/neuron/plan/tune.h"
-#include "tessera/core/error.h"
-#include "tessera/machine/machine_file.h"
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>

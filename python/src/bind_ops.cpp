@@ -31,9 +31,9 @@ using namespace nb::literals;
 namespace tessera::python {
 namespace {
 
-using OptionalConfig = std::optional<MemoryConfig>;
+using OptionalConfig = std::optional<tensix::MemoryConfig>;
 using OptionalType = std::optional<DataType>;
-using DevicePointer = std::shared_ptr<Device>;
+using DevicePointer = std::shared_ptr<tensix::Device>;
 using Pair = std::array<std::uint32_t, 2>;
 
 void bind_placing(nb::module_& module) {
@@ -57,21 +57,21 @@ void bind_placing(nb::module_& module) {
       "copy_host_to_device_tensor",
       [](const AnyTensor& x, AnyTensor& y, OptionalQueue queue) {
         const QueueScope scope(y, queue);
-        copy_host_to_device(x.host("copy_host_to_device_tensor"), y.device("copy_host_to_device_tensor"));
+        tensix::copy_host_to_device(x.host("copy_host_to_device_tensor"), y.device("copy_host_to_device_tensor"));
       },
       "host_tensor"_a, "device_tensor"_a, "cq_id"_a = nb::none());
   module.def(
       "allocate_tensor_on_device",
-      [](const TensorSpec& spec, const DevicePointer& device) {
-        return AnyTensor(DeviceTensor::allocate(device, spec));
+      [](const tensix::TensorSpec& spec, const DevicePointer& device) {
+        return AnyTensor(tensix::DeviceTensor::allocate(device, spec));
       },
       "tensor_spec"_a, "mesh_device"_a, "A tensor with whatever the memory held before.");
   module.def(
       "allocate_tensor_on_device",
       [](const ShapeLike& shape, DataType dtype, Layout layout, const DevicePointer& device,
          const OptionalConfig& config) {
-        return AnyTensor(
-            DeviceTensor::allocate(device, TensorSpec(shape, dtype, layout, config.value_or(MemoryConfig()))));
+        return AnyTensor(tensix::DeviceTensor::allocate(
+            device, tensix::TensorSpec(shape, dtype, layout, config.value_or(tensix::MemoryConfig()))));
       },
       "shape"_a, "dtype"_a, "layout"_a, "mesh_device"_a, "memory_config"_a = nb::none());
   module.def("deallocate", &deallocate, "tensor"_a, "force"_a = true,
@@ -95,49 +95,50 @@ void bind_placing(nb::module_& module) {
 void bind_resharding(nb::module_& module) {
   module.def(
       "to_memory_config",
-      [](const AnyTensor& x, const MemoryConfig& config, const OptionalType& dtype) {
-        return AnyTensor(to_memory_config(x.device("to_memory_config"), config, plain(dtype)));
+      [](const AnyTensor& x, const tensix::MemoryConfig& config, const OptionalType& dtype) {
+        return AnyTensor(tensix::to_memory_config(x.device("to_memory_config"), config, plain(dtype)));
       },
       "tensor"_a, "memory_config"_a, "dtype"_a = nb::none(),
       "Moves a tensor to another place. One that is there already comes back as it is, whatever the dtype.");
   module.def(
       "reshard",
-      [](const AnyTensor& x, const MemoryConfig& config, const std::optional<AnyTensor>& output) {
-        const std::optional<DeviceTensor> into = output ? std::optional(output->device("reshard")) : std::nullopt;
-        return AnyTensor(reshard(x.device("reshard"), config, into));
+      [](const AnyTensor& x, const tensix::MemoryConfig& config, const std::optional<AnyTensor>& output) {
+        const std::optional<tensix::DeviceTensor> into =
+            output ? std::optional(output->device("reshard")) : std::nullopt;
+        return AnyTensor(tensix::reshard(x.device("reshard"), config, into));
       },
       "input_tensor"_a, "output_memory_config"_a, "output_tensor"_a = nb::none());
   module.def(
       "interleaved_to_sharded",
-      [](const AnyTensor& x, const MemoryConfig& config, const OptionalType& dtype) {
-        return AnyTensor(interleaved_to_sharded(x.device("interleaved_to_sharded"), config, plain(dtype)));
+      [](const AnyTensor& x, const tensix::MemoryConfig& config, const OptionalType& dtype) {
+        return AnyTensor(tensix::interleaved_to_sharded(x.device("interleaved_to_sharded"), config, plain(dtype)));
       },
       "input_tensor"_a, "sharded_memory_config"_a, "output_dtype"_a = nb::none());
   module.def(
       "interleaved_to_sharded",
-      [](const AnyTensor& x, const CoreCoord& grid, const Pair& shard, TensorMemoryLayout scheme,
-         ShardOrientation orientation, const OptionalType& dtype) {
-        const DeviceTensor& tensor = x.device("interleaved_to_sharded");
-        const MemoryConfig config =
-            sharded_config(tensor.spec(), CoreGrid{grid.y, grid.x}, {shard[0], shard[1]}, scheme, orientation);
-        return AnyTensor(interleaved_to_sharded(tensor, config, plain(dtype)));
+      [](const AnyTensor& x, const tensix::CoreCoord& grid, const Pair& shard, tensix::TensorMemoryLayout scheme,
+         tensix::ShardOrientation orientation, const OptionalType& dtype) {
+        const tensix::DeviceTensor& tensor = x.device("interleaved_to_sharded");
+        const tensix::MemoryConfig config = tensix::sharded_config(tensor.spec(), tensix::CoreGrid{grid.y, grid.x},
+                                                                   {shard[0], shard[1]}, scheme, orientation);
+        return AnyTensor(tensix::interleaved_to_sharded(tensor, config, plain(dtype)));
       },
       "input_tensor"_a, "grid"_a, "shard_shape"_a, "shard_scheme"_a, "shard_orientation"_a,
       "output_dtype"_a = nb::none());
   module.def(
       "interleaved_to_sharded",
-      [](const AnyTensor& x, const CoreRangeSet& grid, const Pair& shard, TensorMemoryLayout scheme,
-         ShardOrientation orientation, const OptionalType& dtype) {
-        const MemoryConfig config = sharded_config(grid, {shard[0], shard[1]}, scheme, orientation);
-        return AnyTensor(interleaved_to_sharded(x.device("interleaved_to_sharded"), config, plain(dtype)));
+      [](const AnyTensor& x, const tensix::CoreRangeSet& grid, const Pair& shard, tensix::TensorMemoryLayout scheme,
+         tensix::ShardOrientation orientation, const OptionalType& dtype) {
+        const tensix::MemoryConfig config = tensix::sharded_config(grid, {shard[0], shard[1]}, scheme, orientation);
+        return AnyTensor(tensix::interleaved_to_sharded(x.device("interleaved_to_sharded"), config, plain(dtype)));
       },
       "input_tensor"_a, "grid"_a, "shard_shape"_a, "shard_scheme"_a, "shard_orientation"_a,
       "output_dtype"_a = nb::none());
   module.def(
       "sharded_to_interleaved",
       [](const AnyTensor& x, const OptionalConfig& config, const OptionalType& dtype) {
-        return AnyTensor(sharded_to_interleaved(x.device("sharded_to_interleaved"), config.value_or(kDramMemoryConfig),
-                                                plain(dtype)));
+        return AnyTensor(tensix::sharded_to_interleaved(x.device("sharded_to_interleaved"),
+                                                        config.value_or(tensix::kDramMemoryConfig), plain(dtype)));
       },
       "input_tensor"_a, "memory_config"_a = nb::none(), "output_dtype"_a = nb::none());
 }
@@ -154,13 +155,13 @@ void bind_layouts(nb::module_& module) {
   module.def(
       "tilize",
       [](const AnyTensor& x, const OptionalConfig& config, const OptionalType& dtype) {
-        return AnyTensor(tilize(x.device("tilize"), config, plain(dtype)));
+        return AnyTensor(tensix::tilize(x.device("tilize"), config, plain(dtype)));
       },
       "input_tensor"_a, nb::kw_only(), "memory_config"_a = nb::none(), "dtype"_a = nb::none());
   module.def(
       "untilize",
       [](const AnyTensor& x, const OptionalConfig& config) {
-        return AnyTensor(untilize(x.device("untilize"), config));
+        return AnyTensor(tensix::untilize(x.device("untilize"), config));
       },
       "input_tensor"_a, nb::kw_only(), "memory_config"_a = nb::none());
   module.def(
@@ -176,7 +177,7 @@ void bind_shapes(nb::module_& module) {
   module.def(
       "concat",
       [](const std::vector<AnyTensor>& tensors, int dim, const OptionalConfig& config, int groups) {
-        std::vector<DeviceTensor> inputs;
+        std::vector<tensix::DeviceTensor> inputs;
         for (const AnyTensor& x : tensors) inputs.push_back(x.device("concat"));
         return AnyTensor(concat(inputs, dim, config, groups));
       },
@@ -202,7 +203,7 @@ void bind_shapes(nb::module_& module) {
   module.def(
       "reshape",
       [](const AnyTensor& x, const std::vector<std::int64_t>& dims, const OptionalConfig& config) {
-        return AnyTensor(reshape(x.device("reshape"), resolve_shape(dims, x.shape().volume()), config));
+        return AnyTensor(reshape(x.device("reshape"), tensix::resolve_shape(dims, x.shape().volume()), config));
       },
       "input_tensor"_a, "shape"_a, nb::kw_only(), "memory_config"_a = nb::none());
   module.def(
@@ -243,8 +244,8 @@ void bind_creation(nb::module_& module) {
       [](const ShapeLike& shape, DataType dtype, Layout layout, const std::optional<DevicePointer>& device,
          const OptionalConfig& config) {
         if (!device) return AnyTensor(Tensor(shape, dtype, layout));
-        return AnyTensor(
-            DeviceTensor::allocate(*device, TensorSpec(shape, dtype, layout, config.value_or(MemoryConfig()))));
+        return AnyTensor(tensix::DeviceTensor::allocate(
+            *device, tensix::TensorSpec(shape, dtype, layout, config.value_or(tensix::MemoryConfig()))));
       },
       "shape"_a, "dtype"_a = kDefault, "layout"_a = Layout::row_major, "device"_a = nb::none(),
       "memory_config"_a = nb::none(), "On a device: with whatever the memory held before.");

@@ -2,12 +2,12 @@
 #include "bind.h"
 #include "compute_config.h"
 
+#include "tessera/core/error.h"
 #include "tessera/targets/tensix/ops/conv2d/channel_slices.h"
 #include "tessera/targets/tensix/ops/fold/fold.h"
 #include "tessera/targets/tensix/ops/image_layout/image_layout.h"
 #include "tessera/targets/tensix/ops/pool/pool.h"
 #include "tessera/targets/tensix/ops/upsample/upsample.h"
-#include "tessera/core/error.h"
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
@@ -26,7 +26,7 @@ using namespace nb::literals;
 namespace tessera::python {
 namespace {
 
-using OptionalConfig = std::optional<MemoryConfig>;
+using OptionalConfig = std::optional<tensix::MemoryConfig>;
 using Pair = std::array<std::uint32_t, 2>;
 using Four = std::array<std::uint32_t, 4>;
 using Padding = std::variant<Four, Pair>;
@@ -57,8 +57,9 @@ void bind_pools(nb::module_& module) {
       "max_pool2d",
       [](AnyTensor& x, std::int64_t batch, std::int64_t h, std::int64_t w, std::int64_t c, const Pair& kernel,
          const Pair& stride, const Padding& padding, const Pair& dilation, bool ceil_mode, const OptionalConfig& config,
-         const std::optional<tensix::Conv2dSliceConfig>& slices, const std::optional<TensorMemoryLayout>& scheme,
-         bool deallocate, bool reallocate, bool indices, DataType dtype, Layout layout, const nb::object&) -> nb::any {
+         const std::optional<tensix::Conv2dSliceConfig>& slices,
+         const std::optional<tensix::TensorMemoryLayout>& scheme, bool deallocate, bool reallocate, bool indices,
+         DataType dtype, Layout layout, const nb::object&) -> nb::any {
         const tensix::PoolOptions options{.batch = batch,
                                           .height = h,
                                           .width = w,
@@ -89,9 +90,9 @@ void bind_pools(nb::module_& module) {
       [](AnyTensor& x, std::int64_t batch, std::int64_t h, std::int64_t w, std::int64_t c, const Pair& kernel,
          const Pair& stride, const Padding& padding, bool ceil_mode, bool include,
          const std::optional<std::int64_t>& divisor, const OptionalConfig& config,
-         const std::optional<tensix::Conv2dSliceConfig>& slices, const std::optional<TensorMemoryLayout>& scheme,
-         const std::optional<KernelConfig>& compute, bool deallocate, bool reallocate, DataType dtype, Layout layout,
-         const nb::object&) {
+         const std::optional<tensix::Conv2dSliceConfig>& slices,
+         const std::optional<tensix::TensorMemoryLayout>& scheme, const std::optional<KernelConfig>& compute,
+         bool deallocate, bool reallocate, DataType dtype, Layout layout, const nb::object&) {
         const tensix::PoolOptions options{.batch = batch,
                                           .height = h,
                                           .width = w,
@@ -132,10 +133,11 @@ void bind_pool(nb::module_& module) {
   module.def(
       "_run_on_channels",
       [](const AnyTensor& x, std::int64_t slices, const nb::callable& layer) {
-        return AnyTensor(tensix::run_on_channels(x.device("slices of channels"), slices, [&](DeviceTensor& part) {
-          AnyTensor given(part);
-          return nb::cast<AnyTensor&>(layer(given)).device("slices of channels");
-        }));
+        return AnyTensor(
+            tensix::run_on_channels(x.device("slices of channels"), slices, [&](tensix::DeviceTensor& part) {
+              AnyTensor given(part);
+              return nb::cast<AnyTensor&>(layer(given)).device("slices of channels");
+            }));
       },
       "x"_a, "slices"_a, "layer"_a, "A layer on equally many channels at a time; the results meet in DRAM.");
   module.def(

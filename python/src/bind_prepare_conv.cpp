@@ -1,8 +1,8 @@
 #include "bind.h"
 #include "conv2d_arguments.h"
 
-#include "tessera/targets/tensix/ops/conv2d/conv2d_weights.h"
 #include "tessera/core/error.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_weights.h"
 
 #include <string>
 
@@ -21,11 +21,11 @@ struct Prepared {
   tensix::Conv2dPlan plan;
   DevicePointer device;
 
-  AnyTensor send(const Tensor& tensor) const { return to_device(tensor, device, kDramMemoryConfig); }
+  AnyTensor send(const Tensor& tensor) const { return to_device(tensor, device, tensix::kDramMemoryConfig); }
 };
 
 // The arguments that prepare_conv_weights and prepare_conv_bias share.
-Prepared prepared(const MemoryConfig& input_memory_config, Layout input_layout, std::int64_t in_channels,
+Prepared prepared(const tensix::MemoryConfig& input_memory_config, Layout input_layout, std::int64_t in_channels,
                   std::int64_t out_channels, std::int64_t batch, std::int64_t height, std::int64_t width,
                   const Sizes& kernel, const Sizes& stride, const Sizes& padding, const Sizes& dilation, bool has_bias,
                   std::int64_t groups, const DevicePointer& device, DataType input_dtype,
@@ -57,7 +57,7 @@ Prepared prepared(const MemoryConfig& input_memory_config, Layout input_layout, 
 void bind_prepare_conv(nb::module_& module) {
   module.def(
       "prepare_conv_weights",
-      [](const AnyTensor& weight, const MemoryConfig& memory_config, Layout layout, const std::string& format,
+      [](const AnyTensor& weight, const tensix::MemoryConfig& memory_config, Layout layout, const std::string& format,
          std::int64_t in_channels, std::int64_t out_channels, std::int64_t batch, std::int64_t height,
          std::int64_t width, const Sizes& kernel, const Sizes& stride, const Sizes& padding, const Sizes& dilation,
          bool has_bias, std::int64_t groups, const DevicePointer& device, DataType input_dtype,
@@ -76,7 +76,7 @@ void bind_prepare_conv(nb::module_& module) {
       "Weights on the device as such a convolution reads them: a matrix of tiles.");
   module.def(
       "prepare_conv_bias",
-      [](const AnyTensor& bias, const MemoryConfig& memory_config, Layout layout, std::int64_t in_channels,
+      [](const AnyTensor& bias, const tensix::MemoryConfig& memory_config, Layout layout, std::int64_t in_channels,
          std::int64_t out_channels, std::int64_t batch, std::int64_t height, std::int64_t width, const Sizes& kernel,
          const Sizes& stride, const Sizes& padding, const Sizes& dilation, std::int64_t groups,
          const DevicePointer& device, DataType input_dtype, const OptionalType& output_dtype,

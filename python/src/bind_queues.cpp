@@ -3,8 +3,8 @@
 #include "queue_scope.h"
 #include "shape_like.h"
 
-#include "tessera/targets/tensix/time/device_queues.h"
 #include "tessera/core/error.h"
+#include "tessera/targets/tensix/time/device_queues.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -19,7 +19,7 @@ namespace {
 using tensix::Blocking;
 using tensix::DeviceQueues;
 using tensix::TraceId;
-using DevicePointer = std::shared_ptr<Device>;
+using DevicePointer = std::shared_ptr<tensix::Device>;
 
 struct MeshTraceId {
   TraceId id;
@@ -32,8 +32,8 @@ struct MeshEvent {
 
 struct Place {
   DevicePointer device;
-  TensorSpec spec;
-  Allocation allocation;
+  tensix::TensorSpec spec;
+  tensix::Allocation allocation;
 };
 
 int queue_or_current(const DeviceQueues& queues, OptionalQueue queue) { return queue.value_or(queues.queue()); }
@@ -84,12 +84,13 @@ void bind_traces(nb::module_& module) {
       },
       "tensor"_a);
   nb::class_<Place>(module, "_Place", "Where a tensor was when a trace was captured, without keeping it.")
-      .def("again", [](const Place& p) { return AnyTensor(DeviceTensor::borrow(p.device, p.spec, p.allocation)); });
+      .def("again",
+           [](const Place& p) { return AnyTensor(tensix::DeviceTensor::borrow(p.device, p.spec, p.allocation)); });
   module.def(
       "_place",
       [](const AnyTensor& x) -> std::optional<Place> {
         if (!x.on_device() || x.device("trace").buffer() == nullptr) return std::nullopt;
-        const DeviceTensor& t = x.device("trace");
+        const tensix::DeviceTensor& t = x.device("trace");
         return Place{t.device(), t.spec(), t.buffer()->allocation()};
       },
       "tensor"_a);
@@ -155,7 +156,7 @@ void bind_queues(nb::module_& module) {
       "copy_device_to_host_tensor",
       [](const AnyTensor& x, AnyTensor& y, bool blocking, OptionalQueue queue) {
         const QueueScope scope(x, queue, blocking);
-        y.assign_host(tessera::from_device(x.device("copy_device_to_host_tensor")), "copy_device_to_host_tensor");
+        y.assign_host(tensix::from_device(x.device("copy_device_to_host_tensor")), "copy_device_to_host_tensor");
       },
       "device_tensor"_a, "host_tensor"_a, "blocking"_a = true, "cq_id"_a = nb::none());
 }

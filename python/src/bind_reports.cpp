@@ -1,7 +1,7 @@
 #include "bind.h"
 
-#include "tessera/targets/tensix/time/kernel_time.h"
 #include "tessera/targets/tensix/card/memory_report.h"
+#include "tessera/targets/tensix/time/kernel_time.h"
 
 #include <nanobind/stl/string.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 nb::str text(std::string_view view) { return nb::str(view.data(), view.size()); }
 
-nb::dict as_dict(const Transfer& transfer) {
+nb::dict as_dict(const tensix::Transfer& transfer) {
   nb::dict out;
   out["from"] = text(name(transfer.from));
   out["to"] = text(name(transfer.to));
@@ -27,12 +27,12 @@ nb::dict as_dict(const Transfer& transfer) {
   return out;
 }
 
-nb::list transfers(const Device& device) {
+nb::list transfers(const tensix::Device& device) {
   nb::list out;
   const std::optional<TensixCosts> costs = tensix::costs_of(device.machine());
-  for (const TraceRecord& record : device.trace()) {
+  for (const tensix::TraceRecord& record : device.trace()) {
     nb::list moved;
-    for (const Transfer& transfer : record.transfers) moved.append(as_dict(transfer));
+    for (const tensix::Transfer& transfer : record.transfers) moved.append(as_dict(transfer));
     nb::dict row;
     row["op"] = record.op;
     row["detail"] = record.detail;
@@ -54,13 +54,13 @@ nb::list transfers(const Device& device) {
 void bind_reports(nb::module_& module) {
   module.def(
       "dump_device_memory_state",
-      [](const Device& device, const std::string& prefix) { dump_device_memory_state(device, prefix); }, "device"_a,
-      "prefix"_a = "",
+      [](const tensix::Device& device, const std::string& prefix) { tensix::dump_device_memory_state(device, prefix); },
+      "device"_a, "prefix"_a = "",
       "Writes three report files under generated/reports in $TT_METAL_LOGS_PATH, $TT_METAL_HOME or the working "
       "directory.");
-  module.def("EnableMemoryReports", &enable_memory_reports,
+  module.def("EnableMemoryReports", &tensix::enable_memory_reports,
              "From now on every new program adds its rows to program_* report files.");
-  module.def("DisableMemoryReports", &disable_memory_reports);
+  module.def("DisableMemoryReports", &tensix::disable_memory_reports);
   module.def(
       "transfers", &transfers, "device"_a, nb::sig("def transfers(device: Device) -> list[dict[str, typing.Any]]"),
       "What every operation on the device has moved so far: op, detail, total_bytes, and transfers with from, "
@@ -68,7 +68,7 @@ void bind_reports(nb::module_& module) {
       "pieces, local_bytes, busiest_bank_bytes. Programs also have kernel_ns, what it is bound_by, and its basis:\n"
       "\"fitted\" to programs measured on such cards, \"scaled\" from another generation, \"assumed\" (nobody has\n"
       "measured such a program), or a lower \"bound\" from the bytes it moves.");
-  module.def("clear_transfers", &Device::clear_trace, "device"_a);
+  module.def("clear_transfers", &tensix::Device::clear_trace, "device"_a);
 }
 
 }  // namespace tessera::python

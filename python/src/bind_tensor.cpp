@@ -24,14 +24,15 @@ using namespace nb::literals;
 namespace tessera::python {
 namespace {
 
-using OptionalDevice = std::optional<std::shared_ptr<Device>>;
+using OptionalDevice = std::optional<std::shared_ptr<tensix::Device>>;
 
 ArrayImport import_of(const std::optional<DataType>& dtype, std::optional<Layout> layout,
                       const std::optional<Tile>& tile, std::optional<float> pad_value) {
   return {plain(dtype), layout, tile.value_or(Tile{}), pad_value.value_or(0.0F)};
 }
 
-AnyTensor on_device_or_host(Tensor tensor, const OptionalDevice& device, const std::optional<MemoryConfig>& config) {
+AnyTensor on_device_or_host(Tensor tensor, const OptionalDevice& device,
+                            const std::optional<tensix::MemoryConfig>& config) {
   if (device) return to_device(std::move(tensor), *device, config);
   check(!config, Code::invalid_argument, "a memory_config without a device says nothing: host tensors have no banks");
   return tensor;
@@ -52,8 +53,8 @@ std::string tensor_text(const AnyTensor& x) {
                      x.shape().to_string(), upper(name(x.dtype())), name(x.layout()));
 }
 
-const DeviceTensor& allocated(const AnyTensor& x, std::string_view what) {
-  const DeviceTensor& tensor = x.device(what);
+const tensix::DeviceTensor& allocated(const AnyTensor& x, std::string_view what) {
+  const tensix::DeviceTensor& tensor = x.device(what);
   tensor.check_allocated();
   return tensor;
 }
@@ -100,14 +101,14 @@ AnyTensor item_at(const AnyTensor& x, const nb::object& index) {
     }
   }
   while (begins.size() < static_cast<std::size_t>(shape.rank())) whole();
-  const DeviceTensor cut = slice(x.device("indexing"), begins, ends, steps);
+  const tensix::DeviceTensor cut = slice(x.device("indexing"), begins, ends, steps);
   for (std::size_t d = 0; d < dropped.size(); ++d)
     if (!dropped[d]) kept.push_back(cut.spec().logical_shape().dims()[d]);
   return reshape(cut, Shape(std::move(kept)));
 }
 
 AnyTensor reshaped(const AnyTensor& x, const std::vector<std::int64_t>& dims) {
-  const Shape shape = resolve_shape(dims, x.shape().volume());
+  const Shape shape = tensix::resolve_shape(dims, x.shape().volume());
   if (x.on_device()) return reshape(x.device("reshape"), shape);
   const Tensor& host = x.host("reshape");
   check(shape.volume() == host.shape().volume(), Code::invalid_argument, "reshape: {} has {} elements, {} has {}",
@@ -125,8 +126,8 @@ void bind_conversions(nb::class_<AnyTensor>& tensor) {
   tensor
       .def(
           "to",
-          [](const AnyTensor& x, const std::shared_ptr<Device>& device, const std::optional<MemoryConfig>& config,
-             OptionalQueue queue) {
+          [](const AnyTensor& x, const std::shared_ptr<tensix::Device>& device,
+             const std::optional<tensix::MemoryConfig>& config, OptionalQueue queue) {
             const QueueScope scope(device, queue);
             return to_device(x, device, config);
           },
@@ -182,7 +183,7 @@ void bind_tensor(nb::module_& module) {
       .def(
           "__init__",
           [](AnyTensor* self, const nb::typed<nb::list, nb::any>& values, const ShapeLike& shape, DataType dtype,
-             Layout layout, const OptionalDevice& device, const std::optional<MemoryConfig>& config,
+             Layout layout, const OptionalDevice& device, const std::optional<tensix::MemoryConfig>& config,
              const std::optional<Tile>& tile, std::optional<float> pad_value) {
             new (self) AnyTensor(on_device_or_host(
                 import_list(values, shape, import_of(dtype, layout, tile, pad_value)), device, config));
@@ -192,8 +193,9 @@ void bind_tensor(nb::module_& module) {
       .def(
           "__init__",
           [](AnyTensor* self, const nb::object& array, const std::optional<DataType>& dtype,
-             const OptionalDevice& device, std::optional<Layout> layout, const std::optional<MemoryConfig>& config,
-             const std::optional<Tile>& tile, const nb::object&, std::optional<float> pad_value, const nb::object&) {
+             const OptionalDevice& device, std::optional<Layout> layout,
+             const std::optional<tensix::MemoryConfig>& config, const std::optional<Tile>& tile, const nb::object&,
+             std::optional<float> pad_value, const nb::object&) {
             new (self) AnyTensor(
                 on_device_or_host(import_array(array, import_of(dtype, layout, tile, pad_value)), device, config));
           },

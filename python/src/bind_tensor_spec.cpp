@@ -20,75 +20,77 @@ using namespace nb::literals;
 namespace tessera::python {
 
 void bind_tensor_spec(nb::module_& module) {
-  using Orientation = ShardOrientation;
+  using Orientation = tensix::ShardOrientation;
   constexpr Orientation kRowMajor = Orientation::row_major;
-  nb::class_<TensorSpec>(module, "TensorSpec",
-                         "What a tensor is: shape, dtype, layout, tile and memory config, checked.")
+  nb::class_<tensix::TensorSpec>(module, "TensorSpec",
+                                 "What a tensor is: shape, dtype, layout, tile and memory config, checked.")
       .def(
           "__init__",
-          [](TensorSpec* self, const ShapeLike& shape, DataType dtype, Layout layout, BufferType buffer_type,
-             std::optional<Tile> tile) {
-            new (self) TensorSpec(shape, dtype, layout, MemoryConfig(TensorMemoryLayout::interleaved, buffer_type),
-                                  tile.value_or(Tile{}));
+          [](tensix::TensorSpec* self, const ShapeLike& shape, DataType dtype, Layout layout,
+             tensix::BufferType buffer_type, std::optional<Tile> tile) {
+            new (self) tensix::TensorSpec(shape, dtype, layout,
+                                          tensix::MemoryConfig(tensix::TensorMemoryLayout::interleaved, buffer_type),
+                                          tile.value_or(Tile{}));
           },
-          "shape"_a, "dtype"_a, "layout"_a, "buffer_type"_a = BufferType::dram, "tile"_a = nb::none())
+          "shape"_a, "dtype"_a, "layout"_a, "buffer_type"_a = tensix::BufferType::dram, "tile"_a = nb::none())
       .def(
           "__init__",
-          [](TensorSpec* self, const ShapeLike& shape, DataType dtype, Layout layout, TensorMemoryLayout memory_layout,
-             std::optional<ShardSpec> shard_spec, BufferType buffer_type, std::optional<Tile> tile) {
-            new (self) TensorSpec(shape, dtype, layout, MemoryConfig(memory_layout, buffer_type, std::move(shard_spec)),
-                                  tile.value_or(Tile{}));
+          [](tensix::TensorSpec* self, const ShapeLike& shape, DataType dtype, Layout layout,
+             tensix::TensorMemoryLayout memory_layout, std::optional<tensix::ShardSpec> shard_spec,
+             tensix::BufferType buffer_type, std::optional<Tile> tile) {
+            new (self) tensix::TensorSpec(shape, dtype, layout,
+                                          tensix::MemoryConfig(memory_layout, buffer_type, std::move(shard_spec)),
+                                          tile.value_or(Tile{}));
           },
           "shape"_a, "dtype"_a, "layout"_a, "memory_layout"_a, "shard_spec"_a = nb::none(),
-          "buffer_type"_a = BufferType::dram, "tile"_a = nb::none())
+          "buffer_type"_a = tensix::BufferType::dram, "tile"_a = nb::none())
       .def(
           "__init__",
-          [](TensorSpec* self, const ShapeLike& shape, DataType dtype, Layout layout, const NdShardSpec& shard_spec,
-             BufferType buffer_type, std::optional<Tile> tile) {
-            new (self) TensorSpec(shape, dtype, layout, MemoryConfig(buffer_type, shard_spec), tile.value_or(Tile{}));
+          [](tensix::TensorSpec* self, const ShapeLike& shape, DataType dtype, Layout layout,
+             const tensix::NdShardSpec& shard_spec, tensix::BufferType buffer_type, std::optional<Tile> tile) {
+            new (self) tensix::TensorSpec(shape, dtype, layout, tensix::MemoryConfig(buffer_type, shard_spec),
+                                          tile.value_or(Tile{}));
           },
-          "shape"_a, "dtype"_a, "layout"_a, "nd_shard_spec"_a, "buffer_type"_a = BufferType::dram,
+          "shape"_a, "dtype"_a, "layout"_a, "nd_shard_spec"_a, "buffer_type"_a = tensix::BufferType::dram,
           "tile"_a = nb::none())
-      .def_prop_ro("shape", &TensorSpec::logical_shape)
-      .def_prop_ro("padded_shape", &TensorSpec::padded_shape)
-      .def_prop_ro("dtype", [](const TensorSpec& s) { return DataType{s.dtype()}; })
-      .def_prop_ro("layout", &TensorSpec::layout)
-      .def_prop_ro("tile", &TensorSpec::tile)
-      .def_prop_ro("memory_config", &TensorSpec::memory_config)
-      .def("height_sharded", &TensorSpec::height_sharded, "core_ranges"_a, "orientation"_a = kRowMajor,
+      .def_prop_ro("shape", &tensix::TensorSpec::logical_shape)
+      .def_prop_ro("padded_shape", &tensix::TensorSpec::padded_shape)
+      .def_prop_ro("dtype", [](const tensix::TensorSpec& s) { return DataType{s.dtype()}; })
+      .def_prop_ro("layout", &tensix::TensorSpec::layout)
+      .def_prop_ro("tile", &tensix::TensorSpec::tile)
+      .def_prop_ro("memory_config", &tensix::TensorSpec::memory_config)
+      .def("height_sharded", &tensix::TensorSpec::height_sharded, "core_ranges"_a, "orientation"_a = kRowMajor,
            "Rows divided over the cores, rounded up.")
-      .def("width_sharded", &TensorSpec::width_sharded, "core_ranges"_a, "orientation"_a = kRowMajor,
+      .def("width_sharded", &tensix::TensorSpec::width_sharded, "core_ranges"_a, "orientation"_a = kRowMajor,
            "Columns divided over the cores, rounded up.")
-      .def("block_sharded", &TensorSpec::block_sharded, "core_ranges"_a, "orientation"_a = kRowMajor,
+      .def("block_sharded", &tensix::TensorSpec::block_sharded, "core_ranges"_a, "orientation"_a = kRowMajor,
            "Rows and columns divided over the two sides of a rectangle of cores, rounded up.")
       .def(
           "block_sharded",
-          [](const TensorSpec& s, const CoreRange& range, Orientation orientation) {
-            return s.block_sharded(CoreRangeSet(range), orientation);
+          [](const tensix::TensorSpec& s, const tensix::CoreRange& range, Orientation orientation) {
+            return s.block_sharded(tensix::CoreRangeSet(range), orientation);
           },
           "core_range"_a, "orientation"_a = kRowMajor)
       .def(
           "sharded_across_dims",
-          [](const TensorSpec& s, const std::vector<int>& dims, const CoreRangeSet& grid, Orientation orientation) {
-            return s.sharded_across_dims(dims, grid, orientation);
-          },
+          [](const tensix::TensorSpec& s, const std::vector<int>& dims, const tensix::CoreRangeSet& grid,
+             Orientation orientation) { return s.sharded_across_dims(dims, grid, orientation); },
           "dims"_a, "core_ranges"_a, "orientation"_a = kRowMajor,
           "The smallest shards there are along `dims`, whole ones elsewhere.")
       .def(
           "sharded_across_dims_except",
-          [](const TensorSpec& s, const std::vector<int>& dims, const CoreRangeSet& grid, Orientation orientation) {
-            return s.sharded_across_dims_except(dims, grid, orientation);
-          },
+          [](const tensix::TensorSpec& s, const std::vector<int>& dims, const tensix::CoreRangeSet& grid,
+             Orientation orientation) { return s.sharded_across_dims_except(dims, grid, orientation); },
           "dims"_a, "core_ranges"_a, "orientation"_a = kRowMajor)
-      .def("sharded", &TensorSpec::sharded, "nd_shard_spec"_a, "shard_alignment"_a)
+      .def("sharded", &tensix::TensorSpec::sharded, "nd_shard_spec"_a, "shard_alignment"_a)
       .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def(nb::self != nb::self, nb::sig("def __ne__(self, arg: object, /) -> bool"))
       .def("__hash__",
-           [](const TensorSpec& s) {
+           [](const tensix::TensorSpec& s) {
              return std::hash<std::string>()(
                  fmt::format("{} {} {}", s.logical_shape().to_string(), name(s.dtype()), name(s.layout())));
            })
-      .def("__repr__", &TensorSpec::to_string);
+      .def("__repr__", &tensix::TensorSpec::to_string);
 }
 
 }  // namespace tessera::python

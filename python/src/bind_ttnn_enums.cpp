@@ -9,64 +9,64 @@ namespace nb = nanobind;
 
 namespace tessera::python {
 
-TtnnBufferType to_python(BufferType value) {
+TtnnBufferType to_python(tensix::BufferType value) {
   switch (value) {
-    case BufferType::dram: return TtnnBufferType::DRAM;
-    case BufferType::l1: return TtnnBufferType::L1;
-    case BufferType::l1_small: return TtnnBufferType::L1_SMALL;
-    case BufferType::trace: return TtnnBufferType::TRACE;
+    case tensix::BufferType::dram: return TtnnBufferType::DRAM;
+    case tensix::BufferType::l1: return TtnnBufferType::L1;
+    case tensix::BufferType::l1_small: return TtnnBufferType::L1_SMALL;
+    case tensix::BufferType::trace: return TtnnBufferType::TRACE;
   }
   return TtnnBufferType::DRAM;
 }
 
-BufferType from_python(TtnnBufferType value) {
+tensix::BufferType from_python(TtnnBufferType value) {
   switch (value) {
-    case TtnnBufferType::DRAM: return BufferType::dram;
-    case TtnnBufferType::L1: return BufferType::l1;
-    case TtnnBufferType::L1_SMALL: return BufferType::l1_small;
-    case TtnnBufferType::TRACE: return BufferType::trace;
+    case TtnnBufferType::DRAM: return tensix::BufferType::dram;
+    case TtnnBufferType::L1: return tensix::BufferType::l1;
+    case TtnnBufferType::L1_SMALL: return tensix::BufferType::l1_small;
+    case TtnnBufferType::TRACE: return tensix::BufferType::trace;
   }
-  return BufferType::dram;
+  return tensix::BufferType::dram;
 }
 
-TtnnMemoryLayout to_python(TensorMemoryLayout value) {
+TtnnMemoryLayout to_python(tensix::TensorMemoryLayout value) {
   switch (value) {
-    case TensorMemoryLayout::interleaved: return TtnnMemoryLayout::INTERLEAVED;
-    case TensorMemoryLayout::height_sharded: return TtnnMemoryLayout::HEIGHT_SHARDED;
-    case TensorMemoryLayout::width_sharded: return TtnnMemoryLayout::WIDTH_SHARDED;
-    case TensorMemoryLayout::block_sharded: return TtnnMemoryLayout::BLOCK_SHARDED;
-    case TensorMemoryLayout::nd_sharded: return TtnnMemoryLayout::ND_SHARDED;
+    case tensix::TensorMemoryLayout::interleaved: return TtnnMemoryLayout::INTERLEAVED;
+    case tensix::TensorMemoryLayout::height_sharded: return TtnnMemoryLayout::HEIGHT_SHARDED;
+    case tensix::TensorMemoryLayout::width_sharded: return TtnnMemoryLayout::WIDTH_SHARDED;
+    case tensix::TensorMemoryLayout::block_sharded: return TtnnMemoryLayout::BLOCK_SHARDED;
+    case tensix::TensorMemoryLayout::nd_sharded: return TtnnMemoryLayout::ND_SHARDED;
   }
   return TtnnMemoryLayout::INTERLEAVED;
 }
 
-TensorMemoryLayout from_python(TtnnMemoryLayout value) {
+tensix::TensorMemoryLayout from_python(TtnnMemoryLayout value) {
   switch (value) {
-    case TtnnMemoryLayout::INTERLEAVED: return TensorMemoryLayout::interleaved;
-    case TtnnMemoryLayout::HEIGHT_SHARDED: return TensorMemoryLayout::height_sharded;
-    case TtnnMemoryLayout::WIDTH_SHARDED: return TensorMemoryLayout::width_sharded;
-    case TtnnMemoryLayout::BLOCK_SHARDED: return TensorMemoryLayout::block_sharded;
-    case TtnnMemoryLayout::ND_SHARDED: return TensorMemoryLayout::nd_sharded;
+    case TtnnMemoryLayout::INTERLEAVED: return tensix::TensorMemoryLayout::interleaved;
+    case TtnnMemoryLayout::HEIGHT_SHARDED: return tensix::TensorMemoryLayout::height_sharded;
+    case TtnnMemoryLayout::WIDTH_SHARDED: return tensix::TensorMemoryLayout::width_sharded;
+    case TtnnMemoryLayout::BLOCK_SHARDED: return tensix::TensorMemoryLayout::block_sharded;
+    case TtnnMemoryLayout::ND_SHARDED: return tensix::TensorMemoryLayout::nd_sharded;
   }
-  return TensorMemoryLayout::interleaved;
+  return tensix::TensorMemoryLayout::interleaved;
 }
 
-TtnnDistribution to_python(ShardDistribution value) {
+TtnnDistribution to_python(tensix::ShardDistribution value) {
   switch (value) {
-    case ShardDistribution::round_robin_1d: return TtnnDistribution::ROUND_ROBIN_1D;
-    case ShardDistribution::contiguous_1d: return TtnnDistribution::CONTIGUOUS_1D;
-    case ShardDistribution::grid_2d: return TtnnDistribution::GRID_2D;
+    case tensix::ShardDistribution::round_robin_1d: return TtnnDistribution::ROUND_ROBIN_1D;
+    case tensix::ShardDistribution::contiguous_1d: return TtnnDistribution::CONTIGUOUS_1D;
+    case tensix::ShardDistribution::grid_2d: return TtnnDistribution::GRID_2D;
   }
   return TtnnDistribution::ROUND_ROBIN_1D;
 }
 
-ShardDistribution from_python(TtnnDistribution value) {
+tensix::ShardDistribution from_python(TtnnDistribution value) {
   switch (value) {
-    case TtnnDistribution::ROUND_ROBIN_1D: return ShardDistribution::round_robin_1d;
-    case TtnnDistribution::CONTIGUOUS_1D: return ShardDistribution::contiguous_1d;
-    case TtnnDistribution::GRID_2D: return ShardDistribution::grid_2d;
+    case TtnnDistribution::ROUND_ROBIN_1D: return tensix::ShardDistribution::round_robin_1d;
+    case TtnnDistribution::CONTIGUOUS_1D: return tensix::ShardDistribution::contiguous_1d;
+    case TtnnDistribution::GRID_2D: return tensix::ShardDistribution::grid_2d;
   }
-  return ShardDistribution::round_robin_1d;
+  return tensix::ShardDistribution::round_robin_1d;
 }
 
 TtnnDataType to_python(DataType value) {
@@ -124,17 +124,17 @@ void bind_ttnn_enums(nb::module_& module) {
       .value("WIDTH_SHARDED", TtnnMemoryLayout::WIDTH_SHARDED)
       .value("BLOCK_SHARDED", TtnnMemoryLayout::BLOCK_SHARDED)
       .value("ND_SHARDED", TtnnMemoryLayout::ND_SHARDED);
-  nb::enum_<ShardOrientation>(module, "ShardOrientation", "How shards walk over the cores.")
-      .value("ROW_MAJOR", ShardOrientation::row_major)
-      .value("COL_MAJOR", ShardOrientation::col_major);
+  nb::enum_<tensix::ShardOrientation>(module, "ShardOrientation", "How shards walk over the cores.")
+      .value("ROW_MAJOR", tensix::ShardOrientation::row_major)
+      .value("COL_MAJOR", tensix::ShardOrientation::col_major);
   nb::enum_<TtnnDistribution>(module, "ShardDistributionStrategy", "How n-D shards are dealt to cores.")
       .value("ROUND_ROBIN_1D", TtnnDistribution::ROUND_ROBIN_1D)
       .value("GRID_2D", TtnnDistribution::GRID_2D)
       .value("CONTIGUOUS_1D", TtnnDistribution::CONTIGUOUS_1D);
-  nb::enum_<ShardAlignment>(module, "ShardShapeAlignment", "How far TensorSpec.sharded may round a shard up.")
-      .value("NONE", ShardAlignment::none)
-      .value("REQUIRED", ShardAlignment::required)
-      .value("RECOMMENDED", ShardAlignment::recommended);
+  nb::enum_<tensix::ShardAlignment>(module, "ShardShapeAlignment", "How far TensorSpec.sharded may round a shard up.")
+      .value("NONE", tensix::ShardAlignment::none)
+      .value("REQUIRED", tensix::ShardAlignment::required)
+      .value("RECOMMENDED", tensix::ShardAlignment::recommended);
   nb::enum_<TtnnStorageType>(module, "StorageType", "Where a tensor is.")
       .value("HOST", TtnnStorageType::HOST)
       .value("DEVICE", TtnnStorageType::DEVICE);

@@ -2,8 +2,8 @@
 
 // What users pass to operators beside tensors: how exactly to compute, and functions to apply on the way.
 
-#include "tessera/targets/tensix/ops/elementwise/vector_function.h"
 #include "tessera/targets/tensix/card/compute_config.h"
+#include "tessera/targets/tensix/ops/elementwise/vector_function.h"
 
 #include <nanobind/nanobind.h>
 
@@ -22,8 +22,8 @@ struct KernelConfig {
   bool operator==(const KernelConfig&) const = default;
 };
 // A fidelity that was left open is LoFi.
-ComputeConfig plain(const KernelConfig& config);
-std::optional<ComputeConfig> plain(const std::optional<KernelConfig>& config);
+tensix::ComputeConfig plain(const KernelConfig& config);
+std::optional<tensix::ComputeConfig> plain(const std::optional<KernelConfig>& config);
 
 // ttnn.UnaryWithParam.
 struct UnaryWithParam {

@@ -20,9 +20,9 @@ std::vector<std::int64_t> extents(const Sizes& sizes) {
   return std::get<1>(sizes);
 }
 
-ComputeConfig conv2d_compute(const std::optional<KernelConfig>& given) {
+tensix::ComputeConfig conv2d_compute(const std::optional<KernelConfig>& given) {
   if (given) return plain(*given);
-  ComputeConfig config;
+  tensix::ComputeConfig config;
   config.packer_l1_acc = true;
   return config;
 }
@@ -41,8 +41,8 @@ std::optional<tensix::Conv2dOperand> conv2d_operand(const std::optional<AnyTenso
   return x ? std::optional(conv2d_operand(*x)) : std::nullopt;
 }
 
-DeviceTensor conv2d_input(std::string_view op, const AnyTensor& x, const OptionalDevice& device,
-                          const TtnnConv2dConfig& config) {
+tensix::DeviceTensor conv2d_input(std::string_view op, const AnyTensor& x, const OptionalDevice& device,
+                                  const TtnnConv2dConfig& config) {
   check(x.on_device() || device, Code::invalid_argument, Hint{"pass device, or put the input there first"},
         "{}: the input is in host memory and no device is given", op);
   check(!x.on_device() || !device || x.device(op).device() == *device, Code::invalid_argument,
@@ -52,14 +52,15 @@ DeviceTensor conv2d_input(std::string_view op, const AnyTensor& x, const Optiona
 }
 
 tensix::Conv2dProblem conv2d_problem(const tensix::Conv2dRequest& request, const AnyTensor& input,
-                                     const AnyTensor& weight, const DeviceTensor& x, const TtnnConv2dConfig& config,
-                                     const std::optional<KernelConfig>& compute, const OptionalType& dtype) {
+                                     const AnyTensor& weight, const tensix::DeviceTensor& x,
+                                     const TtnnConv2dConfig& config, const std::optional<KernelConfig>& compute,
+                                     const OptionalType& dtype) {
   const std::optional<Shape> shape = is_prepared(weight) ? std::nullopt : std::optional(weight.shape());
   tensix::Conv2dProblem problem = tensix::conv2d_problem(request, input.shape(), shape);
   problem.config = config;
   problem.compute = conv2d_compute(compute);
   problem.output_dtype = plain(dtype).value_or(config.output_dtype.value_or(x.spec().dtype()));
-  if (!says_everything(request) && x.device()->memory_view(BufferType::l1_small).total_bytes_per_bank == 0)
+  if (!says_everything(request) && x.device()->memory_view(tensix::BufferType::l1_small).total_bytes_per_bank == 0)
     problem.config.config_tensors_in_dram = true;
   return problem;
 }

@@ -8,10 +8,10 @@
 
 namespace tessera::python {
 
-std::string json_text(const CoreCoord& core);
-std::string json_text(const CoreRange& range);
-std::string json_text(const CoreRangeSet& set);
-std::string json_text(const ShardSpec& spec);
-std::string json_text(const MemoryConfig& config);
+std::string json_text(const tensix::CoreCoord& core);
+std::string json_text(const tensix::CoreRange& range);
+std::string json_text(const tensix::CoreRangeSet& set);
+std::string json_text(const tensix::ShardSpec& spec);
+std::string json_text(const tensix::MemoryConfig& config);
 
 }  // namespace tessera::python

@@ -4,7 +4,7 @@
 
 namespace tessera::python {
 
-QueueScope::QueueScope(const std::shared_ptr<Device>& device, OptionalQueue queue, bool blocking) {
+QueueScope::QueueScope(const std::shared_ptr<tensix::Device>& device, OptionalQueue queue, bool blocking) {
   if (!queue && blocking) return;  // as it is anyway
   queues_ = tensix::DeviceQueues::of(device);
   before_ = queues_->queue();

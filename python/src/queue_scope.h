@@ -15,7 +15,7 @@ using OptionalQueue = std::optional<int>;
 
 class QueueScope {
  public:
-  QueueScope(const std::shared_ptr<Device>& device, OptionalQueue queue, bool blocking = true);
+  QueueScope(const std::shared_ptr<tensix::Device>& device, OptionalQueue queue, bool blocking = true);
   QueueScope(const AnyTensor& x, OptionalQueue queue, bool blocking = true);  // host tensors have none
   ~QueueScope();
   QueueScope(const QueueScope&) = delete;

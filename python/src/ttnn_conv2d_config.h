@@ -8,7 +8,7 @@
 
 namespace tessera::python {
 
-struct TtnnConv2dConfig : Conv2dConfig {
+struct TtnnConv2dConfig : tensix::Conv2dConfig {
   std::optional<DType> activation_dtype;  // the input is converted to it first
   std::optional<DType> output_dtype;      // where the call says none
   bool operator==(const TtnnConv2dConfig&) const = default;

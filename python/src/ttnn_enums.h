@@ -36,12 +36,12 @@ enum class TtnnDataType : std::uint8_t {
 enum class TtnnArch : std::uint8_t { WORMHOLE_B0 = 2, BLACKHOLE = 3 };
 enum class TtnnStorageType : std::uint8_t { HOST = 0, DEVICE = 1 };
 
-TtnnBufferType to_python(BufferType value);
-BufferType from_python(TtnnBufferType value);
-TtnnMemoryLayout to_python(TensorMemoryLayout value);
-TensorMemoryLayout from_python(TtnnMemoryLayout value);
-TtnnDistribution to_python(ShardDistribution value);
-ShardDistribution from_python(TtnnDistribution value);
+TtnnBufferType to_python(tensix::BufferType value);
+tensix::BufferType from_python(TtnnBufferType value);
+TtnnMemoryLayout to_python(tensix::TensorMemoryLayout value);
+tensix::TensorMemoryLayout from_python(TtnnMemoryLayout value);
+TtnnDistribution to_python(tensix::ShardDistribution value);
+tensix::ShardDistribution from_python(TtnnDistribution value);
 
 // A DType that Python calls a DataType. (tessera.DType is the library's own enumeration.)
 struct DataType {
@@ -75,13 +75,14 @@ struct mapped_enum_caster {
 };
 
 template <>
-struct type_caster<tessera::BufferType> : mapped_enum_caster<tessera::BufferType, tessera::python::TtnnBufferType> {};
+struct type_caster<tessera::tensix::BufferType>
+    : mapped_enum_caster<tessera::tensix::BufferType, tessera::python::TtnnBufferType> {};
 template <>
-struct type_caster<tessera::TensorMemoryLayout>
-    : mapped_enum_caster<tessera::TensorMemoryLayout, tessera::python::TtnnMemoryLayout> {};
+struct type_caster<tessera::tensix::TensorMemoryLayout>
+    : mapped_enum_caster<tessera::tensix::TensorMemoryLayout, tessera::python::TtnnMemoryLayout> {};
 template <>
-struct type_caster<tessera::ShardDistribution>
-    : mapped_enum_caster<tessera::ShardDistribution, tessera::python::TtnnDistribution> {};
+struct type_caster<tessera::tensix::ShardDistribution>
+    : mapped_enum_caster<tessera::tensix::ShardDistribution, tessera::python::TtnnDistribution> {};
 template <>
 struct type_caster<tessera::python::DataType>
     : mapped_enum_caster<tessera::python::DataType, tessera::python::TtnnDataType> {};

@@ -2,9 +2,9 @@
 
 // One network on every chip, each with a batch of its own: what the hosts, their links and the cards make of it.
 
-#include "tessera/targets/tensix/time/pipeline.h"
 #include "tessera/core/export.h"
 #include "tessera/fleet/topology.h"
+#include "tessera/targets/tensix/time/pipeline.h"
 
 #include <cstdint>
 #include <map>

@@ -2,9 +2,9 @@
 
 // Chips on cards, cards in hosts: where the parts of a fleet are.
 
-#include "tessera/targets/tensix/time/host_model.h"
 #include "tessera/core/export.h"
 #include "tessera/machine/fleet_spec.h"
+#include "tessera/targets/tensix/time/host_model.h"
 
 #include <cstdint>
 #include <vector>

@@ -7,8 +7,8 @@
 #include "tessera/core/export.h"
 #include "tessera/core/isa.h"
 #include "tessera/graph/graph.h"
-#include "tessera/machine/machine.h"
 #include "tessera/kernel_plan/order.h"
+#include "tessera/machine/machine.h"
 
 #include <cstdint>
 #include <string>

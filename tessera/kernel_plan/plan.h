@@ -5,9 +5,9 @@
 
 #include "tessera/core/export.h"
 #include "tessera/graph/graph.h"
-#include "tessera/machine/machine.h"
 #include "tessera/kernel_plan/kernel_info.h"
 #include "tessera/kernel_plan/order.h"
+#include "tessera/machine/machine.h"
 
 #include <cstdint>
 #include <map>

@@ -1,7 +1,7 @@
 // Descriptions of layers as JSON, under upstream's names of arguments.
 
 #include "tessera/core/error.h"
-#include "tessera/ncp/internal/json_fields.h"
+#include "tessera/ncp/json_fields.h"
 #include "tessera/ncp/layer.h"
 
 #include <array>

@@ -1,6 +1,7 @@
 #include "tessera/ncp/internal/ltc_gradient.h"
 
 #include "tessera/core/parallel_for.h"
+#include "tessera/ncp/internal/packed_ltc.h"
 
 #include <algorithm>
 #include <numbers>
@@ -19,12 +20,6 @@ void zero(std::vector<float>& v, std::int64_t count) {
 void fit(std::vector<float>& v, std::int64_t count) {
   if (static_cast<std::int64_t>(v.size()) < count) v.resize(static_cast<std::size_t>(count));
 }
-
-std::vector<float> values_or(const ParameterSet<float>& p, int index, int count, float otherwise) {
-  if (index < 0) return std::vector<float>(static_cast<std::size_t>(count), otherwise);
-  return {p.at(index), p.at(index) + count};
-}
-
 }  // namespace
 
 SynapseList TrainedSynapses::list() const {

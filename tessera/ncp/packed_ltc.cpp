@@ -57,12 +57,6 @@ PackedSynapses pack(const Synapses<float>& synapses, const ParameterSet<float>& 
   }
   return out;
 }
-
-std::vector<float> values_or(const ParameterSet<float>& p, int index, int count, float otherwise) {
-  if (index < 0) return std::vector<float>(static_cast<std::size_t>(count), otherwise);
-  return {p.at(index), p.at(index) + count};
-}
-
 }  // namespace
 
 SynapseTable PackedSynapses::table() const {

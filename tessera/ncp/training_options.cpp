@@ -1,7 +1,7 @@
 // Options of training as JSON: checkpoints hold them, so that a run is continued as it was begun.
 
 #include "tessera/core/error.h"
-#include "tessera/ncp/internal/json_fields.h"
+#include "tessera/ncp/json_fields.h"
 #include "tessera/ncp/trainer.h"
 
 namespace tessera::ncp {

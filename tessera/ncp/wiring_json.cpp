@@ -1,8 +1,8 @@
 // Wirings and their recipes as JSON.
 
 #include "tessera/core/error.h"
-#include "tessera/ncp/internal/json_fields.h"
 #include "tessera/ncp/internal/spec_fields.h"
+#include "tessera/ncp/json_fields.h"
 #include "tessera/ncp/wiring.h"
 
 namespace tessera::ncp {

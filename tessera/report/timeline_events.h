@@ -2,9 +2,9 @@
 
 // A simulated schedule as trace events: a row for every server of every resource, in their order.
 
-#include "tessera/timeline/timeline.h"
 #include "tessera/core/export.h"
 #include "tessera/report/trace_events.h"
+#include "tessera/timeline/timeline.h"
 
 #include <vector>
 

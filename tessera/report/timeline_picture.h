@@ -2,8 +2,8 @@
 
 // The beginning of a simulated schedule as a drawing: a row for every resource, a rectangle for every task.
 
-#include "tessera/timeline/timeline.h"
 #include "tessera/core/export.h"
+#include "tessera/timeline/timeline.h"
 
 #include <string>
 #include <string_view>

@@ -1,11 +1,11 @@
 #include "tessera/session/session.h"
 
-#include "tessera/targets/cpu/kernels/move/convert_order.h"
 #include "tessera/core/bytes.h"
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/graph/passes/pass.h"
 #include "tessera/session/internal/engine.h"
+#include "tessera/targets/cpu/kernels/move/convert_order.h"
 
 #include <fmt/ranges.h>
 

@@ -1,5 +1,5 @@
-#include "tessera/timeline/internal/simulation.h"
 #include "tessera/core/error.h"
+#include "tessera/timeline/internal/simulation.h"
 
 #include <algorithm>
 #include <string>

@@ -18,8 +18,8 @@
 //
 // Times are kept in whole picoseconds, so equal inputs give equal results on every machine and ties are real ones.
 
-#include "tessera/timeline/schedule.h"
 #include "tessera/core/export.h"
+#include "tessera/timeline/schedule.h"
 
 #include <cstdint>
 #include <span>

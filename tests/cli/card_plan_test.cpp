@@ -18,9 +18,9 @@ namespace TSR_FILE {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using planner::CardPlan;
-using planner::good_plan;
-using planner::PlannedMove;
+using tensix::CardPlan;
+using tensix::good_plan;
+using tensix::PlannedMove;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
@@ -35,7 +35,7 @@ class CardPlanFiles : public testing::Test {
   void TearDown() override { fs::remove_all(folder_); }
 
   std::string saved(const CardPlan& plan, const std::string& name = "plan.json") const {
-    save_card_plan(folder_ / name, plan);
+    tensix::save_card_plan(folder_ / name, plan);
     return (folder_ / name).string();
   }
 
@@ -45,7 +45,7 @@ class CardPlanFiles : public testing::Test {
 TEST_F(CardPlanFiles, ExplainSaysWhatWasChosenAndWhyNotOtherwise) {
   CardPlan plan = good_plan();
   plan.steps[2].moves = {{PlannedMove::Kind::reshard, "conv1.out",
-                          planner::sharded(TensorMemoryLayout::block_sharded, 512, 32, 1, 8), 1500,
+                          tensix::sharded(tensix::TensorMemoryLayout::block_sharded, 512, 32, 1, 8), 1500,
                           "conv2 is faster so"}};
   const CommandResult result = run_tessera({"explain", saved(plan), "conv2"});
   ASSERT_EQ(result.status, 0) << result.err;

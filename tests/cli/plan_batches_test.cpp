@@ -102,7 +102,7 @@ TEST_F(PlanBatches, FormatsAndFilesAreThoseOfOnePlan) {
   EXPECT_THAT(table.out, AllOf(HasSubstr("batch  kernels"), HasSubstr("chosen: batch 2, most frames/s on the device"),
                                HasSubstr("planned 2 batches in"), HasSubstr("written to " + file_),
                                HasSubstr("report in " + report)));
-  EXPECT_EQ(load_card_plan(file_).batch, 2);
+  EXPECT_EQ(tensix::load_card_plan(file_).batch, 2);
   EXPECT_TRUE(fs::exists(report));
   EXPECT_THAT(plan({"--batches", "1", "--format", "csv"}).out, testing::StartsWith("batch,kernels_ns,device_ns"));
 }
@@ -164,7 +164,7 @@ TEST_F(PlanBatches, AnInterruptLeavesTheBestOfThoseThatArePlanned) {
     EXPECT_EQ(WEXITSTATUS(status), 130) << text;
     EXPECT_THAT(text, HasSubstr("interrupted"));
     if (fs::exists(file_))
-      EXPECT_THAT(text, HasSubstr(load_card_plan(file_).interrupted ? "found in a hurry" : "holds its plan"));
+      EXPECT_THAT(text, HasSubstr(tensix::load_card_plan(file_).interrupted ? "found in a hurry" : "holds its plan"));
     else
       EXPECT_THAT(text, HasSubstr("was not written"));
   }

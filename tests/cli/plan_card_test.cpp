@@ -4,9 +4,9 @@
 #include "run_command.h"
 
 #include "tessera/core/file.h"
-#include "tessera/targets/tensix/plan/card_plan_file.h"
 #include "tessera/io/npy.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/tensix/plan/card_plan_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,12 +51,12 @@ TEST_F(PlanCard, APlanIsShownWrittenAndFollowed) {
   EXPECT_THAT(planned.out, AllOf(HasSubstr("conv2d"), HasSubstr("kernels"), HasSubstr("end to end"),
                                  HasSubstr("batch 1 on each of 2 cards"), HasSubstr("1 command queue, 2 cards"),
                                  HasSubstr("reshards"), HasSubstr("written to " + file_)));
-  const planner::CardPlan read = load_card_plan(file_);
+  const tensix::CardPlan read = tensix::load_card_plan(file_);
   EXPECT_EQ(read.machine, "wormhole_n150");
   EXPECT_EQ(read.model, model_);
   EXPECT_EQ(read.request.mesh, 2);
   EXPECT_EQ(read.request.command_queues, 1);
-  EXPECT_EQ(read.request.objective, planner::Objective::end_to_end);
+  EXPECT_EQ(read.request.objective, tensix::Objective::end_to_end);
   ASSERT_EQ(read.steps.size(), 1u);
 
   // Followed, it takes what it said.
@@ -99,9 +99,9 @@ TEST_F(PlanCard, FormatsAreThoseOfOtherCommands) {
 
 TEST_F(PlanCard, PinsAreMetOrSaidToBeWrong) {
   ASSERT_EQ(plan({"--pin", "*:shard=BLOCK"}).status, 0);
-  const planner::CardPlan pinned = load_card_plan(file_);
-  EXPECT_EQ(pinned.steps[0].config.conv.shard_layout, TensorMemoryLayout::block_sharded);
-  EXPECT_EQ(pinned.request.pins, (std::vector<planner::Pin>{{"*", "shard", "BLOCK"}}));
+  const tensix::CardPlan pinned = tensix::load_card_plan(file_);
+  EXPECT_EQ(pinned.steps[0].config.conv.shard_layout, tensix::TensorMemoryLayout::block_sharded);
+  EXPECT_EQ(pinned.request.pins, (std::vector<tensix::Pin>{{"*", "shard", "BLOCK"}}));
   for (const char* wrong : {"shard=BLOCK", "*:shard", "*:=3", ":shard=BLOCK", "*:shard="})
     EXPECT_THAT(plan({"--pin", wrong}).err, HasSubstr("PATTERN:FIELD=VALUE")) << wrong;
   EXPECT_EQ(plan({"--pin", "nothing_of_that_name:shard=BLOCK"}).status, 1);
@@ -169,12 +169,12 @@ TEST_F(PlanCard, AnInterruptLeavesTheBestPlanSoFarOrNone) {
         EXPECT_EQ(WTERMSIG(status), signal);
         EXPECT_FALSE(fs::exists(file_));
       } else if (WEXITSTATUS(status) == 0) {  // done already
-        EXPECT_FALSE(load_card_plan(file_).interrupted);
+        EXPECT_FALSE(tensix::load_card_plan(file_).interrupted);
       } else {
         EXPECT_EQ(WEXITSTATUS(status), 130) << text;
         EXPECT_THAT(text, HasSubstr("interrupted"));
         if (fs::exists(file_)) {
-          const planner::CardPlan plan = load_card_plan(file_);
+          const tensix::CardPlan plan = tensix::load_card_plan(file_);
           EXPECT_EQ(plan.model, "resnet50");
           EXPECT_THAT(text, HasSubstr(plan.interrupted ? "the best plan so far" : "nothing is missing"));
           EXPECT_EQ(read_text_file(file_).find("\"interrupted\": true") != std::string::npos,

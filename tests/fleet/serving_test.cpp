@@ -1,6 +1,6 @@
 #include "tessera/fleet/serving.h"
 
-#include "../error_of.h"
+#include "tests/error_of.h"
 
 #include <gtest/gtest.h>
 

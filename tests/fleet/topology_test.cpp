@@ -1,7 +1,7 @@
 #include "tessera/fleet/topology.h"
 
-#include "../error_of.h"
 #include "tessera/machine/machine_file.h"
+#include "tests/error_of.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 #include "tessera/io/ncp_checkpoint.h"
 
-#include "../error_of.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/io/ncp_file.h"
 #include "tessera/ncp/tasks/task.h"
+#include "tests/error_of.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

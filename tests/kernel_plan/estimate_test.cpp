@@ -1,5 +1,5 @@
-#include "tessera/machine/machine_file.h"
 #include "tessera/kernel_plan/kernel_info.h"
+#include "tessera/machine/machine_file.h"
 
 #include <gtest/gtest.h>
 

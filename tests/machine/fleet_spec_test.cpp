@@ -1,8 +1,8 @@
 #include "tessera/machine/fleet_spec.h"
 
-#include "../error_of.h"
 #include "tessera/core/file.h"
 #include "tessera/machine/machine_file.h"
+#include "tests/error_of.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

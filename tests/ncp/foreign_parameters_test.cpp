@@ -1,8 +1,8 @@
 #include "tessera/ncp/foreign_parameters.h"
 
-#include "../error_of.h"
 #include "tessera/core/error.h"
 #include "tessera/ncp/sequence.h"
+#include "tests/error_of.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 #include "tessera/ncp/layer.h"
 
-#include "../error_of.h"
 #include "tessera/core/error.h"
 #include "tessera/io/ncp_file.h"
 #include "tessera/io/safetensors.h"
+#include "tests/error_of.h"
 
 #include "golden.h"
 

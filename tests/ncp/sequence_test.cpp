@@ -1,9 +1,9 @@
 #include "golden.h"
 
-#include "../error_of.h"
 #include "tessera/core/error.h"
 #include "tessera/ncp/random_generator.h"
 #include "tessera/ncp/sequence.h"
+#include "tests/error_of.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

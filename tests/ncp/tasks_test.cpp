@@ -1,9 +1,9 @@
 #include "tessera/core/error.h"
 
-#include "../error_of.h"
 #include "tessera/core/file.h"
 #include "tessera/core/sha256.h"
 #include "tessera/ncp/tasks/task.h"
+#include "tests/error_of.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

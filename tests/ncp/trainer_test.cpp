@@ -1,9 +1,9 @@
 #include "tessera/ncp/trainer.h"
 
-#include "../error_of.h"
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/ncp/tasks/task.h"
+#include "tests/error_of.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #include "tessera/report/scaling_picture.h"
 
-#include "../error_of.h"
+#include "tests/error_of.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 #include "tessera/scale/run_parts.h"
 
-#include "../error_of.h"
 #include "tessera/core/file.h"
+#include "tests/error_of.h"
 
 #include <gmock/gmock.h>
 

@@ -1,10 +1,10 @@
 // How often weights are made and how long they are kept.
 
-#include "tessera/targets/cpu/kernels/kernel.h"
 #include "tessera/core/error.h"
 #include "tessera/graph/evaluate.h"
 #include "tessera/graph/passes/pass.h"
 #include "tessera/session/session.h"
+#include "tessera/targets/cpu/kernels/kernel.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 #include "tessera/targets/neuron/emit/nki.h"
 #include "tessera/targets/tensix/emit/ttnn.h"
 
-#include "io_test.h"
+#include "tests/io/io_test.h"
 
 #include "tessera/core/file.h"
 #include "tessera/graph/zoo/layer.h"
@@ -17,10 +17,10 @@ namespace tessera {
 namespace TSR_FILE {
 
 using namespace io_test;
-using planner::CardPlan;
-using planner::Placement;
-using planner::PlannedMove;
-using planner::PlannedStep;
+using tensix::CardPlan;
+using tensix::Placement;
+using tensix::PlannedMove;
+using tensix::PlannedStep;
 using testing::HasSubstr;
 
 Array ramp(const Shape& shape) {
@@ -55,9 +55,9 @@ Graph small_network() {
   return g;
 }
 
-MemoryConfig height_shards(std::int64_t rows, std::int64_t columns, int cores) {
-  return MemoryConfig(TensorMemoryLayout::height_sharded, BufferType::l1,
-                      ShardSpec{CoreRange({0, 0}, {cores - 1, 0}), {rows, columns}});
+tensix::MemoryConfig height_shards(std::int64_t rows, std::int64_t columns, int cores) {
+  return tensix::MemoryConfig(tensix::TensorMemoryLayout::height_sharded, tensix::BufferType::l1,
+                              tensix::ShardSpec{tensix::CoreRange({0, 0}, {cores - 1, 0}), {rows, columns}});
 }
 
 CardPlan small_plan(const tensix::LoweredGraph& network) {
@@ -82,28 +82,28 @@ CardPlan small_plan(const tensix::LoweredGraph& network) {
     ADD_FAILURE() << node;
     return static_cast<PlannedStep*>(nullptr);
   };
-  const auto rows = [](std::int64_t n, std::int64_t c, DType dtype, Layout layout, const MemoryConfig& memory) {
+  const auto rows = [](std::int64_t n, std::int64_t c, DType dtype, Layout layout, const tensix::MemoryConfig& memory) {
     return Placement{Shape{1, 1, n, c}, dtype, layout, memory};
   };
   PlannedStep* s = step("conv1", rows(64, 32, DType::bfloat16, Layout::tile, height_shards(32, 32, 2)), 40000, {"x"});
   s->why = "fastest of 12";
-  s->config.conv.shard_layout = TensorMemoryLayout::height_sharded;
+  s->config.conv.shard_layout = tensix::TensorMemoryLayout::height_sharded;
   s->config.conv.act_block_h_override = 32;
   s->config.conv.enable_act_double_buffer = true;
   s->config.conv_fields = {"shard_layout", "act_block_h_override", "enable_act_double_buffer"};
   s->config.weights_dtype = DType::bfloat16;
-  s->config.fidelity = MathFidelity::hifi2;
+  s->config.fidelity = tensix::MathFidelity::hifi2;
   s->config.packer_l1_acc = true;
   step("pool1", rows(16, 32, DType::bfloat16, Layout::row_major, height_shards(8, 32, 2)), 30000, {"relu1"});
-  s = step("conv2", rows(16, 32, DType::bfloat16, Layout::tile, kDramMemoryConfig), 20000, {});
-  s->moves.push_back({PlannedMove::Kind::spill, "pool1", kDramMemoryConfig, 100, "to make room for conv2"});
-  s->config.memory = BufferType::dram;
+  s = step("conv2", rows(16, 32, DType::bfloat16, Layout::tile, tensix::kDramMemoryConfig), 20000, {});
+  s->moves.push_back({PlannedMove::Kind::spill, "pool1", tensix::kDramMemoryConfig, 100, "to make room for conv2"});
+  s->config.memory = tensix::BufferType::dram;
   s->config.height_slices = true;
   s->config.slices = 2;
-  step("sum", rows(16, 32, DType::bfloat8_b, Layout::tile, kDramMemoryConfig), 1000, {"conv2", "pool1"})->config.dtype =
-      DType::bfloat8_b;
-  step("flat", rows(1, 512, DType::bfloat16, Layout::row_major, kDramMemoryConfig), 0, {"relu2"});
-  step("fc", rows(1, 10, DType::bfloat16, Layout::tile, kDramMemoryConfig), 2000, {"flat"});
+  step("sum", rows(16, 32, DType::bfloat8_b, Layout::tile, tensix::kDramMemoryConfig), 1000, {"conv2", "pool1"})
+      ->config.dtype = DType::bfloat8_b;
+  step("flat", rows(1, 512, DType::bfloat16, Layout::row_major, tensix::kDramMemoryConfig), 0, {"relu2"});
+  step("fc", rows(1, 10, DType::bfloat16, Layout::tile, tensix::kDramMemoryConfig), 2000, {"flat"});
   return plan;
 }
 
@@ -116,7 +116,7 @@ void expect_golden(const std::string& name, const std::string& text) {
 
 TEST(EmitTtnn, WritesEveryCallOfAPlan) {
   const tensix::LoweredGraph network = tensix::lower(small_network());
-  const emit::Script script = emit::ttnn_script(network, small_plan(network), "small.safetensors");
+  const emit::Script script = tensix::ttnn_script(network, small_plan(network), "small.safetensors");
   expect_golden("small_ttnn.py", script.text);
   std::vector<std::string> names;
   for (const emit::ScriptWeight& each : script.weights) names.push_back(each.name);
@@ -126,10 +126,10 @@ TEST(EmitTtnn, WritesEveryCallOfAPlan) {
 
 TEST(EmitTtnn, CardsOfAMeshHaveABatchEach) {
   const tensix::LoweredGraph network = tensix::lower(small_network());
-  planner::CardPlan plan = small_plan(network);
+  tensix::CardPlan plan = small_plan(network);
   const std::int64_t batch = network.graph.value(network.graph.inputs[0]).type.shape()[0];
   const auto inputs_of = [&] {
-    const std::string text = emit::ttnn_script(network, plan, "small.safetensors").text;
+    const std::string text = tensix::ttnn_script(network, plan, "small.safetensors").text;
     const std::size_t at = text.find("INPUTS = {");
     return std::pair(text.substr(at, text.find(", ", at) - at), text.find("CARDS = 3\n") != std::string::npos);
   };
@@ -147,7 +147,7 @@ TEST(EmitTtnn, ListsAllOperatorsThatTheCardDoesNotHave) {
   g.outputs = {g.add("odder", Unary{Unary::Kind::sinh}, {a})};
   const tensix::LoweredGraph network = tensix::lower(g, {.host_fallback = true});
   expect_refusal(Code::unsupported, "2 of 2 operators have no TTNN call: 'odd' (Unary (host)), 'odder' (Unary (host))",
-                 [&] { emit::ttnn_script(network, CardPlan{}, ""); });
+                 [&] { tensix::ttnn_script(network, CardPlan{}, ""); });
 }
 
 TEST(EmitTtnn, RefusesAPlanOfAnotherNetwork) {
@@ -155,11 +155,11 @@ TEST(EmitTtnn, RefusesAPlanOfAnotherNetwork) {
   CardPlan plan = small_plan(network);
   plan.steps.pop_back();
   expect_refusal(Code::invalid_argument, "the plan has 5 steps, the network 6 operators",
-                 [&] { emit::ttnn_script(network, plan, ""); });
+                 [&] { tensix::ttnn_script(network, plan, ""); });
 }
 
 TEST(EmitMlx, WritesNetworksWithImagesAsMlxHasThem) {
-  const emit::Script script = emit::mlx_script(small_network(), "small", "small.safetensors");
+  const emit::Script script = apple::mlx_script(small_network(), "small", "small.safetensors");
   expect_golden("small_mlx.py", script.text);
   for (const emit::ScriptWeight& each : script.weights)
     if (each.name == "conv1.weight") {
@@ -174,7 +174,7 @@ TEST(EmitMlx, ListsAllOperatorsThatItHasNoCodeFor) {
   g.outputs = {g.add("odder", Lrn{}, {a})};
   expect_refusal(Code::unsupported,
                  "2 of 2 operators cannot be written as MLX code: 'odd' (Unary: no such function), 'odder' (Lrn)",
-                 [&] { emit::mlx_script(g, "m", ""); });
+                 [&] { apple::mlx_script(g, "m", ""); });
 }
 
 TEST(EmitMlx, WritesLiquidLayers) {
@@ -183,7 +183,7 @@ TEST(EmitMlx, WritesLiquidLayers) {
   layer.units = 8;
   layer.backbone = {16, 16};
   const auto parameters = ncp::converted<float>(ncp::initial_parameters(layer, 1));
-  const emit::Script script = emit::mlx_script(layer, parameters, "liquid", "liquid.safetensors");
+  const emit::Script script = apple::mlx_script(layer, parameters, "liquid", "liquid.safetensors");
   expect_golden("liquid_mlx.py", script.text);
   EXPECT_EQ(script.weights.size(), ncp::parameter_list(layer).size());
 }
@@ -206,8 +206,8 @@ TEST(EmitNki, WritesTheLayersThatFitAndSaysWhyOthersDoNot) {
   a = conv("conv2", a, 100, 1);
   a = conv("conv3", a, 128, 2);
   g.outputs = {g.add("end", Unary{Unary::Kind::tanh}, {a})};
-  const emit::NkiNetwork network =
-      emit::nki_network(g, neuron_of(load_machine("trainium1")), "small", "small.safetensors");
+  const neuron::NkiNetwork network =
+      neuron::nki_network(g, neuron_of(load_machine("trainium1")), "small", "small.safetensors");
   ASSERT_EQ(network.layers.size(), 1u);
   EXPECT_EQ(network.layers[0].problem.pool, 2);
   EXPECT_EQ(network.layers[0].problem.h, 12);
@@ -225,14 +225,14 @@ TEST(EmitNki, GivesAllReasonsWhereNothingFits) {
   const ValueId x = g.add_input("x", {ElementType::float32, std::vector<std::int64_t>{1, 16, 8, 8}});
   g.outputs = {g.add("conv", Conv{}, {x, g.add_constant("w", ramp(Shape{16, 16, 3, 3}))})};
   expect_refusal(Code::unsupported, "no layer can be written as a fused convolution for a NeuronCore: 'conv': 16 input",
-                 [&] { emit::nki_network(g, neuron_of(load_machine("trainium1")), "m", ""); });
+                 [&] { neuron::nki_network(g, neuron_of(load_machine("trainium1")), "m", ""); });
 }
 
 TEST(EmitScript, KeepsItsWeightsBesideIt) {
   EXPECT_EQ(emit::weights_file_of("a/b/net.py"), "net.safetensors");
   const TemporaryDirectory temporary;
   const std::filesystem::path& folder = temporary.path();
-  emit::save_script(folder / "net.py", emit::mlx_script(small_network(), "small", "net.safetensors"));
+  emit::save_script(folder / "net.py", apple::mlx_script(small_network(), "small", "net.safetensors"));
   const SafetensorsFile file(folder / "net.safetensors");
   EXPECT_EQ(file.tensor("fc.bias").shape, std::vector<std::int64_t>{10});
   EXPECT_THAT(read_all(folder / "net.py"), HasSubstr("WEIGHTS_FILE = \"net.safetensors\""));

@@ -1,7 +1,7 @@
 #include "tessera/timeline/timeline.h"
 
-#include "../../../error_of.h"
 #include "tessera/core/error.h"
+#include "tests/error_of.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 
 // A CfC layer with its weights packed for the dense kernel.
 
-#include "tessera/ncp/internal/counted_memory.h"
+#include "tessera/ncp/counted_memory.h"
 #include "tessera/ncp/internal/dense_kernels.h"
 #include "tessera/ncp/parameters.h"
 #include "tessera/ncp/sequence.h"

@@ -2,7 +2,7 @@
 
 // An LTC layer (semi-implicit solver, without mixed memory) with its synapses packed for the LTC kernel.
 
-#include "tessera/ncp/internal/counted_memory.h"
+#include "tessera/ncp/counted_memory.h"
 #include "tessera/ncp/internal/ltc_kernels.h"
 #include "tessera/ncp/parameters.h"
 #include "tessera/ncp/sequence.h"
@@ -11,6 +11,12 @@
 #include <vector>
 
 namespace tessera::ncp {
+
+// A cell's parameters of that index, or `otherwise` so many times where it has none.
+inline std::vector<float> values_or(const ParameterSet<float>& p, int index, int count, float otherwise) {
+  if (index < 0) return std::vector<float>(static_cast<std::size_t>(count), otherwise);
+  return {p.at(index), p.at(index) + count};
+}
 
 struct PackedSynapses {
   std::vector<std::int32_t> first_slot{}, shared{}, source{}, fan_in{};

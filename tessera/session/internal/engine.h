@@ -6,11 +6,11 @@
 // boxes of a detector, If, Loop). Such a graph runs in stages: all that can be planned, then those nodes, then the rest
 // of the graph as an engine of its own.
 
-#include "tessera/targets/cpu/program/program.h"
 #include "tessera/graph/graph.h"
 #include "tessera/graph/passes/pass.h"
 #include "tessera/session/internal/stage.h"
 #include "tessera/session/options.h"
+#include "tessera/targets/cpu/program/program.h"
 
 #include <functional>
 #include <list>

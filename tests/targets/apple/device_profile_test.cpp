@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace tessera::ncp {
+namespace tessera::apple {
 namespace TSR_FILE {
 
 namespace fs = std::filesystem;
@@ -178,4 +178,4 @@ TEST_F(HostProfile, WorksWhereNothingCanBeKept) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera::ncp
+}  // namespace tessera::apple

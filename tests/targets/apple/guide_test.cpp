@@ -10,7 +10,7 @@
 #include <cmath>
 #include <random>
 
-namespace tessera::ncp {
+namespace tessera::apple {
 namespace TSR_FILE {
 
 using ::testing::HasSubstr;
@@ -23,7 +23,7 @@ std::vector<float> random_values(std::int64_t count, unsigned seed) {
   return out;
 }
 
-Runner runner_of(const Layer& layer) { return {layer, converted<float>(initial_parameters(layer, 5))}; }
+ncp::Runner runner_of(const ncp::Layer& layer) { return {layer, converted<float>(ncp::initial_parameters(layer, 5))}; }
 
 std::vector<std::string> rules_for(const std::vector<Finding>& findings, const std::string& subject) {
   std::vector<std::string> out;
@@ -44,7 +44,7 @@ TEST(Lint, SaysNothingOfTheGuidesOwnModelsButItsAdvice) {
 
 TEST(Lint, FindsSizesOffPowersOfTwoOffRangesAndOffLines) {
   const DeviceProfile device = device_profile("M1");
-  const CfcLayer layer{.inputs = 64, .units = 255, .backbone = {100, 64}};
+  const ncp::CfcLayer layer{.inputs = 64, .units = 255, .backbone = {100, 64}};
   const std::vector<Finding> findings = lint(layer, device, 63);
   EXPECT_THAT(rules_for(findings, "units"), ::testing::ElementsAre("power-of-two", "alignment", "range", "limit"));
   EXPECT_THAT(rules_for(findings, "backbone[0]"), ::testing::ElementsAre("power-of-two", "alignment", "backbone"));
@@ -56,8 +56,8 @@ TEST(Lint, FindsSizesOffPowersOfTwoOffRangesAndOffLines) {
 
 TEST(Lint, FindsBatchesThatDoNotFitMemory) {
   DeviceProfile device = device_profile("M1");
-  const CfcLayer layer = create_optimized_model(device, 64);
-  device.memory_budget_bytes = memory_need(layer, 64, 16, true).total();
+  const ncp::CfcLayer layer = create_optimized_model(device, 64);
+  device.memory_budget_bytes = ncp::memory_need(layer, 64, 16, true).total();
   EXPECT_THAT(rules_for(lint(layer, device, 64), "batch"), ::testing::ElementsAre());
   device.memory_budget_bytes -= 1;
   const std::vector<Finding> findings = lint(layer, device, 64);
@@ -66,16 +66,17 @@ TEST(Lint, FindsBatchesThatDoNotFitMemory) {
 
 TEST(Lint, TakesWiredAndLtcLayers) {
   const DeviceProfile device = device_profile("M1");
-  const Wiring wiring = build_wiring(parse_wiring_spec("AutoNCP(32,4)"), 8);
-  EXPECT_THAT(rules_for(lint(CfcLayer{.inputs = 8, .wiring = wiring, .backbone = {}}, device), "wiring"),
+  const ncp::Wiring wiring = ncp::build_wiring(ncp::parse_wiring_spec("AutoNCP(32,4)"), 8);
+  EXPECT_THAT(rules_for(lint(ncp::CfcLayer{.inputs = 8, .wiring = wiring, .backbone = {}}, device), "wiring"),
               ::testing::ElementsAre("backbone"));
-  EXPECT_THAT(rules_for(lint(LtcLayer{.wiring = wiring}, device), "ode_unfolds"), ::testing::ElementsAre("fusion"));
+  EXPECT_THAT(rules_for(lint(ncp::LtcLayer{.wiring = wiring}, device), "ode_unfolds"),
+              ::testing::ElementsAre("fusion"));
 }
 
 TEST(GuideSettings, AreThoseOfTheDevice) {
   const TrainingSettings settings = configure_training(device_profile("M1"));
   EXPECT_EQ(settings, (TrainingSettings{64, 0.001, 0.1, "float32", "float16", true}));
-  const CfcLayer layer = create_optimized_model(device_profile("M1 Ultra"), 20);
+  const ncp::CfcLayer layer = create_optimized_model(device_profile("M1 Ultra"), 20);
   EXPECT_EQ(layer.units, 1024);
   EXPECT_EQ(layer.backbone, (std::vector<int>{512, 512}));
   EXPECT_EQ(layer.inputs, 20);
@@ -113,20 +114,20 @@ void expect_same(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 TEST(ProcessInBatches, GivesTheBitsOfOneCallForEverySliceAndLayer) {
-  const Wiring wiring = build_wiring(parse_wiring_spec("AutoNCP(20,3)"), 5);
-  std::vector<Layer> layers;
+  const ncp::Wiring wiring = ncp::build_wiring(ncp::parse_wiring_spec("AutoNCP(20,3)"), 5);
+  std::vector<ncp::Layer> layers;
   for (const bool batch_first : {true, false})
     for (const bool sequences : {true, false}) {
-      layers.push_back(CfcLayer{
+      layers.push_back(ncp::CfcLayer{
           .inputs = 5, .units = 19, .backbone = {33}, .return_sequences = sequences, .batch_first = batch_first});
-      layers.push_back(LtcLayer{.wiring = wiring, .return_sequences = sequences, .batch_first = batch_first});
+      layers.push_back(ncp::LtcLayer{.wiring = wiring, .return_sequences = sequences, .batch_first = batch_first});
     }
-  layers.push_back(CfcLayer{.inputs = 5, .wiring = wiring, .backbone = {}, .projection = 2, .mixed_memory = true});
-  layers.push_back(CfcLayer{.inputs = 5, .units = 16, .mode = CfcMode::pure, .backbone = {}});
-  layers.push_back(LtcLayer{.wiring = wiring, .solver = OdeSolver::runge_kutta, .mixed_memory = true});
-  for (const Layer& layer : layers) {
-    const Runner runner = runner_of(layer);
-    const LayerSizes size = sizes(layer);
+  layers.push_back(ncp::CfcLayer{.inputs = 5, .wiring = wiring, .backbone = {}, .projection = 2, .mixed_memory = true});
+  layers.push_back(ncp::CfcLayer{.inputs = 5, .units = 16, .mode = ncp::CfcMode::pure, .backbone = {}});
+  layers.push_back(ncp::LtcLayer{.wiring = wiring, .solver = ncp::OdeSolver::runge_kutta, .mixed_memory = true});
+  for (const ncp::Layer& layer : layers) {
+    const ncp::Runner runner = runner_of(layer);
+    const ncp::LayerSizes size = ncp::sizes(layer);
     for (const std::int64_t batch : {0, 1, 7, 32, 70}) {
       SCOPED_TRACE(batch);
       const std::int64_t steps = 3;
@@ -135,10 +136,10 @@ TEST(ProcessInBatches, GivesTheBitsOfOneCallForEverySliceAndLayer) {
                                memory = size.mixed_memory ? random_values(batch * size.state, 3) : std::vector<float>{};
       std::vector<float> timespans = random_values(batch * steps * (batch % 2 == 0 ? 1 : size.state), 4);
       for (float& ts : timespans) ts = std::abs(ts);
-      Sequence<float> sequence{batch, steps, input, timespans, state, memory, {}};
-      const SequenceResult<float> whole = runner.run(sequence, KeepStates::yes);
+      ncp::Sequence<float> sequence{batch, steps, input, timespans, state, memory, {}};
+      const ncp::SequenceResult<float> whole = runner.run(sequence, ncp::KeepStates::yes);
       for (const std::int64_t slice : {1, 3, 32, 100}) {
-        const SequenceResult<float> parts = process_in_batches(runner, sequence, slice, KeepStates::yes);
+        const ncp::SequenceResult<float> parts = process_in_batches(runner, sequence, slice, ncp::KeepStates::yes);
         expect_same(parts.output, whole.output);
         expect_same(parts.state, whole.state);
         expect_same(parts.memory, whole.memory);
@@ -149,39 +150,39 @@ TEST(ProcessInBatches, GivesTheBitsOfOneCallForEverySliceAndLayer) {
 }
 
 TEST(ProcessInBatches, RefusesSlicesOfNothingAndDropout) {
-  const Runner runner = runner_of(CfcLayer{.inputs = 1, .units = 2});
+  const ncp::Runner runner = runner_of(ncp::CfcLayer{.inputs = 1, .units = 2});
   const std::vector<float> input(4);
-  Sequence<float> sequence{.batch = 2, .steps = 2, .input = input};
+  ncp::Sequence<float> sequence{.batch = 2, .steps = 2, .input = input};
   EXPECT_THROW(process_in_batches(runner, sequence, 0), Error);
   sequence.dropout_seed = 1;
   EXPECT_THROW(process_in_batches(runner, sequence, 1), Error);
 }
 
 TEST(CompiledLayer, PlansOncePerShapeAndFlagsAndGivesTheSameOutputs) {
-  const CfcLayer layer{.inputs = 3, .units = 8, .backbone = {8, 8}, .backbone_dropout = 0.5};
-  const Runner runner = runner_of(layer);
+  const ncp::CfcLayer layer{.inputs = 3, .units = 8, .backbone = {8, 8}, .backbone_dropout = 0.5};
+  const ncp::Runner runner = runner_of(layer);
   CompiledLayer compiled(runner);
   const std::vector<float> input = random_values(4 * 5 * 3, 9), other = random_values(4 * 5 * 3, 10);
-  const Sequence<float> sequence{.batch = 4, .steps = 5, .input = input},
+  const ncp::Sequence<float> sequence{.batch = 4, .steps = 5, .input = input},
       same_shape{.batch = 4, .steps = 5, .input = other};
   expect_same(compiled(sequence).output, runner.run(sequence).output);
   const float* kept = compiled(sequence).output.data();
   expect_same(compiled(same_shape).output, runner.run(same_shape).output);
   EXPECT_EQ(compiled(sequence).output.data(), kept);  // the memory of the first call
   EXPECT_EQ(compiled.plans().size(), 1u);
-  Sequence<float> dropped = sequence;
+  ncp::Sequence<float> dropped = sequence;
   dropped.dropout_seed = 3;
   expect_same(compiled(dropped, true).output, runner.run(dropped).output);
-  EXPECT_EQ(compiled(sequence, false, KeepStates::yes).states.size(), 4u * 5 * 8);
-  const Sequence<float> shorter{.batch = 2, .steps = 5, .input = std::span(input).first(2 * 5 * 3)};
+  EXPECT_EQ(compiled(sequence, false, ncp::KeepStates::yes).states.size(), 4u * 5 * 8);
+  const ncp::Sequence<float> shorter{.batch = 2, .steps = 5, .input = std::span(input).first(2 * 5 * 3)};
   expect_same(compiled(shorter).output, runner.run(shorter).output);
   EXPECT_EQ(compiled.plans().size(), 4u);
   EXPECT_EQ(compiled.plans().begin()->second.work.total().launches, 5 * 3);
   EXPECT_THROW(compiled(dropped, false), Error);
-  const Sequence<float> wrong{.batch = 3, .steps = 5, .input = input};
+  const ncp::Sequence<float> wrong{.batch = 3, .steps = 5, .input = input};
   EXPECT_THROW(compiled(wrong), Error);
   EXPECT_EQ(compiled.plans().size(), 4u);
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera::ncp
+}  // namespace tessera::apple

@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-namespace tessera::ncp {
+namespace tessera::apple {
 namespace TSR_FILE {
 
 using ::testing::HasSubstr;
@@ -23,8 +23,8 @@ DeviceProfile host() {
 // By hand: three kernels a step, each the longer of its two times and a launch.
 TEST(ModelledRun, IsTheRooflineWithLaunches) {
   const DeviceProfile device = device_profile("M1");
-  const CfcLayer layer = create_optimized_model(device, 64);
-  const ModelledRun run = model_run(forward_work(layer, 64, 1), device);
+  const ncp::CfcLayer layer = create_optimized_model(device, 64);
+  const ModelledRun run = model_run(ncp::forward_work(layer, 64, 1), device);
   struct Kernel {
     double flops, specials, bytes;
   };
@@ -45,7 +45,7 @@ TEST(ModelledRun, IsTheRooflineWithLaunches) {
 
 TEST(ModelledRun, SaysWhichLaunchCostWouldReachATarget) {
   DeviceProfile device = device_profile("M1 Ultra");
-  const ModelledRun run = model_run(forward_work(create_optimized_model(device, 64), 512, 16), device);
+  const ModelledRun run = model_run(ncp::forward_work(create_optimized_model(device, 64), 512, 16), device);
   for (const double target : {5e12, 15e12}) {
     const std::optional<double> launch = launch_ns_to_reach(run, target);
     ASSERT_TRUE(launch.has_value());
@@ -87,7 +87,7 @@ TEST(Profiler, OnAnAppleDeviceIsModelledInEveryNumber) {
 }
 
 TEST(Profiler, HasTheDocumentedKeys) {
-  const CfcLayer layer{.inputs = 4, .units = 8};
+  const ncp::CfcLayer layer{.inputs = 4, .units = 8};
   for (const DeviceProfile& device : {host(), device_profile("M1")}) {
     Profiler profiler(layer, device);
     const ProfileSettings settings{.batch_size = 8, .seq_length = 4, .num_runs = 5};
@@ -112,7 +112,7 @@ TEST(Profiler, HasTheDocumentedKeys) {
 }
 
 TEST(Profiler, OnTheHostMeasuresTimesAndCountsMemory) {
-  const CfcLayer layer{.inputs = 16, .units = 32};
+  const ncp::CfcLayer layer{.inputs = 16, .units = 32};
   Profiler profiler(layer, host());
   const Stats compute = profiler.profile_compute({.batch_size = 16, .seq_length = 8, .num_runs = 20});
   EXPECT_EQ(compute.kind, "measured");
@@ -121,7 +121,7 @@ TEST(Profiler, OnTheHostMeasuresTimesAndCountsMemory) {
   EXPECT_GT(compute.at("tflops"), 0);
   const Stats memory = profiler.profile_memory({.batch_size = 16, .seq_length = 8, .num_runs = 3});
   // At least the weights, the inputs and the outputs have to be there.
-  const double least = 4.0 * static_cast<double>(count_parameters(layer).total) + 4.0 * 16 * 8 * (16 + 32);
+  const double least = 4.0 * static_cast<double>(ncp::count_parameters(layer).total) + 4.0 * 16 * 8 * (16 + 32);
   EXPECT_GE(memory.at("peak_usage") * 1048576, least);
   EXPECT_NEAR(memory.at("total_allocated") - memory.at("total_freed"), memory.at("current_usage"), 1e-9);
   const Stats more = profiler.profile_memory({.batch_size = 32, .seq_length = 8, .num_runs = 3});
@@ -130,27 +130,27 @@ TEST(Profiler, OnTheHostMeasuresTimesAndCountsMemory) {
 
 TEST(Profiler, OnTheHostStreamsThroughTheGradientsOfTraining) {
   const ProfileSettings settings{.batch_size = 64, .seq_length = 16, .num_runs = 3};
-  for (const Layer& layer :
-       {Layer(CfcLayer{.inputs = 16, .units = 96}), layer_from_json(R"({"type":"LTC","input_size":16,"units":32})")}) {
+  for (const ncp::Layer& layer : {ncp::Layer(ncp::CfcLayer{.inputs = 16, .units = 96}),
+                                  ncp::layer_from_json(R"({"type":"LTC","input_size":16,"units":32})")}) {
     Profiler profiler(layer, host());
     const Stats stream = profiler.profile_stream(settings);
-    EXPECT_EQ(stream.note, Gradient(layer).kernel());
+    EXPECT_EQ(stream.note, ncp::Gradient(layer).kernel());
     EXPECT_EQ(stream.at("batch_size"), 64);
     EXPECT_EQ(stream.at("num_runs"), 3);
     EXPECT_EQ(stream.find("kernel_time")->kind, "measured");
     EXPECT_GT(stream.at("kernel_time"), 0);
   }
-  Profiler slow(layer_from_json(R"({"type":"LTC","input_size":2,"units":3,"solver":"rk4"})"), host());
+  Profiler slow(ncp::layer_from_json(R"({"type":"LTC","input_size":2,"units":3,"solver":"rk4"})"), host());
   const Stats stream = slow.profile_stream(settings);
   EXPECT_THAT(stream.note, HasSubstr("the reference did"));
   EXPECT_EQ(stream.at("num_runs"), 1);
 }
 
 TEST(Profiler, RefusesSettingsOfNothing) {
-  Profiler profiler(CfcLayer{.inputs = 1, .units = 2}, device_profile("M1"));
+  Profiler profiler(ncp::CfcLayer{.inputs = 1, .units = 2}, device_profile("M1"));
   EXPECT_THROW(profiler.profile_compute({.batch_size = 0}), Error);
   EXPECT_THROW(profiler.profile_stream({.num_runs = 0}), Error);
-  EXPECT_THROW(Profiler(CfcLayer{.inputs = 0, .units = 2}, device_profile("M1")), Error);
+  EXPECT_THROW(Profiler(ncp::CfcLayer{.inputs = 0, .units = 2}, device_profile("M1")), Error);
 }
 
 TEST(Verdicts, SayWhatIsMissedAndWhy) {
@@ -196,7 +196,7 @@ TEST(Verdicts, PassWhereTargetsAreReached) {
 
 TEST(Monitors, UseTheDevicesBatch) {
   const DeviceProfile device = device_profile("M1");
-  const CfcLayer layer = create_optimized_model(device, 8);
+  const ncp::CfcLayer layer = create_optimized_model(device, 8);
   const Stats stats = monitor_performance(layer, device);
   EXPECT_EQ(stats.at("batch_size"), 64);
   EXPECT_EQ(stats.at("seq_length"), 16);
@@ -205,4 +205,4 @@ TEST(Monitors, UseTheDevicesBatch) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera::ncp
+}  // namespace tessera::apple

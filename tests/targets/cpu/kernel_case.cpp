@@ -1,10 +1,10 @@
 #include "tests/targets/cpu/kernel_case.h"
 
-#include "tessera/targets/cpu/kernels/move/convert_order.h"
 #include "tessera/core/error.h"
 #include "tessera/core/isa.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/graph/evaluate.h"
+#include "tessera/targets/cpu/kernels/move/convert_order.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -2,8 +2,8 @@
 
 // One node, run by every kernel there is for it, each checked against the definition.
 
-#include "tessera/targets/cpu/kernels/kernel.h"
 #include "tessera/graph/graph.h"
+#include "tessera/targets/cpu/kernels/kernel.h"
 
 #include <cstdint>
 #include <random>

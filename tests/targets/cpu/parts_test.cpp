@@ -2,11 +2,11 @@
 
 #include "tessera/kernel_plan/parts.h"
 
-#include "tessera/targets/cpu/program/program.h"
 #include "tessera/core/isa.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/graph/evaluate.h"
 #include "tessera/graph/passes/pass.h"
+#include "tessera/targets/cpu/program/program.h"
 #include "tests/targets/cpu/fuzz.h"
 #include "tests/targets/cpu/kernel_case.h"
 

@@ -1,8 +1,8 @@
 // Spatial and data-moving kernels one after the other, as a planner chooses and places them.
 
-#include "tessera/targets/cpu/program/program.h"
 #include "tessera/core/isa.h"
 #include "tessera/graph/evaluate.h"
+#include "tessera/targets/cpu/program/program.h"
 #include "tests/targets/cpu/kernel_case.h"
 
 #include <gmock/gmock.h>

@@ -1,10 +1,10 @@
 // Values of every version against plain loops with double sums.
 
-#include "tessera/targets/neuron/kernels/conv2d.h"
 #include "tessera/core/error.h"
 #include "tessera/core/float_bits.h"
 #include "tessera/core/isa.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/neuron/kernels/conv2d.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

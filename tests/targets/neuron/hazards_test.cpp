@@ -1,8 +1,8 @@
 // Accesses that meet without order, and memory that is read before it is written.
 
-#include "tessera/targets/neuron/language/kernel.h"
 #include "tessera/core/error.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/neuron/language/kernel.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 #include "tessera/targets/neuron/language/kernel.h"
 
-#include "../../../error_of.h"
-#include "tessera/targets/neuron/core/cost.h"
 #include "tessera/core/error.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/neuron/core/cost.h"
+#include "tests/error_of.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // One set of constants, and the whole case study comes out of it.
 
 #include "tessera/targets/neuron/kernels/ladder.h"
-#include "tessera/targets/neuron/kernels/vector_add.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/neuron/kernels/vector_add.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 #include "tessera/targets/neuron/plan/tune.h"
 
-#include "tessera/targets/neuron/emit/emit_nki.h"
-#include "tessera/targets/neuron/kernels/ladder.h"
 #include "tessera/core/error.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/neuron/emit/emit_nki.h"
+#include "tessera/targets/neuron/kernels/ladder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,8 +4,8 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/float_bits.h"
-#include "tessera/targets/tensix/card/device_tensor.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/tensix/card/device_tensor.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 #include "tessera/targets/tensix/ops/conv2d/channel_slices.h"
 
 #include "golden.h"
-#include "tessera/targets/tensix/ops/pool/pool.h"
 #include "tessera/core/error.h"
+#include "tessera/targets/tensix/ops/pool/pool.h"
 #include "tessera/targets/tensix/ops/to_memory_config/to_memory_config.h"
 
 #include <gmock/gmock.h>

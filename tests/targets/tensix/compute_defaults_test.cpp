@@ -1,7 +1,7 @@
 #include "tessera/targets/tensix/card/compute_defaults.h"
 
-#include "../../../machine/golden.h"
 #include "card.h"
+#include "tests/targets/tensix/card/golden.h"
 
 namespace tessera::tensix {
 namespace TSR_FILE {

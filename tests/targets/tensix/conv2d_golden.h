@@ -3,9 +3,9 @@
 // Convolutions that the real ttnn was asked about (tests/data/ttnn/conv2d.jsonl), as our problems.
 
 #include "golden.h"
+#include "tessera/core/error.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d.h"
 #include "tessera/targets/tensix/ops/conv_transpose2d/conv_transpose2d.h"
-#include "tessera/core/error.h"
 
 #include <optional>
 #include <string>

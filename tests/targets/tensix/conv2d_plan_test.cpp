@@ -1,9 +1,9 @@
 #include "tessera/targets/tensix/ops/conv2d/conv2d_plan.h"
 
 #include "conv2d_plan_case.h"
-#include "tessera/targets/tensix/ops/halo/halo.h"
 #include "tessera/core/error.h"
 #include "tessera/core/tile.h"
+#include "tessera/targets/tensix/ops/halo/halo.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,9 +1,9 @@
 #include "tessera/targets/tensix/time/device_queues.h"
 
-#include "../../../error_of.h"
 #include "tessera/core/error.h"
 #include "tessera/machine/machine_file.h"
 #include "tessera/targets/tensix/ops/relu/relu.h"
+#include "tests/error_of.h"
 
 #include <gtest/gtest.h>
 

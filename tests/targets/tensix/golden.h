@@ -2,8 +2,8 @@
 
 // Answers of the real ttnn about convolutions, read from tests/data/ttnn.
 
-#include "tessera/targets/tensix/ops/conv2d/conv2d_plan.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_plan.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,8 +1,8 @@
+#include "tessera/targets/tensix/ops/concat/concat.h"
 #include "tessera/targets/tensix/ops/fold/fold.h"
 #include "tessera/targets/tensix/ops/image_layout/image_layout.h"
 #include "tessera/targets/tensix/ops/softmax/softmax.h"
 #include "tessera/targets/tensix/ops/upsample/upsample.h"
-#include "tessera/targets/tensix/ops/concat/concat.h"
 
 #include "card.h"
 

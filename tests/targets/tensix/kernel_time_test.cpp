@@ -2,23 +2,23 @@
 
 #include "card.h"
 
+#include "tessera/graph/zoo/zoo.h"
+#include "tessera/targets/tensix/network/simulate.h"
+#include "tessera/targets/tensix/ops/concat/concat.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_trial.h"
-#include "tessera/targets/tensix/time/device_queues.h"
 #include "tessera/targets/tensix/ops/elementwise/elementwise.h"
 #include "tessera/targets/tensix/ops/fold/fold.h"
 #include "tessera/targets/tensix/ops/matmul/matmul.h"
 #include "tessera/targets/tensix/ops/pool/pool.h"
-#include "tessera/targets/tensix/network/simulate.h"
-#include "tessera/targets/tensix/ops/softmax/softmax.h"
-#include "tessera/targets/tensix/ops/upsample/upsample.h"
-#include "tessera/graph/zoo/zoo.h"
-#include "tessera/targets/tensix/ops/concat/concat.h"
 #include "tessera/targets/tensix/ops/relu/relu.h"
 #include "tessera/targets/tensix/ops/reshape/reshape.h"
+#include "tessera/targets/tensix/ops/softmax/softmax.h"
 #include "tessera/targets/tensix/ops/tilize/tilize.h"
 #include "tessera/targets/tensix/ops/to_memory_config/to_memory_config.h"
 #include "tessera/targets/tensix/ops/typecast/typecast.h"
+#include "tessera/targets/tensix/ops/upsample/upsample.h"
+#include "tessera/targets/tensix/time/device_queues.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 #include "tessera/core/tile.h"
 #include "tessera/targets/tensix/card/allocator.h"
 
-#include "../../../machine/golden.h"
+#include "tests/targets/tensix/card/golden.h"
 
 #include <gtest/gtest.h>
 

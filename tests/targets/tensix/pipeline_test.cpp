@@ -1,8 +1,8 @@
 #include "tessera/targets/tensix/time/pipeline.h"
 
-#include "../../../error_of.h"
 #include "tessera/core/error.h"
 #include "tessera/machine/machine_file.h"
+#include "tests/error_of.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #include "tessera/targets/tensix/ops/pool/pool.h"
 
-#include "../../../machine/golden.h"
 #include "card.h"
+#include "tests/targets/tensix/card/golden.h"
 
 #include <algorithm>
 #include <array>

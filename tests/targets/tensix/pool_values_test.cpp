@@ -2,10 +2,10 @@
 
 #include "tests/targets/tensix/random_values.h"
 
-#include "tessera/targets/tensix/ops/matmul/product_values.h"
-#include "tessera/targets/tensix/ops/pool/weighted_sum.h"
 #include "tessera/core/error.h"
 #include "tessera/graph/op.h"
+#include "tessera/targets/tensix/ops/matmul/product_values.h"
+#include "tessera/targets/tensix/ops/pool/weighted_sum.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

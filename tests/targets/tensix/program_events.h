@@ -5,7 +5,7 @@
 
 #include "tessera/targets/tensix/card/device.h"
 
-#include "../../../machine/golden.h"
+#include "tests/targets/tensix/card/golden.h"
 
 #include <fmt/format.h>
 
@@ -24,13 +24,13 @@ inline ProgramEvents events_of(Device& device, const std::function<void()>& call
   ProgramEvents out;
   const std::int64_t alignment = device.allocator().allocation_alignment_bytes();
   device.watch([&](const MemoryEvent& event) {
-    using Kind = MemoryEvent::Kind;
-    if (event.kind == Kind::program)
+    using EventKind = MemoryEvent::Kind;
+    if (event.kind == EventKind::program)
       out.programs.push_back(event.record->op);
-    else if (event.kind == Kind::circular_buffers)
+    else if (event.kind == EventKind::circular_buffers)
       out.memory.push_back(fmt::format("cb {}", event.circular_buffer_bytes));
     else if (event.buffer->type() == BufferType::l1)
-      out.memory.push_back(fmt::format("{} {}", event.kind == Kind::allocated ? "+" : "-",
+      out.memory.push_back(fmt::format("{} {}", event.kind == EventKind::allocated ? "+" : "-",
                                        round_up(event.buffer->bytes_per_bank(), alignment)));
   });
   struct Unwatch {

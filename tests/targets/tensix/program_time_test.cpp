@@ -2,9 +2,9 @@
 
 #include "tessera/targets/tensix/time/program_time.h"
 
-#include "tessera/targets/tensix/time/program_works.h"
 #include "tessera/core/error.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/tensix/ops/program_works.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

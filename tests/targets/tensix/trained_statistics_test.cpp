@@ -2,11 +2,11 @@
 
 #include "tests/targets/tensix/small_network.h"
 
-#include "tessera/targets/tensix/network/graph_values.h"
 #include "tessera/graph/evaluate.h"
 #include "tessera/graph/passes/pass.h"
 #include "tessera/graph/zoo/zoo.h"
 #include "tessera/session/session.h"
+#include "tessera/targets/tensix/network/graph_values.h"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,8 @@
 
 #include "tessera/core/error.h"
 #include "tessera/graph/passes/pass.h"
+#include "tessera/io/emit/python_text.h"
 #include "tessera/targets/apple/emit/mlx_prelude.h"
-#include "tessera/io/emit/internal/python_text.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include <map>
 #include <optional>
 
-namespace tessera::emit {
+namespace tessera::apple {
 namespace {
 
 using Extents = std::vector<std::int64_t>;
@@ -50,7 +50,7 @@ Array permuted(const Array& x, const Extents& order) {
 std::optional<std::string> function_text(const Unary& op, const std::string& x) {
   using Kind = Unary::Kind;
   const auto plain = [&](const char* name) { return fmt::format("mx.{}({})", name, x); };
-  const std::string a = py(double{op.alpha}), b = py(double{op.beta});
+  const std::string a = emit::py(double{op.alpha}), b = emit::py(double{op.beta});
   switch (op.kind) {
     case Kind::abs: return plain("abs");
     case Kind::ceil: return plain("ceil");
@@ -107,7 +107,7 @@ class MlxWriter {
     script_.weights_file = weights_file;
   }
 
-  Script run() && {
+  emit::Script run() && {
     std::vector<std::string> parameters{"w"}, inputs, outputs, results;
     std::string body;
     for (const ValueId id : graph_.inputs) {
@@ -117,7 +117,7 @@ class MlxWriter {
             type.to_string());
       parameters.push_back(made(id));
       if (is_image(id)) body += fmt::format("    {0} = nhwc({0})\n", made(id));
-      inputs.push_back(fmt::format("{}: {}", py(graph_.value(id).name), py_tuple(extents_of(shape(id)))));
+      inputs.push_back(fmt::format("{}: {}", emit::py(graph_.value(id).name), emit::py_tuple(extents_of(shape(id)))));
     }
     for (const Node& node : graph_.nodes) {
       std::optional<std::string> text = node.fused.empty() ? write(node) : std::nullopt;
@@ -132,7 +132,7 @@ class MlxWriter {
           fmt::join(refused_, ", "));
     for (const ValueId id : graph_.outputs) {
       results.push_back(is_image(id) ? fmt::format("nchw({})", operand(id)) : operand(id));
-      outputs.push_back(py(graph_.value(id).name));
+      outputs.push_back(emit::py(graph_.value(id).name));
     }
     script_.text = fmt::format(R"("""{} in MLX, written by Tessera.
 
@@ -142,14 +142,15 @@ Needs mlx and numpy, and its weights beside it. Inputs and outputs are N C H W.
 """
 
 )",
-                               py_comment(model_));
-    script_.text += std::string(kMlxHead.substr(1)) + std::string(kReadSafetensors) + "\n\n";
+                               emit::py_comment(model_));
+    script_.text += std::string(kMlxHead.substr(1)) + std::string(emit::kReadSafetensors) + "\n\n";
     script_.text += kMlxImages.substr(1);
-    script_.text += fmt::format("WEIGHTS_FILE = {}\n", script_.weights.empty() ? py("") : py(script_.weights_file));
-    script_.text += py_call(0, "INPUTS = {", inputs, "}") + py_call(0, "OUTPUTS = [", outputs, "]");
+    script_.text +=
+        fmt::format("WEIGHTS_FILE = {}\n", script_.weights.empty() ? emit::py("") : emit::py(script_.weights_file));
+    script_.text += emit::py_call(0, "INPUTS = {", inputs, "}") + emit::py_call(0, "OUTPUTS = [", outputs, "]");
     script_.text += "FIXED = True\n\n\n";
-    script_.text += py_call(0, "def network(", parameters, "):") + body +
-                    py_call(4, "return (", {fmt::format("{},", fmt::join(results, ", "))}, ")") + "\n";
+    script_.text += emit::py_call(0, "def network(", parameters, "):") + body +
+                    emit::py_call(4, "return (", {fmt::format("{},", fmt::join(results, ", "))}, ")") + "\n";
     script_.text += kMlxTail;
     return std::move(script_);
   }
@@ -169,10 +170,10 @@ Needs mlx and numpy, and its weights beside it. Inputs and outputs are N C H W.
   static std::string made(ValueId id) { return fmt::format("v{}", id); }
 
   std::string weight(const std::string& name, const Array& array) {
-    const auto same = [&](const ScriptWeight& each) { return each.name == name; };
+    const auto same = [&](const emit::ScriptWeight& each) { return each.name == name; };
     if (std::none_of(script_.weights.begin(), script_.weights.end(), same))
       script_.weights.push_back({name, extents_of(array.shape()), std::make_shared<const Array>(array)});
-    return fmt::format("w[{}]", py(name));
+    return fmt::format("w[{}]", emit::py(name));
   }
 
   // A value as the script has it: images N H W C. Constants as operands of something of this rank.
@@ -183,10 +184,10 @@ Needs mlx and numpy, and its weights beside it. Inputs and outputs are N C H W.
       if (rank != 4 || own == 4) return made(id);
       Extents padded(static_cast<std::size_t>(4 - own), 1);
       for (const std::int64_t extent : extents_of(shape(id))) padded.push_back(extent);
-      return fmt::format("nhwc(mx.reshape({}, {}))", made(id), py_tuple(padded));
+      return fmt::format("nhwc(mx.reshape({}, {}))", made(id), emit::py_tuple(padded));
     }
     const Array& array = *value.constant;
-    if (array.count() == 1) return py(double{array.as<float>()[0]});
+    if (array.count() == 1) return emit::py(double{array.as<float>()[0]});
     if (rank != 4 && array.shape().rank() != 4) return weight(value.name, array);
     Extents padded(static_cast<std::size_t>(4 - array.shape().rank()), 1);
     for (const std::int64_t extent : extents_of(array.shape())) padded.push_back(extent);
@@ -205,11 +206,11 @@ Needs mlx and numpy, and its weights beside it. Inputs and outputs are N C H W.
   }
 
   std::string line(const Node& node, const std::string& text) const {
-    return fmt::format("    {} = {}  # {}\n", made(node.outputs[0]), text, py_comment(node.name));
+    return fmt::format("    {} = {}  # {}\n", made(node.outputs[0]), text, emit::py_comment(node.name));
   }
   std::string call(const Node& node, const std::string& function, const std::vector<std::string>& arguments) const {
-    return fmt::format("    # {}\n", py_comment(node.name)) +
-           py_call(4, fmt::format("{} = {}(", made(node.outputs[0]), function), arguments);
+    return fmt::format("    # {}\n", emit::py_comment(node.name)) +
+           emit::py_call(4, fmt::format("{} = {}(", made(node.outputs[0]), function), arguments);
   }
 
   std::optional<std::string> write(const Node& node) {
@@ -239,7 +240,7 @@ Needs mlx and numpy, and its weights beside it. Inputs and outputs are N C H W.
     std::string bounds;
     for (const std::size_t i : {1, 2}) {
       if (has(node, i) && constant(node, i) == nullptr) return no("its bounds are computed");
-      bounds += has(node, i) ? ", " + py(double{constant(node, i)->as<float>()[0]}) : std::string(", None");
+      bounds += has(node, i) ? ", " + emit::py(double{constant(node, i)->as<float>()[0]}) : std::string(", None");
     }
     return line(node, fmt::format("mx.clip({}{})", operand(node.inputs[0]), bounds));
   }
@@ -265,13 +266,13 @@ Needs mlx and numpy, and its weights beside it. Inputs and outputs are N C H W.
     window.kernel = {weights->shape()[2], weights->shape()[3]};
     const ResolvedWindow w = resolve(window, {in[2], in[3]}, false, Conv::kName);
     const bool even = w.begins == w.ends;
-    return with_bias(node,
-                     call(node, "mx.conv2d",
-                          {padded_image(operand(node.inputs[0]), w),
-                           weight(graph_.value(node.inputs[1]).name, permuted(*weights, {0, 2, 3, 1})),
-                           fmt::format("stride={}", py_tuple(w.strides)),
-                           fmt::format("padding={}", even ? py_tuple(w.begins) : "(0, 0)"),
-                           fmt::format("dilation={}", py_tuple(w.dilations)), fmt::format("groups={}", op.groups)}));
+    return with_bias(
+        node, call(node, "mx.conv2d",
+                   {padded_image(operand(node.inputs[0]), w),
+                    weight(graph_.value(node.inputs[1]).name, permuted(*weights, {0, 2, 3, 1})),
+                    fmt::format("stride={}", emit::py_tuple(w.strides)),
+                    fmt::format("padding={}", even ? emit::py_tuple(w.begins) : "(0, 0)"),
+                    fmt::format("dilation={}", emit::py_tuple(w.dilations)), fmt::format("groups={}", op.groups)}));
   }
 
   std::optional<std::string> write_op(const Node& node, const ConvTranspose& op) {
@@ -293,10 +294,10 @@ Needs mlx and numpy, and its weights beside it. Inputs and outputs are N C H W.
     std::string text =
         call(node, "mx.conv_transpose2d",
              {operand(node.inputs[0]), weight(graph_.value(node.inputs[1]).name, permuted(*weights, {1, 2, 3, 0})),
-              fmt::format("stride={}", py_tuple(stride)), fmt::format("dilation={}", py_tuple(dilation))});
+              fmt::format("stride={}", emit::py_tuple(stride)), fmt::format("dilation={}", emit::py_tuple(dilation))});
     const Extents cut{-pads[0], out[2] + pads[0] - full[0], -pads[1], out[3] + pads[1] - full[1]};
     if (cut != Extents{0, 0, 0, 0})
-      text += fmt::format("    {0} = padded({0}, {1})\n", made(node.outputs[0]), py_list(cut));
+      text += fmt::format("    {0} = padded({0}, {1})\n", made(node.outputs[0]), emit::py_list(cut));
     return with_bias(node, text);
   }
 
@@ -330,10 +331,10 @@ Needs mlx and numpy, and its weights beside it. Inputs and outputs are N C H W.
       return std::nullopt;
     }
     PoolText p{resolve(window, {in[2], in[3]}, ceil_mode, op_name), {}, {}, {}, {}, {}};
-    p.size = py_tuple(p.w.output);
-    p.kernel = py_tuple(p.w.kernel);
-    p.stride = py_tuple(p.w.strides);
-    p.dilation = py_tuple(p.w.dilations);
+    p.size = emit::py_tuple(p.w.output);
+    p.kernel = emit::py_tuple(p.w.kernel);
+    p.stride = emit::py_tuple(p.w.strides);
+    p.dilation = emit::py_tuple(p.w.dilations);
     for (std::size_t d = 0; d < 2; ++d)
       p.reach.push_back(std::max<std::int64_t>(0, (p.w.output[d] - 1) * p.w.strides[d] +
                                                       (p.w.kernel[d] - 1) * p.w.dilations[d] + 1 -
@@ -380,7 +381,7 @@ Needs mlx and numpy, and its weights beside it. Inputs and outputs are N C H W.
                 {operand(node.inputs[0]), p->size, p->kernel, p->stride, p->dilation,
                  fmt::format("[{}, {}, {}, {}]", w.begins[0], w.ends[0], w.begins[1], w.ends[1]),
                  fmt::format("({}, {})", p->reach[0], p->reach[1]),
-                 all_same ? py(double{counts[0]}) : weight(node.name + ".divisors", divisors)});
+                 all_same ? emit::py(double{counts[0]}) : weight(node.name + ".divisors", divisors)});
   }
 
   std::optional<std::string> write_op(const Node& node, const GlobalPool& op) {
@@ -394,10 +395,10 @@ Needs mlx and numpy, and its weights beside it. Inputs and outputs are N C H W.
     if (op.transpose_a) a = fmt::format("mx.transpose({})", a);
     if (op.transpose_b) b = fmt::format("mx.transpose({})", b);
     std::string text = fmt::format("{} @ {}", a, b);
-    if (op.alpha != 1) text = fmt::format("{} * ({})", py(double{op.alpha}), text);
+    if (op.alpha != 1) text = fmt::format("{} * ({})", emit::py(double{op.alpha}), text);
     if (has(node, 2))
       text += op.beta == 1 ? fmt::format(" + {}", operand(node.inputs[2]))
-                           : fmt::format(" + {} * {}", py(double{op.beta}), operand(node.inputs[2]));
+                           : fmt::format(" + {} * {}", emit::py(double{op.beta}), operand(node.inputs[2]));
     return line(node, text);
   }
   std::optional<std::string> write_op(const Node& node, const MatMul&) {
@@ -424,7 +425,7 @@ Needs mlx and numpy, and its weights beside it. Inputs and outputs are N C H W.
     }
     ends.pop_back();
     return fmt::format("    {} = mx.split({}, {}, axis={})  # {}\n", fmt::join(names, ", "), operand(node.inputs[0]),
-                       py_list(ends), axis(op.axis, rank), py_comment(node.name));
+                       emit::py_list(ends), axis(op.axis, rank), emit::py_comment(node.name));
   }
   std::optional<std::string> write_op(const Node& node, const Slice&) {
     const Shape in = shape(node.inputs[0]);
@@ -455,7 +456,7 @@ Needs mlx and numpy, and its weights beside it. Inputs and outputs are N C H W.
     if (order.empty())
       for (int d = shape(node.inputs[0]).rank(); d-- > 0;) order.push_back(d);
     return line(node, from_order(node.outputs[0],
-                                 fmt::format("mx.transpose({}, {})", in_order(node.inputs[0]), py_tuple(order))));
+                                 fmt::format("mx.transpose({}, {})", in_order(node.inputs[0]), emit::py_tuple(order))));
   }
   std::optional<std::string> write_op(const Node& node, const Reshape&) { return reshaped(node); }
   std::optional<std::string> write_op(const Node& node, const Flatten&) { return reshaped(node); }
@@ -463,7 +464,7 @@ Needs mlx and numpy, and its weights beside it. Inputs and outputs are N C H W.
   std::optional<std::string> write_op(const Node& node, const Unsqueeze&) { return reshaped(node); }
   std::optional<std::string> reshaped(const Node& node) {
     return line(node, from_order(node.outputs[0], fmt::format("mx.reshape({}, {})", in_order(node.inputs[0]),
-                                                              py_tuple(extents_of(shape(node.outputs[0]))))));
+                                                              emit::py_tuple(extents_of(shape(node.outputs[0]))))));
   }
   std::optional<std::string> write_op(const Node& node, const Reduce& op) {
     using Kind = Reduce::Kind;
@@ -481,7 +482,7 @@ Needs mlx and numpy, and its weights beside it. Inputs and outputs are N C H W.
     if (axes.empty() && op.no_axes_means_none) return line(node, operand(node.inputs[0]));
     return line(node, from_order(node.outputs[0],
                                  fmt::format("mx.{}({}, axis={}, keepdims={})", function, in_order(node.inputs[0]),
-                                             axes.empty() ? "None" : py_tuple(axes), py(op.keep_dims))));
+                                             axes.empty() ? "None" : emit::py_tuple(axes), emit::py(op.keep_dims))));
   }
   std::optional<std::string> write_op(const Node& node, const Pad& op) {
     const Array *pads = constant(node, 1), *fill = constant(node, 2);
@@ -491,7 +492,7 @@ Needs mlx and numpy, and its weights beside it. Inputs and outputs are N C H W.
     const auto p = pads->to_int64();
     if (p[0] != 0 || p[1] != 0 || p[4] != 0 || p[5] != 0) return no("only rows and columns");
     return line(node, fmt::format("padded({}, [{}, {}, {}, {}], {})", operand(node.inputs[0]), p[2], p[6], p[3], p[7],
-                                  py(fill != nullptr ? double{fill->as<float>()[0]} : 0.0)));
+                                  emit::py(fill != nullptr ? double{fill->as<float>()[0]} : 0.0)));
   }
 
   // What becomes of a row or a column of pixels, by the definition: each pixel a weighted sum of others.
@@ -532,14 +533,14 @@ Needs mlx and numpy, and its weights beside it. Inputs and outputs are N C H W.
 
   Graph graph_;
   std::string model_, why_;
-  Script script_;
+  emit::Script script_;
   std::vector<std::string> refused_;
 };
 
 }  // namespace
 
-Script mlx_script(Graph graph, const std::string& model, const std::string& weights_file) {
+emit::Script mlx_script(Graph graph, const std::string& model, const std::string& weights_file) {
   return MlxWriter(std::move(graph), model, weights_file).run();
 }
 
-}  // namespace tessera::emit
+}  // namespace tessera::apple

@@ -9,13 +9,13 @@
 
 #include <string>
 
-namespace tessera::emit {
+namespace tessera::apple {
 
 // Shapes must be known. Operators that there is no code for are one Error that lists them all.
-TSR_API Script mlx_script(Graph graph, const std::string& model, const std::string& weights_file);
+TSR_API emit::Script mlx_script(Graph graph, const std::string& model, const std::string& weights_file);
 
 // A liquid layer over sequences, with parameters under their own names.
-TSR_API Script mlx_script(const ncp::Layer& layer, const ncp::ParameterSet<float>& parameters, const std::string& model,
-                          const std::string& weights_file);
+TSR_API emit::Script mlx_script(const ncp::Layer& layer, const ncp::ParameterSet<float>& parameters,
+                                const std::string& model, const std::string& weights_file);
 
-}  // namespace tessera::emit
+}  // namespace tessera::apple

@@ -1,13 +1,13 @@
 #include "tessera/core/error.h"
-#include "tessera/targets/apple/emit/mlx_prelude.h"
-#include "tessera/io/emit/internal/python_text.h"
+#include "tessera/io/emit/python_text.h"
 #include "tessera/targets/apple/emit/mlx.h"
+#include "tessera/targets/apple/emit/mlx_prelude.h"
 
 #include <fmt/format.h>
 
 #include <variant>
 
-namespace tessera::emit {
+namespace tessera::apple {
 namespace {
 
 std::string_view activation_name(ncp::Activation activation) {
@@ -44,14 +44,14 @@ std::string facts(const ncp::CfcLayer& layer) {
       indices.push_back(index);
       index += l > 0 && layer.backbone_dropout > 0 ? 3 : 2;
     }
-    cells.push_back(fmt::format("(\"rnn_cell.\", {}, {})", layer.units, py_list(indices)));
+    cells.push_back(fmt::format("(\"rnn_cell.\", {}, {})", layer.units, emit::py_list(indices)));
   }
   return fmt::format("MODE, ACTIVATION, HEAD, TIME_SIGN = \"{}\", \"{}\", \"{}\", {}\n{}",
                      layer.mode == ncp::CfcMode::pure      ? "pure"
                      : layer.mode == ncp::CfcMode::no_gate ? "no_gate"
                                                            : "default",
                      activation_name(layer.activation), head_name(rules.head), rules.time_sign,
-                     py_call(0, "CELLS = [", cells, "]"));
+                     emit::py_call(0, "CELLS = [", cells, "]"));
 }
 
 std::string facts(const ncp::LtcLayer& layer) {
@@ -59,17 +59,17 @@ std::string facts(const ncp::LtcLayer& layer) {
                      layer.solver == ncp::OdeSolver::explicit_euler ? "explicit"
                      : layer.solver == ncp::OdeSolver::runge_kutta  ? "runge_kutta"
                                                                     : "semi_implicit",
-                     layer.ode_unfolds, py(layer.epsilon), py(layer.implicit_constraints));
+                     layer.ode_unfolds, emit::py(layer.epsilon), emit::py(layer.implicit_constraints));
 }
 
 }  // namespace
 
-Script mlx_script(const ncp::Layer& layer, const ncp::ParameterSet<float>& parameters, const std::string& model,
-                  const std::string& weights_file) {
+emit::Script mlx_script(const ncp::Layer& layer, const ncp::ParameterSet<float>& parameters, const std::string& model,
+                        const std::string& weights_file) {
   ncp::check_parameters(layer, parameters);
   const ncp::LayerSizes sizes = ncp::sizes(layer);
   const bool cfc = std::holds_alternative<ncp::CfcLayer>(layer);
-  Script script;
+  emit::Script script;
   script.weights_file = weights_file;
   for (const ncp::Parameter<float>& each : parameters.items)
     script.weights.push_back({each.info.name, each.info.shape,
@@ -83,13 +83,13 @@ and the last state.
 """
 
 )",
-                            py_comment(model), cfc ? "CfC" : "LTC");
-  script.text += std::string(kMlxHead.substr(1)) + std::string(kReadSafetensors) + "\n\n";
-  script.text += fmt::format("WEIGHTS_FILE = {}\n", py(weights_file));
+                            emit::py_comment(model), cfc ? "CfC" : "LTC");
+  script.text += std::string(kMlxHead.substr(1)) + std::string(emit::kReadSafetensors) + "\n\n";
+  script.text += fmt::format("WEIGHTS_FILE = {}\n", emit::py(weights_file));
   script.text += fmt::format("INPUTS = {{\"x\": (1, 16, {}), \"elapsed\": (1, 16)}}  # by default\n", sizes.inputs);
   script.text += "OUTPUTS = [\"y\", \"state\"]\nFIXED = False\n";
-  script.text +=
-      fmt::format("STATE, READOUT, SEQUENCES = {}, {}, {}\n", sizes.state, sizes.readout, py(sizes.return_sequences));
+  script.text += fmt::format("STATE, READOUT, SEQUENCES = {}, {}, {}\n", sizes.state, sizes.readout,
+                             emit::py(sizes.return_sequences));
   script.text += std::visit([](const auto& l) { return facts(l); }, layer) + "\n\n";
   script.text += cfc ? kMlxCfc.substr(1) : kMlxLtc.substr(1);
   script.text += kMlxLiquid.substr(1);
@@ -97,4 +97,4 @@ and the last state.
   return script;
 }
 
-}  // namespace tessera::emit
+}  // namespace tessera::apple

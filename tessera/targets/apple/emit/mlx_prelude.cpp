@@ -1,6 +1,6 @@
 #include "tessera/targets/apple/emit/mlx_prelude.h"
 
-namespace tessera::emit {
+namespace tessera::apple {
 
 const std::string_view kMlxHead = R"py(
 import argparse
@@ -243,4 +243,4 @@ if __name__ == "__main__":
     main()
 )py";
 
-}  // namespace tessera::emit
+}  // namespace tessera::apple

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-namespace tessera::emit {
+namespace tessera::apple {
 
 extern const std::string_view kMlxHead;    // imports, weights
 extern const std::string_view kMlxImages;  // what convolutional networks are made of
@@ -13,4 +13,4 @@ extern const std::string_view kMlxLtc;
 extern const std::string_view kMlxLiquid;  // over sequences
 extern const std::string_view kMlxTail;    // main()
 
-}  // namespace tessera::emit
+}  // namespace tessera::apple

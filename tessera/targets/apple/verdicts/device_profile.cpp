@@ -4,7 +4,7 @@
 #include "tessera/core/text.h"
 #include "tessera/machine/machine_file.h"
 #include "tessera/machine/unified_guide.h"
-#include "tessera/ncp/internal/json_fields.h"
+#include "tessera/ncp/json_fields.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,7 +16,7 @@
 #include <sys/sysctl.h>
 #endif
 
-namespace tessera::ncp {
+namespace tessera::apple {
 namespace {
 
 constexpr std::string_view kHost = "host";
@@ -185,9 +185,9 @@ struct Reader {
   template <class Value>
   void operator()(const char* key, Value& value) const {
     try {
-      value = member(json, key).get<Value>();
+      value = ncp::member(json, key).get<Value>();
     } catch (const nlohmann::json::exception& error) {
-      fail(Code::parse, "device profile: '{}' is {}, which is nothing of its kind", key, member(json, key).dump());
+      fail(Code::parse, "device profile: '{}' is {}, which is nothing of its kind", key, ncp::member(json, key).dump());
     }
   }
 };
@@ -208,10 +208,10 @@ std::string device_profile_to_json(const DeviceProfile& profile) {
 }
 
 DeviceProfile device_profile_from_json(std::string_view text) {
-  const nlohmann::ordered_json json = parse_object(text, "device profile");
+  const nlohmann::ordered_json json = ncp::parse_object(text, "device profile");
   DeviceProfile out;
   visit_fields(out, Reader{json});
-  const nlohmann::ordered_json& tiers = member(json, "tiers");
+  const nlohmann::ordered_json& tiers = ncp::member(json, "tiers");
   check(tiers.is_array() && !tiers.empty(), Code::parse, "device profile: 'tiers' has to be a list of at least one");
   for (const nlohmann::ordered_json& item : tiers) visit_tier(out.tiers.emplace_back(), Reader{item});
   const auto positive = [](const std::vector<int>& sizes) {
@@ -224,4 +224,4 @@ DeviceProfile device_profile_from_json(std::string_view text) {
   return out;
 }
 
-}  // namespace tessera::ncp
+}  // namespace tessera::apple

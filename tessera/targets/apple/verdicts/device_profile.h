@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tessera::ncp {
+namespace tessera::apple {
 
 // A set of numbers to hold a model against. What a tier does not say is 0.
 struct TargetTier {
@@ -95,4 +95,4 @@ TSR_API std::filesystem::path host_profile_file();
 TSR_API std::string device_profile_to_json(const DeviceProfile& profile);
 TSR_API DeviceProfile device_profile_from_json(std::string_view text);
 
-}  // namespace tessera::ncp
+}  // namespace tessera::apple

@@ -9,7 +9,7 @@
 #include <bit>
 #include <utility>
 
-namespace tessera::ncp {
+namespace tessera::apple {
 namespace {
 
 constexpr std::int64_t kLineFloats = 16;  // of 64 bytes
@@ -48,7 +48,7 @@ class Linter {
   std::vector<Finding> out_;
 };
 
-void lint_backbone(Linter& linter, const CfcLayer& layer, const DeviceProfile& device) {
+void lint_backbone(Linter& linter, const ncp::CfcLayer& layer, const DeviceProfile& device) {
   for (std::size_t l = 0; l < layer.backbone.size(); ++l) {
     const std::string subject = fmt::format("backbone[{}]", l);
     linter.size(subject, layer.backbone[l]);
@@ -70,8 +70,9 @@ std::string_view name(Severity severity) {
   return severity == Severity::error ? "error" : severity == Severity::warning ? "warning" : "advice";
 }
 
-std::vector<Finding> lint(const Layer& layer, const DeviceProfile& device, std::int64_t batch, std::int64_t steps) {
-  const LayerSizes size = sizes(layer);
+std::vector<Finding> lint(const ncp::Layer& layer, const DeviceProfile& device, std::int64_t batch,
+                          std::int64_t steps) {
+  const ncp::LayerSizes size = ncp::sizes(layer);
   Linter linter(device);
   linter.size("units", size.state);
   linter.alignment("units", size.state);
@@ -80,14 +81,14 @@ std::vector<Finding> lint(const Layer& layer, const DeviceProfile& device, std::
     linter.add(Severity::error, "limit", "units",
                fmt::format("{} units are over the limit of {} for {}", size.state, device.hidden_limit, device.title));
   linter.alignment("inputs", size.inputs);
-  if (const auto* cfc = std::get_if<CfcLayer>(&layer)) {
+  if (const auto* cfc = std::get_if<ncp::CfcLayer>(&layer)) {
     if (!cfc->wiring) lint_backbone(linter, *cfc, device);
     if (cfc->wiring)
       linter.add(
           Severity::advice, "backbone", "wiring",
           "a wired CfC has no backbone, and a cell for each layer of the wiring: three dependent products a step");
   } else {
-    const auto& ltc = std::get<LtcLayer>(layer);
+    const auto& ltc = std::get<ncp::LtcLayer>(layer);
     linter.add(
         Severity::advice, "fusion", "ode_unfolds",
         fmt::format("{} dependent unfolds a step: each is a launch unless a kernel does them all", ltc.ode_unfolds));
@@ -95,7 +96,7 @@ std::vector<Finding> lint(const Layer& layer, const DeviceProfile& device, std::
   if (batch > 0) {
     linter.size("batch", batch);
     linter.range("batch", batch, device.batch_sizes);
-    const MemoryNeed need = memory_need(layer, batch, steps, true);
+    const ncp::MemoryNeed need = ncp::memory_need(layer, batch, steps, true);
     if (need.total() > device.memory_budget_bytes)
       linter.add(Severity::error, "memory", "batch",
                  fmt::format("training with a batch of {} and {} steps takes {:.1f} MB, over the budget of {:.0f} MB",
@@ -114,18 +115,18 @@ TrainingSettings configure_training(const DeviceProfile& device) {
   return out;
 }
 
-CfcLayer create_optimized_model(const DeviceProfile& device, int inputs) {
-  CfcLayer layer{.inputs = inputs, .units = device.get_optimal_hidden_size()};
+ncp::CfcLayer create_optimized_model(const DeviceProfile& device, int inputs) {
+  ncp::CfcLayer layer{.inputs = inputs, .units = device.get_optimal_hidden_size()};
   layer.backbone = device.get_optimal_backbone();
   layer.backbone_dropout = device.backbone_dropout;
-  sizes(layer);
+  ncp::sizes(layer);
   return layer;
 }
 
-FusionReport fusion_report(const Layer& layer, std::int64_t batch, std::int64_t steps) {
-  return {forward_work(layer, batch, steps, {.fusion = Fusion::none}),
-          forward_work(layer, batch, steps, {.fusion = Fusion::elementwise}),
-          forward_work(layer, batch, steps, {.fusion = Fusion::full})};
+FusionReport fusion_report(const ncp::Layer& layer, std::int64_t batch, std::int64_t steps) {
+  return {ncp::forward_work(layer, batch, steps, {.fusion = ncp::Fusion::none}),
+          ncp::forward_work(layer, batch, steps, {.fusion = ncp::Fusion::elementwise}),
+          ncp::forward_work(layer, batch, steps, {.fusion = ncp::Fusion::full})};
 }
 
 Contiguous contiguous(const float* data, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides) {
@@ -162,22 +163,22 @@ Contiguous contiguous(const float* data, std::span<const std::int64_t> shape, st
   return out;
 }
 
-SequenceResult<float> process_in_batches(const Runner& runner, const Sequence<float>& sequence, std::int64_t batch_size,
-                                         KeepStates keep) {
+ncp::SequenceResult<float> process_in_batches(const ncp::Runner& runner, const ncp::Sequence<float>& sequence,
+                                              std::int64_t batch_size, ncp::KeepStates keep) {
   check(batch_size >= 1, Code::invalid_argument, "a batch size of {} makes no slices", batch_size);
   check(!sequence.dropout_seed, Code::invalid_argument,
         "dropout goes by the number of a sample in its call: slices "
         "would drop other values than one call does");
-  check_sequence(runner.layer(), sequence);
-  const LayerSizes size = sizes(runner.layer());
+  ncp::check_sequence(runner.layer(), sequence);
+  const ncp::LayerSizes size = ncp::sizes(runner.layer());
   const std::int64_t all = sequence.batch, steps = sequence.steps;
-  SequenceResult<float> out;
+  ncp::SequenceResult<float> out;
   const std::int64_t output_steps = size.return_sequences ? steps : 1;
   const auto sized = [](std::int64_t n) { return static_cast<std::size_t>(n); };
   out.output.resize(sized(all * output_steps * size.outputs));
   out.state.resize(sized(all * size.state));
   if (size.mixed_memory) out.memory.resize(out.state.size());
-  if (keep == KeepStates::yes) out.states.resize(sized(all * steps * size.state));
+  if (keep == ncp::KeepStates::yes) out.states.resize(sized(all * steps * size.state));
 
   // Rows of a sequence that belong to samples [begin, begin + n), as a sequence of their own, and back.
   const auto take = [&](std::span<const float> from, std::int64_t width, std::int64_t begin, std::int64_t n) {
@@ -197,10 +198,10 @@ SequenceResult<float> process_in_batches(const Runner& runner, const Sequence<fl
     for (std::int64_t r = 0; r < rows; ++r)
       std::copy_n(part.begin() + r * length, length, to.begin() + (whole ? begin * in_steps : r * all + begin) * width);
   };
-  SequenceResult<float> result;
+  ncp::SequenceResult<float> result;
   for (std::int64_t begin = 0; begin < all; begin += batch_size) {
     const std::int64_t n = std::min(batch_size, all - begin);
-    Sequence<float> part{.batch = n, .steps = steps};
+    ncp::Sequence<float> part{.batch = n, .steps = steps};
     const std::vector<float> input = take(sequence.input, size.inputs, begin, n);
     std::vector<float> timespans(sequence.timespans.begin(), sequence.timespans.end());  // one for all
     if (const auto given = static_cast<std::int64_t>(sequence.timespans.size()); given > 1)
@@ -216,20 +217,20 @@ SequenceResult<float> process_in_batches(const Runner& runner, const Sequence<fl
     put(result.output, out.output, output_steps, size.outputs, begin, n);
     put(result.state, out.state, 1, size.state, begin, n);
     if (size.mixed_memory) put(result.memory, out.memory, 1, size.state, begin, n);
-    if (keep == KeepStates::yes) put(result.states, out.states, steps, size.state, begin, n);
+    if (keep == ncp::KeepStates::yes) put(result.states, out.states, steps, size.state, begin, n);
   }
   return out;
 }
 
-const SequenceResult<float>& CompiledLayer::operator()(const Sequence<float>& sequence, bool training,
-                                                       KeepStates keep) {
+const ncp::SequenceResult<float>& CompiledLayer::operator()(const ncp::Sequence<float>& sequence, bool training,
+                                                            ncp::KeepStates keep) {
   check(training || !sequence.dropout_seed, Code::invalid_argument, Hint{"pass training = true, or no seed"},
         "a dropout seed was given, but the call is not one of training");
-  const Key key{sequence.batch, sequence.steps, training, keep == KeepStates::yes};
+  const Key key{sequence.batch, sequence.steps, training, keep == ncp::KeepStates::yes};
   auto found = plans_.find(key);
   if (found == plans_.end()) {
-    check_sequence(runner_.layer(), sequence);
-    found = plans_.emplace(key, Plan{.work = forward_work(runner_.layer(), sequence.batch, sequence.steps)}).first;
+    ncp::check_sequence(runner_.layer(), sequence);
+    found = plans_.emplace(key, Plan{.work = ncp::forward_work(runner_.layer(), sequence.batch, sequence.steps)}).first;
   }
   Plan& plan = found->second;
   ++plan.calls;
@@ -237,4 +238,4 @@ const SequenceResult<float>& CompiledLayer::operator()(const Sequence<float>& se
   return plan.result;
 }
 
-}  // namespace tessera::ncp
+}  // namespace tessera::apple

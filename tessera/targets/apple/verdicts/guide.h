@@ -4,9 +4,9 @@
 // its ways of running one.
 
 #include "tessera/core/export.h"
-#include "tessera/targets/apple/verdicts/device_profile.h"
 #include "tessera/ncp/runner.h"
 #include "tessera/ncp/work.h"
+#include "tessera/targets/apple/verdicts/device_profile.h"
 
 #include <cstdint>
 #include <map>
@@ -17,7 +17,7 @@
 #include <tuple>
 #include <vector>
 
-namespace tessera::ncp {
+namespace tessera::apple {
 
 enum class Severity { advice, warning, error };
 TSR_API std::string_view name(Severity severity);
@@ -31,7 +31,7 @@ struct Finding {
 
 // Sizes that are no powers of two, outside of what the device's profile recommends, over its limit, or rows that do not
 // fill whole cache lines; memory over the budget; and the guide's words for the device.
-TSR_API std::vector<Finding> lint(const Layer& layer, const DeviceProfile& device, std::int64_t batch = 0,
+TSR_API std::vector<Finding> lint(const ncp::Layer& layer, const DeviceProfile& device, std::int64_t batch = 0,
                                   std::int64_t steps = 16);
 
 // "batch_size", "learning_rate", "backbone_dropout" as the guide has them, and the mixed precision it only names.
@@ -47,15 +47,15 @@ struct TrainingSettings {
 TSR_API TrainingSettings configure_training(const DeviceProfile& device);
 
 // A CfC layer with the device's largest recommended sizes. With a wiring there is no backbone, as upstream has it.
-TSR_API CfcLayer create_optimized_model(const DeviceProfile& device, int inputs);
+TSR_API ncp::CfcLayer create_optimized_model(const DeviceProfile& device, int inputs);
 
 // Kernels of one step before and after fusing.
 struct FusionReport {
-  LayerWork none{};
-  LayerWork elementwise{};
-  LayerWork full{};
+  ncp::LayerWork none{};
+  ncp::LayerWork elementwise{};
+  ncp::LayerWork full{};
 };
-TSR_API FusionReport fusion_report(const Layer& layer, std::int64_t batch, std::int64_t steps);
+TSR_API FusionReport fusion_report(const ncp::Layer& layer, std::int64_t batch, std::int64_t steps);
 
 // Values in the order of rows: those given where their strides (in elements) say so, else a copy.
 struct Contiguous {
@@ -68,15 +68,16 @@ TSR_API Contiguous contiguous(const float* data, std::span<const std::int64_t> s
 
 // Slices of at most `batch_size` samples one after the other, put together again: the same bits as in one call, with
 // memory for one slice at a time besides the result. Any batch, 0 too.
-TSR_API SequenceResult<float> process_in_batches(const Runner& runner, const Sequence<float>& sequence,
-                                                 std::int64_t batch_size, KeepStates keep = KeepStates::no);
+TSR_API ncp::SequenceResult<float> process_in_batches(const ncp::Runner& runner, const ncp::Sequence<float>& sequence,
+                                                      std::int64_t batch_size,
+                                                      ncp::KeepStates keep = ncp::KeepStates::no);
 
 // A layer whose calls are planned once for each shape and set of flags: sizes checked, work counted, memory for results
 // there. Results are the runner's own. One thread at a time.
 class TSR_API CompiledLayer {
  public:
   // The runner has to stay.
-  explicit CompiledLayer(const Runner& runner) : runner_(runner) {}
+  explicit CompiledLayer(const ncp::Runner& runner) : runner_(runner) {}
 
   struct Key {
     std::int64_t batch = 0;
@@ -86,20 +87,20 @@ class TSR_API CompiledLayer {
     auto operator<=>(const Key&) const = default;
   };
   struct Plan {
-    LayerWork work{};
-    SequenceResult<float> result{};
+    ncp::LayerWork work{};
+    ncp::SequenceResult<float> result{};
     std::int64_t calls = 0;
   };
 
   // Valid until the next call with the same key.
-  const SequenceResult<float>& operator()(const Sequence<float>& sequence, bool training = false,
-                                          KeepStates keep = KeepStates::no);
+  const ncp::SequenceResult<float>& operator()(const ncp::Sequence<float>& sequence, bool training = false,
+                                               ncp::KeepStates keep = ncp::KeepStates::no);
 
   const std::map<Key, Plan>& plans() const { return plans_; }
 
  private:
-  const Runner& runner_;
+  const ncp::Runner& runner_;
   std::map<Key, Plan> plans_{};
 };
 
-}  // namespace tessera::ncp
+}  // namespace tessera::apple

@@ -17,7 +17,7 @@
 #include <optional>
 #include <span>
 
-namespace tessera::ncp {
+namespace tessera::apple {
 namespace {
 
 namespace fs = std::filesystem;
@@ -126,4 +126,4 @@ DeviceProfile host_profile() {
   return out;
 }
 
-}  // namespace tessera::ncp
+}  // namespace tessera::apple

@@ -7,29 +7,29 @@
 #include <algorithm>
 #include <utility>
 
-namespace tessera::ncp {
+namespace tessera::apple {
 namespace {
 
-Alternative measured_against(std::string change, std::string why, const CfcLayer& layer, std::int64_t batch,
+Alternative measured_against(std::string change, std::string why, const ncp::CfcLayer& layer, std::int64_t batch,
                              std::int64_t steps, const DeviceProfile& device) {
   Alternative out{.change = std::move(change), .why = std::move(why), .batch = batch, .layer = layer};
   out.launch_ns = device.launch_ns;
-  out.run = model_run(forward_work(layer, batch, steps), device);
-  out.memory_bytes = memory_need(layer, batch, steps).total();
+  out.run = model_run(ncp::forward_work(layer, batch, steps), device);
+  out.memory_bytes = ncp::memory_need(layer, batch, steps).total();
   const TargetTier& target = device.tiers.front();
   out.reaches_compute = out.run.flop_per_s() >= target.flop_per_s;
   out.reaches_bandwidth = out.run.bytes_per_s() >= target.bytes_per_s;
   return out;
 }
 
-CfcLayer scaled(CfcLayer layer, int units) {
+ncp::CfcLayer scaled(ncp::CfcLayer layer, int units) {
   for (int& width : layer.backbone)
     width = static_cast<int>(std::max<std::int64_t>(std::int64_t{width} * units / layer.units, 1));
   layer.units = units;
   return layer;
 }
 
-std::string backbone_text(const CfcLayer& layer) {
+std::string backbone_text(const ncp::CfcLayer& layer) {
   std::string out;
   for (const int width : layer.backbone) out += fmt::format("{}{}", out.empty() ? "" : ", ", width);
   return "[" + out + "]";
@@ -49,9 +49,9 @@ Bound ModelledTime::bound() const {
   return memory_ns > compute_ns ? Bound::memory : Bound::compute;
 }
 
-ModelledRun model_run(LayerWork work, const DeviceProfile& device) {
+ModelledRun model_run(ncp::LayerWork work, const DeviceProfile& device) {
   ModelledRun out{.work = std::move(work)};
-  for (const KernelWork& kernel : out.work.kernels) {
+  for (const ncp::KernelWork& kernel : out.work.kernels) {
     ModelledTime time;
     const double operations = kernel.executed_flops + kernel.specials * (device.special_flop - 1);
     time.compute_ns = operations / device.peak_flop_per_s * 1e9;
@@ -68,14 +68,14 @@ ModelledRun model_run(LayerWork work, const DeviceProfile& device) {
 }
 
 std::optional<double> launch_ns_to_reach(const ModelledRun& run, double flop_per_s, Bytes bytes) {
-  const KernelWork total = run.work.total();
+  const ncp::KernelWork total = run.work.total();
   const double busy_ns = bytes == Bytes::from_caches ? run.total.compute_ns : run.total.time_ns - run.total.launch_ns;
   const double allowed_ns = total.flops / flop_per_s * 1e9 - busy_ns;
   if (allowed_ns < 0) return std::nullopt;
   return allowed_ns / static_cast<double>(total.launches);
 }
 
-std::vector<Alternative> ways_to_targets(const CfcLayer& layer, std::int64_t batch, std::int64_t steps,
+std::vector<Alternative> ways_to_targets(const ncp::CfcLayer& layer, std::int64_t batch, std::int64_t steps,
                                          const DeviceProfile& device) {
   std::vector<Alternative> out;
   const auto fits = [&](const Alternative& a) { return a.memory_bytes <= device.memory_budget_bytes; };
@@ -91,7 +91,7 @@ std::vector<Alternative> ways_to_targets(const CfcLayer& layer, std::int64_t bat
   }
   if (!layer.wiring) {
     for (int units = 2 * layer.units; units <= kMostUnits; units *= 2) {
-      const CfcLayer larger = scaled(layer, units);
+      const ncp::CfcLayer larger = scaled(layer, units);
       Alternative a = measured_against(fmt::format("hidden {}, backbone {}", units, backbone_text(larger)),
                                        "more work for each launch", larger, batch, steps, device);
       if (!fits(a)) break;
@@ -104,12 +104,12 @@ std::vector<Alternative> ways_to_targets(const CfcLayer& layer, std::int64_t bat
     // All steps in one kernel that keeps its weights: one launch, and each weight is read once.
     Alternative a = measured_against("the whole sequence in one kernel", "one launch instead of one for each product",
                                      layer, batch, steps, device);
-    LayerWork fused{.batch = batch, .steps = steps};
-    KernelWork kernel = a.run.work.total();
+    ncp::LayerWork fused{.batch = batch, .steps = steps};
+    ncp::KernelWork kernel = a.run.work.total();
     kernel.name = "sequence";
     kernel.launches = 1;
-    const LayerSizes size = sizes(layer);
-    kernel.bytes = 4.0 * static_cast<double>(count_parameters(layer).total) +
+    const ncp::LayerSizes size = ncp::sizes(layer);
+    kernel.bytes = 4.0 * static_cast<double>(ncp::count_parameters(layer).total) +
                    4.0 * static_cast<double>(batch) *
                        (static_cast<double>(steps) * size.inputs + 2.0 * size.state +
                         static_cast<double>(size.return_sequences ? steps : 1) * size.outputs);
@@ -122,9 +122,9 @@ std::vector<Alternative> ways_to_targets(const CfcLayer& layer, std::int64_t bat
   if (!layer.wiring) {
     std::optional<Alternative> best;
     for (int units = 32; units <= kMostUnits; units *= 2) {
-      const CfcLayer other = scaled(layer, units);
+      const ncp::CfcLayer other = scaled(layer, units);
       for (std::int64_t b = 1; b <= kMostBatch; b *= 2) {
-        if (memory_need(other, b, steps).total() > device.memory_budget_bytes) break;
+        if (ncp::memory_need(other, b, steps).total() > device.memory_budget_bytes) break;
         Alternative a =
             measured_against(fmt::format("batch {}, hidden {}, backbone {}", b, units, backbone_text(other)),
                              "both at once: few samples for each weight, and products large enough to hide launches",
@@ -138,4 +138,4 @@ std::vector<Alternative> ways_to_targets(const CfcLayer& layer, std::int64_t bat
   return out;
 }
 
-}  // namespace tessera::ncp
+}  // namespace tessera::apple

@@ -7,15 +7,15 @@
 // (nothing, here). launch_ns_to_reach() says how far a verdict depends on them.
 
 #include "tessera/core/export.h"
-#include "tessera/targets/apple/verdicts/device_profile.h"
 #include "tessera/ncp/work.h"
+#include "tessera/targets/apple/verdicts/device_profile.h"
 
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace tessera::ncp {
+namespace tessera::apple {
 
 enum class Bound { compute, memory, launch };
 TSR_API std::string_view name(Bound bound);
@@ -30,7 +30,7 @@ struct TSR_API ModelledTime {
 };
 
 struct ModelledRun {
-  LayerWork work{};
+  ncp::LayerWork work{};
   std::vector<ModelledTime> kernels{};  // of work.kernels
   ModelledTime total{};
 
@@ -39,7 +39,7 @@ struct ModelledRun {
   double intensity() const { return work.total().flops / work.total().bytes; }  // operations for each byte
 };
 
-TSR_API ModelledRun model_run(LayerWork work, const DeviceProfile& device);
+TSR_API ModelledRun model_run(ncp::LayerWork work, const DeviceProfile& device);
 
 // The largest launch cost with which the run would reach this rate, none if it would not even with none: with bytes
 // that all come from memory, or with caches that serve every one of them in no time.
@@ -52,7 +52,7 @@ struct Alternative {
   std::string change{};
   std::string why{};
   std::int64_t batch = 0;
-  Layer layer{};
+  ncp::Layer layer{};
   double launch_ns = 0;
   ModelledRun run{};
   std::int64_t memory_bytes = 0;
@@ -63,7 +63,7 @@ struct Alternative {
 // What would bring a CfC layer to the device's targets, each change by itself: a larger batch, a larger cell, a whole
 // sequence in one kernel, and a search over sizes (powers of two) for the least work that meets both targets at once.
 // Changes that reach neither are left out; so are those that do not fit the memory budget.
-TSR_API std::vector<Alternative> ways_to_targets(const CfcLayer& layer, std::int64_t batch, std::int64_t steps,
+TSR_API std::vector<Alternative> ways_to_targets(const ncp::CfcLayer& layer, std::int64_t batch, std::int64_t steps,
                                                  const DeviceProfile& device);
 
-}  // namespace tessera::ncp
+}  // namespace tessera::apple

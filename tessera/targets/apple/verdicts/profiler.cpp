@@ -1,8 +1,8 @@
 #include "tessera/targets/apple/verdicts/profiler.h"
 
 #include "tessera/core/error.h"
+#include "tessera/ncp/counted_memory.h"
 #include "tessera/ncp/gradient.h"
-#include "tessera/ncp/internal/counted_memory.h"
 #include "tessera/ncp/runner.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 #include <random>
 #include <utility>
 
-namespace tessera::ncp {
+namespace tessera::apple {
 namespace {
 
 constexpr double kMegabyte = 1024.0 * 1024;
@@ -76,9 +76,9 @@ double Stats::at(std::string_view key) const {
 }
 
 struct Profiler::State {
-  Layer layer;
+  ncp::Layer layer;
   DeviceProfile device;
-  std::optional<Runner> runner{};
+  std::optional<ncp::Runner> runner{};
   std::int64_t packed_bytes = 0;
   std::vector<Stats> history{};
 
@@ -89,40 +89,40 @@ struct Profiler::State {
     std::int64_t peak_bytes = 0, current_bytes = 0, allocated_bytes = 0, freed_bytes = 0;
   };
 
-  const Runner& ready() {
+  const ncp::Runner& ready() {
     if (!runner) {
-      const std::int64_t before = memory_counter().current;
-      runner.emplace(layer, converted<float>(initial_parameters(layer, 0)));
-      packed_bytes = memory_counter().current - before;
+      const std::int64_t before = ncp::memory_counter().current;
+      runner.emplace(layer, converted<float>(ncp::initial_parameters(layer, 0)));
+      packed_bytes = ncp::memory_counter().current - before;
     }
     return *runner;
   }
 
   Run run(const ProfileSettings& settings) {
     check_settings(settings);
-    WorkOptions options{.fusion = settings.fusion};
-    if (device.measured) options = {.fusion = Fusion::full, .skips_absent_synapses = true};
+    ncp::WorkOptions options{.fusion = settings.fusion};
+    if (device.measured) options = {.fusion = ncp::Fusion::full, .skips_absent_synapses = true};
     Run out;
-    out.modelled = model_run(forward_work(layer, settings.batch_size, settings.seq_length, options), device);
+    out.modelled = model_run(ncp::forward_work(layer, settings.batch_size, settings.seq_length, options), device);
     if (!device.measured) {
       out.seconds = {out.modelled.total.time_ns * 1e-9};
-      const MemoryNeed need = memory_need(layer, settings.batch_size, settings.seq_length);
+      const ncp::MemoryNeed need = ncp::memory_need(layer, settings.batch_size, settings.seq_length);
       out.peak_bytes = out.allocated_bytes = need.total();
       out.current_bytes = need.parameter_bytes;
       out.freed_bytes = need.activation_bytes;
       return out;
     }
-    const Runner& fast = ready();
-    const LayerSizes size = sizes(layer);
-    MemoryCounter& counter = memory_counter();
+    const ncp::Runner& fast = ready();
+    const ncp::LayerSizes size = ncp::sizes(layer);
+    ncp::MemoryCounter& counter = ncp::memory_counter();
     const std::int64_t allocated = counter.allocated, freed = counter.freed, current = counter.current;
     counter.peak = current;
     {
       const std::vector<float> input =
           random_values(static_cast<std::size_t>(settings.batch_size * settings.seq_length * size.inputs));
       counter.add(static_cast<std::int64_t>(input.size() * sizeof(float)));
-      const Sequence<float> sequence{.batch = settings.batch_size, .steps = settings.seq_length, .input = input};
-      SequenceResult<float> result = fast.run(sequence);
+      const ncp::Sequence<float> sequence{.batch = settings.batch_size, .steps = settings.seq_length, .input = input};
+      ncp::SequenceResult<float> result = fast.run(sequence);
       const auto result_bytes = static_cast<std::int64_t>(
           sizeof(float) * (result.output.size() + result.state.size() + result.memory.size() + result.states.size()));
       counter.add(result_bytes);
@@ -159,22 +159,22 @@ struct Profiler::State {
   }
 };
 
-Profiler::Profiler(Layer layer, DeviceProfile device)
+Profiler::Profiler(ncp::Layer layer, DeviceProfile device)
     : state_(std::make_unique<State>(State{std::move(layer), std::move(device)})) {
-  sizes(state_->layer);
+  ncp::sizes(state_->layer);
 }
 Profiler::~Profiler() = default;
 Profiler::Profiler(Profiler&&) noexcept = default;
 Profiler& Profiler::operator=(Profiler&&) noexcept = default;
 
-const Layer& Profiler::layer() const { return state_->layer; }
+const ncp::Layer& Profiler::layer() const { return state_->layer; }
 const DeviceProfile& Profiler::device() const { return state_->device; }
 const std::vector<Stats>& Profiler::history() const { return state_->history; }
 
 Stats Profiler::profile_compute(const ProfileSettings& settings) {
   const State::Run run = state_->run(settings);
   const DeviceProfile& device = state_->device;
-  const KernelWork work = run.modelled.work.total();
+  const ncp::KernelWork work = run.modelled.work.total();
   Stats out = state_->start("compute");
   const std::string_view kind = device.kind();
   const Moments time = moments(run.seconds);
@@ -220,7 +220,7 @@ Stats Profiler::profile_memory(const ProfileSettings& settings) {
 Stats Profiler::profile_hardware(const ProfileSettings& settings) {
   const State::Run run = state_->run(settings);
   const DeviceProfile& device = state_->device;
-  const KernelWork work = run.modelled.work.total();
+  const ncp::KernelWork work = run.modelled.work.total();
   Stats out = state_->start("hardware");
   const std::string_view kind = device.kind();
   const double seconds = moments(run.seconds).mean;
@@ -249,14 +249,14 @@ Stats Profiler::profile_stream(const ProfileSettings& settings) {
   const DeviceProfile& device = state_->device;
   ProfileSettings used = settings;
   const auto work_of = [&] {
-    return training_work(
+    return ncp::training_work(
         state_->layer, used.batch_size, used.seq_length,
-        {.fusion = device.measured ? Fusion::full : settings.fusion, .skips_absent_synapses = device.measured});
+        {.fusion = device.measured ? ncp::Fusion::full : settings.fusion, .skips_absent_synapses = device.measured});
   };
-  std::optional<Gradient> gradient;
+  std::optional<ncp::Gradient> gradient;
   if (device.measured) {
     gradient.emplace(state_->layer);
-    gradient->set_parameters(converted<float>(initial_parameters(state_->layer, 0)));
+    gradient->set_parameters(converted<float>(ncp::initial_parameters(state_->layer, 0)));
   }
   const bool slow = gradient && gradient->kernel() == "reference";
   while (slow && used.batch_size > 1 && work_of().total().flops > kStreamFlops)
@@ -265,12 +265,12 @@ Stats Profiler::profile_stream(const ProfileSettings& settings) {
   const ModelledRun model = model_run(work_of(), device);
   double seconds = model.total.time_ns * 1e-9;
   if (gradient) {
-    const LayerSizes size = sizes(state_->layer);
+    const ncp::LayerSizes size = ncp::sizes(state_->layer);
     const std::vector<float> input =
         random_values(static_cast<std::size_t>(used.batch_size * used.seq_length * size.inputs));
-    const Sequence<float> sequence{.batch = used.batch_size, .steps = used.seq_length, .input = input};
-    SequenceResult<float> result;
-    SequenceGradients<float> gradients;
+    const ncp::Sequence<float> sequence{.batch = used.batch_size, .steps = used.seq_length, .input = input};
+    ncp::SequenceResult<float> result;
+    ncp::SequenceGradients<float> gradients;
     const std::int64_t rows = used.batch_size * (size.return_sequences ? used.seq_length : 1);
     const std::vector<float> d_output(static_cast<std::size_t>(rows * size.outputs), 1.0f);
     const auto pass = [&] {
@@ -323,7 +323,7 @@ ProfileSettings guide_settings(const DeviceProfile& device) {
 
 }  // namespace
 
-std::string quick_profile(const Layer& layer, const DeviceProfile& device) {
+std::string quick_profile(const ncp::Layer& layer, const DeviceProfile& device) {
   Profiler profiler(layer, device);
   ProfileSettings settings = guide_settings(device);
   settings.num_runs = 10;
@@ -333,12 +333,12 @@ std::string quick_profile(const Layer& layer, const DeviceProfile& device) {
   return profiler.summary();
 }
 
-Stats monitor_performance(const Layer& layer, const DeviceProfile& device) {
+Stats monitor_performance(const ncp::Layer& layer, const DeviceProfile& device) {
   return Profiler(layer, device).profile_compute(guide_settings(device));
 }
 
-double monitor_bandwidth(const Layer& layer, const DeviceProfile& device) {
+double monitor_bandwidth(const ncp::Layer& layer, const DeviceProfile& device) {
   return Profiler(layer, device).profile_memory(guide_settings(device)).at("bandwidth");
 }
 
-}  // namespace tessera::ncp
+}  // namespace tessera::apple

@@ -4,9 +4,9 @@
 // and each figure says which of the two it is.
 
 #include "tessera/core/export.h"
+#include "tessera/ncp/parameters.h"
 #include "tessera/targets/apple/verdicts/device_profile.h"
 #include "tessera/targets/apple/verdicts/modelled.h"
-#include "tessera/ncp/parameters.h"
 
 #include <cstdint>
 #include <memory>
@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tessera::ncp {
+namespace tessera::apple {
 
 struct Stat {
   std::string key{};
@@ -41,18 +41,18 @@ struct ProfileSettings {
   std::int64_t batch_size = 32;
   std::int64_t seq_length = 10;
   int num_runs = 100;
-  Fusion fusion = Fusion::full;  // of modelled devices
+  ncp::Fusion fusion = ncp::Fusion::full;  // of modelled devices
 };
 
 class TSR_API Profiler {
  public:
   // With parameters of seed 0: how long a layer takes does not depend on them.
-  Profiler(Layer layer, DeviceProfile device);
+  Profiler(ncp::Layer layer, DeviceProfile device);
   ~Profiler();
   Profiler(Profiler&&) noexcept;
   Profiler& operator=(Profiler&&) noexcept;
 
-  const Layer& layer() const;
+  const ncp::Layer& layer() const;
   const DeviceProfile& device() const;
 
   // One run to warm up, then num_runs. time_mean, time_std, time_p50, time_p99 (s), flops_mean, flops_std (FLOP/s),
@@ -83,9 +83,9 @@ class TSR_API Profiler {
 TSR_API std::string stats_to_json(const std::vector<Stats>& stats);
 
 // The guide's thin ones, with the device's own batch size.
-TSR_API std::string quick_profile(const Layer& layer, const DeviceProfile& device);  // text
-TSR_API Stats monitor_performance(const Layer& layer, const DeviceProfile& device);
-TSR_API double monitor_bandwidth(const Layer& layer, const DeviceProfile& device);  // GB/s
+TSR_API std::string quick_profile(const ncp::Layer& layer, const DeviceProfile& device);  // text
+TSR_API Stats monitor_performance(const ncp::Layer& layer, const DeviceProfile& device);
+TSR_API double monitor_bandwidth(const ncp::Layer& layer, const DeviceProfile& device);  // GB/s
 
 // A target held against what a layer does.
 struct Verdict {
@@ -108,4 +108,4 @@ TSR_API std::vector<Verdict> verify_hardware_usage(Profiler& profiler, const Pro
 TSR_API void require(const std::vector<Verdict>& verdicts);
 TSR_API std::string verdicts_to_json(const std::vector<Verdict>& verdicts);
 
-}  // namespace tessera::ncp
+}  // namespace tessera::apple

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace tessera::ncp {
+namespace tessera::apple {
 namespace {
 
 Verdict verdict(std::string check, double value, double target, std::string unit, bool at_most, std::string kind) {
@@ -17,13 +17,14 @@ Verdict verdict(std::string check, double value, double target, std::string unit
 
 ModelledRun roofline(const Profiler& profiler, const ProfileSettings& settings) {
   const bool host = profiler.device().measured;
-  return model_run(forward_work(profiler.layer(), settings.batch_size, settings.seq_length,
-                                {.fusion = host ? Fusion::full : settings.fusion, .skips_absent_synapses = host}),
-                   profiler.device());
+  return model_run(
+      ncp::forward_work(profiler.layer(), settings.batch_size, settings.seq_length,
+                        {.fusion = host ? ncp::Fusion::full : settings.fusion, .skips_absent_synapses = host}),
+      profiler.device());
 }
 
 std::string why_compute(const ModelledRun& run, const DeviceProfile& device, double target_flop_per_s, bool ok) {
-  const KernelWork total = run.work.total();
+  const ncp::KernelWork total = run.work.total();
   const auto steps = static_cast<double>(run.work.steps);
   if (device.measured)
     return fmt::format("{:.3g} FLOP/B: memory alone would feed {:.3g} TFLOP/s, caches feed up to the peak of {:.3g}",
@@ -74,7 +75,7 @@ std::vector<Verdict> validate_performance(Profiler& profiler, const ProfileSetti
   out.back().why = why_bandwidth(run, device, target.bytes_per_s);
   out.push_back(verdict("memory", memory.at("peak_usage"), device.memory_budget(), "MB", true, kind));
   out.back().why =
-      fmt::format("{} parameters, a batch of {}", count_parameters(profiler.layer()).total, settings.batch_size);
+      fmt::format("{} parameters, a batch of {}", ncp::count_parameters(profiler.layer()).total, settings.batch_size);
   return out;
 }
 
@@ -135,4 +136,4 @@ std::string stats_to_json(const std::vector<Stats>& stats) {
   return out.dump(1) + "\n";
 }
 
-}  // namespace tessera::ncp
+}  // namespace tessera::apple

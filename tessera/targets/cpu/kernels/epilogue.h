@@ -6,9 +6,9 @@
 //
 // where each part may be missing. The pass that fuses (graph/passes/fuse_epilogue.cpp) makes only such chains.
 
-#include "tessera/targets/cpu/kernels/activation.h"
 #include "tessera/graph/ops/pool.h"
 #include "tessera/kernel_plan/kernel_info.h"
+#include "tessera/targets/cpu/kernels/activation.h"
 
 #include <optional>
 #include <string>

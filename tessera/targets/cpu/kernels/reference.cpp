@@ -1,8 +1,8 @@
 // Any operator by its definition: plain loops. Allocates while it runs, as the definitions do.
 
-#include "tessera/targets/cpu/kernels/families.h"
 #include "tessera/core/error.h"
 #include "tessera/graph/evaluate.h"
+#include "tessera/targets/cpu/kernels/families.h"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,9 @@
 #include "tessera/targets/cpu/program/program.h"
 
-#include "tessera/targets/cpu/kernels/move/convert_order.h"
 #include "tessera/core/error.h"
 #include "tessera/kernel_plan/arena.h"
 #include "tessera/kernel_plan/parts.h"
+#include "tessera/targets/cpu/kernels/move/convert_order.h"
 
 #include <algorithm>
 #include <chrono>

@@ -2,10 +2,10 @@
 
 // A plan made ready to run: every kernel chosen, every weight packed, every address known.
 
-#include "tessera/targets/cpu/kernels/kernel.h"
 #include "tessera/core/bytes.h"
 #include "tessera/core/export.h"
 #include "tessera/kernel_plan/plan.h"
+#include "tessera/targets/cpu/kernels/kernel.h"
 
 #include <cstddef>
 #include <cstdint>

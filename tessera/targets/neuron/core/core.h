@@ -2,14 +2,18 @@
 
 // A NeuronCore while a kernel is written for it: its memories, what touched them, and the timeline.
 
+#include "tessera/core/error.h"
+#include "tessera/machine/machine.h"
 #include "tessera/targets/neuron/core/cost.h"
+#include "tessera/targets/neuron/core/instruction.h"
+#include "tessera/targets/neuron/core/profile.h"
 #include "tessera/targets/neuron/core/tile.h"
-#include "tessera/targets/neuron/language/kernel.h"
 #include "tessera/timeline/timeline.h"
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
@@ -65,7 +69,7 @@ class Core : public std::enable_shared_from_this<Core> {
 
   // Runs body; an Error of it tells the line of the kernel.
   template <class Body>
-  void at(const Kernel::Where& where, Body&& body) {
+  void at(const std::source_location& where, Body&& body) {
     here_ = &where;
     try {
       body();
@@ -94,7 +98,7 @@ class Core : public std::enable_shared_from_this<Core> {
   void enter_turn();
   void wait_in_hbm(sim::TaskId task, const View& dst);
 
-  const Kernel::Where* here_ = nullptr;
+  const std::source_location* here_ = nullptr;
   std::vector<LoopTurn> loops_;
   std::vector<std::string> loop_lines_;  // by LoopTurn::loop
   LoopTurns turns_;

@@ -2,10 +2,10 @@
 
 // What an instruction costs: functions of access patterns and of the machine's constants, nothing else.
 
-#include "tessera/targets/neuron/core/engine.h"
-#include "tessera/targets/neuron/core/view.h"
 #include "tessera/core/export.h"
 #include "tessera/machine/machine.h"
+#include "tessera/targets/neuron/core/engine.h"
+#include "tessera/targets/neuron/core/view.h"
 
 #include <cstdint>
 #include <span>

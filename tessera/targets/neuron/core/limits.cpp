@@ -1,7 +1,7 @@
 #include "tessera/targets/neuron/core/limits.h"
 
-#include "tessera/targets/neuron/core/tile.h"
 #include "tessera/core/error.h"
+#include "tessera/targets/neuron/core/tile.h"
 
 #include <fmt/format.h>
 

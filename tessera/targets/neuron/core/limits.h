@@ -2,9 +2,9 @@
 
 // What the engines refuse.
 
+#include "tessera/machine/machine.h"
 #include "tessera/targets/neuron/core/engine.h"
 #include "tessera/targets/neuron/core/view.h"
-#include "tessera/machine/machine.h"
 
 #include <span>
 #include <string_view>

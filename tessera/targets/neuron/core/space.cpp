@@ -1,5 +1,5 @@
-#include "tessera/targets/neuron/core/core.h"
 #include "tessera/core/error.h"
+#include "tessera/targets/neuron/core/core.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,10 +1,10 @@
 #include "tessera/targets/neuron/core/values.h"
 
-#include "tessera/targets/neuron/core/tile.h"
 #include "tessera/core/error.h"
 #include "tessera/core/float_bits.h"
 #include "tessera/core/isa.h"
 #include "tessera/core/parallel_for.h"
+#include "tessera/targets/neuron/core/tile.h"
 
 #include <array>
 #include <cmath>

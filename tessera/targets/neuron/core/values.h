@@ -2,7 +2,8 @@
 
 // What instructions do to values. Views have been checked. Elements are float32, rounded to their type when written.
 
-#include "tessera/targets/neuron/language/kernel.h"
+#include "tessera/core/array.h"
+#include "tessera/targets/neuron/core/instruction.h"
 
 namespace tessera::neuron {
 

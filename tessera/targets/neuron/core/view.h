@@ -29,7 +29,7 @@ struct Extent {
   bool operator==(const Extent&) const = default;
 };
 
-struct Tile;  // internal/tile.h
+struct Tile;  // tile.h
 
 class TSR_API View {
  public:

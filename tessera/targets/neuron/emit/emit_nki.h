@@ -1,7 +1,7 @@
 #pragma once
 
-#include "tessera/targets/neuron/plan/tune.h"
 #include "tessera/core/export.h"
+#include "tessera/targets/neuron/plan/tune.h"
 
 #include <string>
 

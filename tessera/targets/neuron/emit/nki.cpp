@@ -1,16 +1,16 @@
 #include "tessera/targets/neuron/emit/nki.h"
 
-#include "tessera/targets/neuron/emit/emit_nki.h"
 #include "tessera/core/error.h"
 #include "tessera/graph/passes/pass.h"
-#include "tessera/io/emit/internal/python_text.h"
+#include "tessera/io/emit/python_text.h"
+#include "tessera/targets/neuron/emit/emit_nki.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
-namespace tessera::emit {
+namespace tessera::neuron {
 namespace {
 
 constexpr std::string_view kNkiHead = R"py(
@@ -229,13 +229,13 @@ class NkiWriter {
         kernels += "\n" + kernel + "\n";
       }
       const neuron::ConvProblem& p = layer.problem;
-      layers +=
-          fmt::format("    # {}\n    {}: (fused_conv2d_maxpool_{}, ({}, {}, {}, {}), ({}, {}), {}, {}, {:.1f}),\n",
-                      layer.schedule.text(), py(layer.node), found->second, p.n, p.ic, p.h - 2 * layer.pad_h,
-                      p.w - 2 * layer.pad_w, layer.pad_h, layer.pad_w, p.pool, py(layer.relu), layer.simulated_us);
+      layers += fmt::format(
+          "    # {}\n    {}: (fused_conv2d_maxpool_{}, ({}, {}, {}, {}), ({}, {}), {}, {}, {:.1f}),\n",
+          layer.schedule.text(), emit::py(layer.node), found->second, p.n, p.ic, p.h - 2 * layer.pad_h,
+          p.w - 2 * layer.pad_w, layer.pad_h, layer.pad_w, p.pool, emit::py(layer.relu), layer.simulated_us);
     }
     for (const NkiRefusal& each : out_.left_out)
-      left_out += fmt::format("    {}: {},\n", py(each.node), py(each.reason));
+      left_out += fmt::format("    {}: {},\n", emit::py(each.node), emit::py(each.reason));
     std::string& text = out_.script.text;
     text = fmt::format(
         R"("""{}: {} of its {} convolutions as fused kernels (convolution, bias, maximum pool) for a NeuronCore, as
@@ -248,16 +248,16 @@ Weights lie beside it. LEFT_OUT says which convolutions are missing, and why; {}
 """
 
 )",
-        py_comment(model), out_.layers.size(), out_.layers.size() + out_.left_out.size(), out_.other_operators);
+        emit::py_comment(model), out_.layers.size(), out_.layers.size() + out_.left_out.size(), out_.other_operators);
     text += kNkiHead.substr(1);
     text += imports;
-    text += fmt::format("WEIGHTS_FILE = {}\n", py(out_.script.weights_file));
+    text += fmt::format("WEIGHTS_FILE = {}\n", emit::py(out_.script.weights_file));
     text += kernels;
     text += fmt::format(
         "\n# name: kernel, input, padding of rows and columns, pool, relu behind it, microseconds simulated\nLAYERS = "
         "{{\n{}}}\nLEFT_OUT = {{\n{}}}\n",
         layers, left_out);
-    text += "\n\n" + std::string(kReadSafetensors) + std::string(kNkiTail);
+    text += "\n\n" + std::string(emit::kReadSafetensors) + std::string(kNkiTail);
   }
 
   Graph graph_;
@@ -275,4 +275,4 @@ NkiNetwork nki_network(Graph graph, const NeuronSpec& spec, const std::string& m
   return NkiWriter(std::move(graph), spec, progress).run(model, weights_file);
 }
 
-}  // namespace tessera::emit
+}  // namespace tessera::neuron

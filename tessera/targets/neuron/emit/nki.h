@@ -3,16 +3,16 @@
 // The convolutions of a network that a NeuronCore runs as one fused kernel (convolution, bias, maximum pool), each with
 // the schedule that was found for it, as an NKI script that checks them against numpy.
 
-#include "tessera/targets/neuron/plan/tune.h"
 #include "tessera/core/export.h"
 #include "tessera/graph/graph.h"
 #include "tessera/io/emit/script.h"
+#include "tessera/targets/neuron/plan/tune.h"
 
 #include <functional>
 #include <string>
 #include <vector>
 
-namespace tessera::emit {
+namespace tessera::neuron {
 
 struct NkiLayer {
   std::string node;
@@ -26,7 +26,7 @@ struct NkiRefusal {
   std::string node, reason;
 };
 struct NkiNetwork {
-  Script script;
+  emit::Script script;
   std::vector<NkiLayer> layers;
   std::vector<NkiRefusal> left_out;  // convolutions, with the rule that they break
   std::int64_t other_operators = 0;  // that are neither
@@ -37,4 +37,4 @@ TSR_API NkiNetwork nki_network(Graph graph, const NeuronSpec& spec, const std::s
                                const std::string& weights_file,
                                const std::function<void(const std::string&)>& progress = {});
 
-}  // namespace tessera::emit
+}  // namespace tessera::neuron

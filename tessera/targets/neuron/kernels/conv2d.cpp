@@ -1,7 +1,7 @@
 #include "tessera/targets/neuron/kernels/conv2d.h"
 
-#include "tessera/targets/neuron/kernels/conv2d_parts.h"
 #include "tessera/core/error.h"
+#include "tessera/targets/neuron/kernels/conv2d_parts.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

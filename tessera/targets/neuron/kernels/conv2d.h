@@ -7,11 +7,11 @@
 // x [n, ic, h, w], w [oc, ic, k, k], bias [oc]; stride 1, no padding; channels are multiples of 128, a row of output
 // fits a bank of PSUM, and a pool of 1 (none) or 2 divides the output.
 
-#include "tessera/targets/neuron/language/kernel.h"
-#include "tessera/targets/neuron/core/profile.h"
 #include "tessera/core/array.h"
 #include "tessera/core/export.h"
 #include "tessera/machine/machine.h"
+#include "tessera/targets/neuron/core/profile.h"
+#include "tessera/targets/neuron/language/kernel.h"
 
 #include <cstdint>
 #include <functional>

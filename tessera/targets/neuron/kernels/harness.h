@@ -3,9 +3,9 @@
 // The correctness harness of the assignment: small and large images in batches of four, with and without a bias and a
 // pool, against plain loops with double sums. The original checks float32 alone; here float16 is checked as well.
 
-#include "tessera/targets/neuron/kernels/conv2d.h"
 #include "tessera/core/export.h"
 #include "tessera/machine/machine.h"
+#include "tessera/targets/neuron/kernels/conv2d.h"
 
 #include <cstdint>
 #include <string>

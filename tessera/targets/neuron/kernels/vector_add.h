@@ -2,8 +2,8 @@
 
 // The microbenchmark that prices single copies: c = a + b over n float32, `rows` x `columns` of them at a time.
 
-#include "tessera/targets/neuron/language/kernel.h"
 #include "tessera/core/export.h"
+#include "tessera/targets/neuron/language/kernel.h"
 
 #include <cstdint>
 #include <span>

@@ -1,9 +1,9 @@
 #include "tessera/targets/neuron/language/kernel.h"
 
+#include "tessera/core/error.h"
 #include "tessera/targets/neuron/core/core.h"
 #include "tessera/targets/neuron/core/limits.h"
 #include "tessera/targets/neuron/core/values.h"
-#include "tessera/core/error.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -13,13 +13,13 @@
 //   k.dma_copy(y, tile);
 //   const Profile profile = k.profile();
 
-#include "tessera/targets/neuron/core/engine.h"
-#include "tessera/targets/neuron/core/profile.h"
-#include "tessera/targets/neuron/core/view.h"
-#include "tessera/timeline/timeline.h"
 #include "tessera/core/array.h"
 #include "tessera/core/export.h"
 #include "tessera/machine/machine.h"
+#include "tessera/targets/neuron/core/instruction.h"
+#include "tessera/targets/neuron/core/profile.h"
+#include "tessera/targets/neuron/core/view.h"
+#include "tessera/timeline/timeline.h"
 
 #include <cstdint>
 #include <memory>
@@ -27,23 +27,11 @@
 #include <source_location>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 namespace tessera::neuron {
 
-class Core;  // internal/core.h
-
-struct KernelOptions {
-  bool values = true;
-  bool time = true;
-};
-
-// What nc_matmul does with what PSUM holds. `automatic`: adds where products were put before, else overwrites.
-enum class Accumulate : std::uint8_t { overwrite, add, automatic };
-
-// The second operand of tensor_scalar: a number, or one per partition ([p, 1]).
-using Operand = std::variant<float, View>;
+class Core;  // core.h
 
 class TSR_API Kernel {
  public:

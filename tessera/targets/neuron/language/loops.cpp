@@ -1,7 +1,7 @@
 // Loops whose turns have no order among themselves, and what they may not do.
 
-#include "tessera/targets/neuron/core/core.h"
 #include "tessera/core/error.h"
+#include "tessera/targets/neuron/core/core.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,7 +1,7 @@
 #include "tessera/targets/neuron/plan/tune.h"
 
-#include "tessera/targets/neuron/kernels/conv2d_parts.h"
 #include "tessera/core/error.h"
+#include "tessera/targets/neuron/kernels/conv2d_parts.h"
 
 #include <algorithm>
 #include <utility>

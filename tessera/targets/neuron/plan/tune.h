@@ -2,9 +2,9 @@
 
 // How a fused convolution could be laid out on a NeuronCore, and the search for the fastest way.
 
-#include "tessera/targets/neuron/kernels/conv2d.h"
-#include "tessera/targets/neuron/core/engine.h"
 #include "tessera/core/export.h"
+#include "tessera/targets/neuron/core/engine.h"
+#include "tessera/targets/neuron/kernels/conv2d.h"
 
 #include <cstdint>
 #include <optional>

@@ -3,7 +3,7 @@
 #include "tessera/core/error.h"
 #include "tessera/core/shape.h"
 
-namespace tessera {
+namespace tessera::tensix {
 
 Allocator::Allocator(const TensixSpec& card, const DeviceOptions& options)
     : l1_alignment_bytes_(card.l1_alignment_bytes), allocation_alignment_bytes_(card.dram_alignment_bytes) {
@@ -87,4 +87,4 @@ std::optional<std::int64_t> Allocator::lowest_l1_address() const {
   return memory(BufferType::l1).base_address + *offset;
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -5,15 +5,15 @@
 // from the top of a core's memory, DRAM and TRACE grow up; circular buffers come from below L1 (circular_buffers.h).
 
 #include "tessera/core/export.h"
-#include "tessera/targets/tensix/card/free_list.h"
 #include "tessera/machine/machine.h"
+#include "tessera/targets/tensix/card/free_list.h"
 #include "tessera/targets/tensix/card/memory_config.h"
 
 #include <array>
 #include <cstdint>
 #include <optional>
 
-namespace tessera {
+namespace tessera::tensix {
 
 struct DeviceOptions {
   std::int64_t l1_small_bytes = 0;      // per core, reserved at the top of L1 for small sharded tensors
@@ -81,4 +81,4 @@ class TSR_API Allocator {
   std::array<Memory, 4> memories_;  // by BufferType
 };
 
-}  // namespace tessera
+}  // namespace tessera::tensix

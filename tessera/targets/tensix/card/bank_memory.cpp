@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace tessera {
+namespace tessera::tensix {
 
 BankMemory::BankMemory(int banks, std::int64_t bank_bytes) : banks_(banks), bank_bytes_(bank_bytes) {
   if (banks_ == 0 || bank_bytes_ == 0) return;
@@ -34,4 +34,4 @@ const std::byte* BankMemory::at(int bank, std::int64_t address, std::int64_t siz
   return base_ + bank * bank_bytes_ + address;
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

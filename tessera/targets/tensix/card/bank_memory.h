@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace tessera {
+namespace tessera::tensix {
 
 class TSR_API BankMemory {
  public:
@@ -30,4 +30,4 @@ class TSR_API BankMemory {
   std::byte* base_ = nullptr;
 };
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 // The regions as disjoint rectangles: a new range takes its cores out of those it overlaps.
@@ -80,4 +80,4 @@ CircularBufferPlacement place_circular_buffers(const TensixSpec& card, const All
   return out;
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

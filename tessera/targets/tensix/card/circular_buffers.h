@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tessera {
+namespace tessera::tensix {
 
 struct CircularBuffer {
   std::string name;
@@ -47,4 +47,4 @@ TSR_API CircularBufferPlacement place_circular_buffers(const TensixSpec& card, c
                                                        const std::vector<CircularBuffer>& buffers,
                                                        std::int64_t program_id, std::string_view kind = "circular");
 
-}  // namespace tessera
+}  // namespace tessera::tensix

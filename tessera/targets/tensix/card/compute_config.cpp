@@ -1,6 +1,6 @@
 #include "tessera/targets/tensix/card/compute_config.h"
 
-namespace tessera {
+namespace tessera::tensix {
 
 std::string_view name(MathFidelity fidelity) {
   switch (fidelity) {
@@ -12,4 +12,4 @@ std::string_view name(MathFidelity fidelity) {
   return "unknown fidelity";
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

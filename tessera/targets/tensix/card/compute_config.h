@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace tessera {
+namespace tessera::tensix {
 
 // How many slices of the operands' mantissas are multiplied with each other: 1 to 4 phases.
 enum class MathFidelity : std::uint8_t { lofi, hifi2, hifi3, hifi4 };
@@ -25,4 +25,4 @@ struct ComputeConfig {
   bool operator==(const ComputeConfig&) const = default;
 };
 
-}  // namespace tessera
+}  // namespace tessera::tensix

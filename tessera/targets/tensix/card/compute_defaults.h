@@ -4,8 +4,8 @@
 
 #include "tessera/core/dtype.h"
 #include "tessera/core/export.h"
-#include "tessera/targets/tensix/card/compute_config.h"
 #include "tessera/machine/machine.h"
+#include "tessera/targets/tensix/card/compute_config.h"
 
 namespace tessera::tensix {
 

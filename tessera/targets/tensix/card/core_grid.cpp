@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace tessera {
+namespace tessera::tensix {
 
 std::string CoreCoord::to_string() const { return fmt::format("{}-{}", x, y); }
 
@@ -220,4 +220,4 @@ CoreRangeSet num_cores_to_corerangeset_in_subcoregrids(CoreCoord start, std::int
   return CoreRangeSet(std::move(ranges));
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

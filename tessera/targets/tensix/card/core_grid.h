@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace tessera {
+namespace tessera::tensix {
 
 struct TSR_API CoreCoord {
   int x = 0;  // column
@@ -84,4 +84,4 @@ TSR_API CoreRangeSet num_cores_to_corerangeset(CoreCoord start, std::int64_t cou
 TSR_API CoreRangeSet num_cores_to_corerangeset_in_subcoregrids(CoreCoord start, std::int64_t count,
                                                                const CoreRangeSet& subgrids, bool row_wise);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <mutex>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 std::mutex mutex;
@@ -40,4 +40,4 @@ std::shared_ptr<Device> open_default_device(int id, const DeviceOptions& options
   return Device::open(machine, options, id);
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace tessera {
+namespace tessera::tensix {
 
 // A name or path for load_machine(): the one set here, else $TESSERA_DEVICE, else "wormhole_n150".
 TSR_API std::string default_machine();
@@ -20,4 +20,4 @@ TSR_API TensixSpec load_default_card();
 // Chip `id` of the default machine's board.
 TSR_API std::shared_ptr<Device> open_default_device(int id, const DeviceOptions& options);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

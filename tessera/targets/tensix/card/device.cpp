@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 const TensixSpec& card_of(const Machine& machine) {
@@ -150,4 +150,4 @@ void Buffer::deallocate() {
   allocated_ = false;
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

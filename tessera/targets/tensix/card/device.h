@@ -4,11 +4,11 @@
 // A device is used by one thread at a time.
 
 #include "tessera/core/export.h"
-#include "tessera/targets/tensix/card/trace.h"
+#include "tessera/machine/machine.h"
 #include "tessera/targets/tensix/card/allocator.h"
 #include "tessera/targets/tensix/card/bank_memory.h"
-#include "tessera/machine/machine.h"
 #include "tessera/targets/tensix/card/page_map.h"
+#include "tessera/targets/tensix/card/trace.h"
 
 #include <functional>
 #include <memory>
@@ -18,7 +18,7 @@
 #include <unordered_set>
 #include <vector>
 
-namespace tessera {
+namespace tessera::tensix {
 
 class Buffer;
 
@@ -179,4 +179,4 @@ class TSR_API Buffer {
   bool allocated_ = true;
 };
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -3,7 +3,7 @@
 #include "tessera/core/error.h"
 #include "tessera/targets/tensix/card/page_copy.h"
 
-namespace tessera {
+namespace tessera::tensix {
 
 DeviceTensor::DeviceTensor(std::shared_ptr<Device> device, const TensorSpec& spec)
     : device_(std::move(device)), spec_(spec), pages_(spec_, device_->banks(spec_.memory_config().buffer_type())) {
@@ -111,4 +111,4 @@ Tensor from_device(const DeviceTensor& x) {
   return y;
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -10,7 +10,7 @@
 
 #include <memory>
 
-namespace tessera {
+namespace tessera::tensix {
 
 class TSR_API DeviceTensor {
  public:
@@ -65,4 +65,4 @@ TSR_API Tensor from_device(const DeviceTensor& x);
 // Into memory that exists already; shape, dtype and layout must be those of the destination.
 TSR_API void copy_host_to_device(const Tensor& x, DeviceTensor& y);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

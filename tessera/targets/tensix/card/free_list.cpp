@@ -7,7 +7,7 @@
 #include <bit>
 #include <cassert>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 // The largest class starts at 128 MiB and holds everything above.
@@ -163,4 +163,4 @@ void FreeList::unfile_free_block(int id) {
   ids.erase(std::find(ids.begin(), ids.end(), id));
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

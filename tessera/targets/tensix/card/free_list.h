@@ -14,7 +14,7 @@
 #include <optional>
 #include <vector>
 
-namespace tessera {
+namespace tessera::tensix {
 
 class TSR_API FreeList {
  public:
@@ -69,4 +69,4 @@ class TSR_API FreeList {
   std::map<std::int64_t, int> allocated_;  // address -> block id
 };
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tessera {
+namespace tessera::tensix {
 
 L1Recorder::L1Recorder(std::shared_ptr<Device> device) : device_(std::move(device)) {
   const Allocator& allocator = device_->allocator();
@@ -67,4 +67,4 @@ void L1Recorder::take(const MemoryEvent& event) {
   }
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

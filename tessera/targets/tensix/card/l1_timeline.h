@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace tessera {
+namespace tessera::tensix {
 
 struct L1Timeline {
   static constexpr std::size_t kStillThere = static_cast<std::size_t>(-1);
@@ -77,4 +77,4 @@ class TSR_API L1Recorder {
   std::int64_t circular_buffer_bytes_ = 0, peak_ = 0, peak_circular_ = 0;
 };
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 // {"start":{"x":0,"y":0},"end":{"x":7,"y":7}}, without the last brace: see below.
@@ -113,4 +113,4 @@ std::string MemoryConfig::to_string() const {
       nd_shard_spec_ ? nd_shard_spec_->to_string() : "std::nullopt", created_with_nd_shard_spec_ ? 1 : 0);
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

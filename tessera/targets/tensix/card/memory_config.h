@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace tessera {
+namespace tessera::tensix {
 
 enum class BufferType : std::uint8_t { dram, l1, l1_small, trace };
 
@@ -91,4 +91,4 @@ class TSR_API MemoryConfig {
 TSR_API extern const MemoryConfig kDramMemoryConfig;
 TSR_API extern const MemoryConfig kL1MemoryConfig;
 
-}  // namespace tessera
+}  // namespace tessera::tensix

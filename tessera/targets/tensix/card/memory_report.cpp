@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <mutex>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 constexpr std::array kReported{BufferType::dram, BufferType::l1, BufferType::l1_small};
@@ -153,4 +153,4 @@ void note_program(const Device& device, std::int64_t program_id) {
   write_report(reports.so_far, "program_", reports.directory);
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

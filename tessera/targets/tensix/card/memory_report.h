@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-namespace tessera {
+namespace tessera::tensix {
 
 struct MemoryReport {
   std::string l1_usage_summary;
@@ -39,4 +39,4 @@ TSR_API void disable_memory_reports();
 // Called by Device for each new program.
 void note_program(const Device& device, std::int64_t program_id);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

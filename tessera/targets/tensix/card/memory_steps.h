@@ -5,9 +5,9 @@
 // story of its memory: every address, every circular buffer, the peak.
 
 #include "tessera/core/export.h"
-#include "tessera/targets/tensix/card/trace.h"
 #include "tessera/targets/tensix/card/circular_buffers.h"
 #include "tessera/targets/tensix/card/device_tensor.h"
+#include "tessera/targets/tensix/card/trace.h"
 
 #include <cstdint>
 #include <memory>

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 constexpr std::int64_t kL1PageAlignment = 16;
@@ -222,4 +222,4 @@ std::vector<CircularBuffer> fill_padding_buffers(const TensorSpec& x, const Tens
   return on_cores(x.num_pages(), card, {2 * tile, sides * tile, 2 * tile});
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -5,15 +5,15 @@
 // (tests/data/ttnn/movement_buffers_*.json). `x` is what is read, `y` what is written.
 
 #include "tessera/core/export.h"
-#include "tessera/targets/tensix/card/circular_buffers.h"
 #include "tessera/machine/machine.h"
+#include "tessera/targets/tensix/card/circular_buffers.h"
 #include "tessera/targets/tensix/card/tensor_spec.h"
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-namespace tessera {
+namespace tessera::tensix {
 
 TSR_API std::vector<CircularBuffer> tilize_buffers(const TensorSpec& x, const TensorSpec& y, const TensixSpec& card);
 TSR_API std::vector<CircularBuffer> untilize_buffers(const TensorSpec& x, const TensorSpec& y, const TensixSpec& card);
@@ -39,4 +39,4 @@ TSR_API std::vector<CircularBuffer> fill_padding_buffers(const TensorSpec& x, co
 // Where shards of tiles go when they become rows: those of whole rows or columns lose the padding of that side.
 TSR_API MemoryConfig untilized_place(const TensorSpec& x);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -14,12 +14,12 @@
 // - Infinities and NaN follow IEEE 754. Their slices after the first are 0, so more than one phase makes NaN of an
 //   infinity. Which NaN comes out is not told apart: it is 0x7FC00000.
 
-#include "tessera/targets/tensix/card/tile_side.h"
 #include "tessera/core/dtype.h"
 #include "tessera/core/export.h"
 #include "tessera/core/float_bits.h"
 #include "tessera/core/shape.h"
 #include "tessera/graph/ops/unary.h"
+#include "tessera/targets/tensix/card/tile_side.h"
 
 #include <cstdint>
 #include <limits>

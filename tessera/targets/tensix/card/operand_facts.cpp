@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace tessera {
+namespace tessera::tensix {
 
 OperandFacts facts_of(const Extent2d& matrix, DType dtype, Layout layout, const MemoryConfig& memory) {
   OperandFacts facts;
@@ -32,4 +32,4 @@ std::shared_ptr<const ProgramWork> work_on(std::string kind, std::vector<Operand
   return work;
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace tessera {
+namespace tessera::tensix {
 
 // A matrix as it lies in memory, padding included.
 TSR_API OperandFacts facts_of(const Extent2d& matrix, DType dtype, Layout layout, const MemoryConfig& memory);
@@ -19,4 +19,4 @@ TSR_API OperandFacts facts_of(const TensorSpec& spec);
 // A program whose counts follow from its tensors, the result last.
 TSR_API std::shared_ptr<const ProgramWork> work_on(std::string kind, std::vector<OperandFacts> operands);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -6,7 +6,7 @@
 #include <cassert>
 #include <cstring>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 // Sums up moves of pieces, bank by bank.
@@ -179,4 +179,4 @@ std::vector<Transfer> stream_transfers(const DeviceTensor& x, const DeviceTensor
   return {reads.total(), writes.total()};
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -4,15 +4,15 @@
 
 #include "tessera/core/export.h"
 #include "tessera/core/tensor.h"
-#include "tessera/targets/tensix/card/trace.h"
 #include "tessera/targets/tensix/card/device_tensor.h"
+#include "tessera/targets/tensix/card/trace.h"
 
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-namespace tessera {
+namespace tessera::tensix {
 
 TSR_API MemoryKind memory_kind(BufferType type);
 
@@ -50,4 +50,4 @@ Transfer copy_pages(const DeviceTensor& x, DeviceTensor& y);
 // into the cores that work, and writes out of them.
 std::vector<Transfer> stream_transfers(const DeviceTensor& x, const DeviceTensor& y);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

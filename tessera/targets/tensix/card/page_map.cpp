@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 int bank_of(const CoreCoord& core, const BankGrid& banks, BufferType type) {
@@ -108,4 +108,4 @@ std::vector<std::int64_t> PageMap::pages_by_bank() const {
   return counts;
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

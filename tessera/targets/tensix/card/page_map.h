@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace tessera {
+namespace tessera::tensix {
 
 // The banks of a memory as programs name them: L1 banks by core, DRAM banks by (bank, 0).
 struct BankGrid {
@@ -56,4 +56,4 @@ class TSR_API PageMap {
   std::int64_t pages_per_shard_ = 0;
 };
 
-}  // namespace tessera
+}  // namespace tessera::tensix

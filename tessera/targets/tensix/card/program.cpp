@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace tessera {
+namespace tessera::tensix {
 
 void place_program(const Device& device, const std::vector<CircularBuffer>& buffers) {
   if (!buffers.empty()) place_circular_buffers(device, buffers, device.next_program_id());
@@ -22,4 +22,4 @@ void finish_program(TraceRecord record, const std::vector<const DeviceTensor*>& 
   output.device()->finish_program(std::move(record), key);
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "tessera/targets/tensix/card/trace.h"
 #include "tessera/targets/tensix/card/circular_buffers.h"
 #include "tessera/targets/tensix/card/device_tensor.h"
+#include "tessera/targets/tensix/card/trace.h"
 
 #include <vector>
 
-namespace tessera {
+namespace tessera::tensix {
 
 // Whether a program with these circular buffers fits beside the tensors that are on the device.
 void place_program(const Device& device, const std::vector<CircularBuffer>& buffers);
@@ -15,4 +15,4 @@ void place_program(const Device& device, const std::vector<CircularBuffer>& buff
 // record that does not say what it does is one whose work follows from the tensors.
 void finish_program(TraceRecord record, const std::vector<const DeviceTensor*>& inputs, const DeviceTensor& output);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

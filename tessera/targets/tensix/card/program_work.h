@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace tessera {
+namespace tessera::tensix {
 
 enum class OperandPlace : std::uint8_t { dram, l1, height_sharded, width_sharded, block_sharded };
 
@@ -85,4 +85,4 @@ struct ProgramWork {
   bool operator==(const ProgramWork&) const = default;
 };
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -2,7 +2,7 @@
 
 #include "tessera/core/error.h"
 
-namespace tessera {
+namespace tessera::tensix {
 
 MemoryConfig inherited_placement(const TensorSpec& from, const Shape& shape) {
   const MemoryConfig& config = from.memory_config();
@@ -33,4 +33,4 @@ MemoryConfig inherited_placement(const TensorSpec& from, const Shape& shape) {
   return MemoryConfig(config.layout(), config.buffer_type(), shard);
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -7,7 +7,7 @@
 #include <functional>
 #include <numeric>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 using Dims = std::vector<std::int64_t>;
@@ -153,4 +153,4 @@ NdShardSpec as_nd_sharding(TensorMemoryLayout layout, const ShardSpec& shard) {
           layout == TensorMemoryLayout::block_sharded ? ShardDistribution::grid_2d : ShardDistribution::round_robin_1d};
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-namespace tessera {
+namespace tessera::tensix {
 
 // The padded shape with its leading dimensions folded so that it has `rank` dimensions.
 TSR_API std::vector<std::int64_t> folded_dims(const Shape& padded, int rank);
@@ -34,4 +34,4 @@ std::optional<Sharding2d> as_2d_sharding(const NdShardSpec& shard, const Shape& 
 // The n-D form of a 2-D sharding.
 NdShardSpec as_nd_sharding(TensorMemoryLayout layout, const ShardSpec& shard);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

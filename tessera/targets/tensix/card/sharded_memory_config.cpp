@@ -2,7 +2,7 @@
 
 #include "tessera/core/error.h"
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 TensorMemoryLayout layout_of(ShardStrategy strategy) {
@@ -80,4 +80,4 @@ MemoryConfig create_rounded_sharded_memory_config(const ShardingRequest& request
   return MemoryConfig(layout_of(request.strategy), BufferType::l1, ShardSpec{request.grid, shard, request.orientation});
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

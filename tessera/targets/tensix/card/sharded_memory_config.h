@@ -5,7 +5,7 @@
 
 #include <optional>
 
-namespace tessera {
+namespace tessera::tensix {
 
 // Where and how create_sharded_memory_config spreads a tensor.
 struct ShardingRequest {
@@ -24,4 +24,4 @@ TSR_API MemoryConfig create_sharded_memory_config(const ShardingRequest& request
 // shard neither side of which is whole tiles is refused.
 TSR_API MemoryConfig create_rounded_sharded_memory_config(const ShardingRequest& request, bool tile_layout);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

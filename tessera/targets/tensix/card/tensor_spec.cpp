@@ -6,7 +6,7 @@
 #include <functional>
 #include <numeric>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 // Rows that start on this boundary can be moved by any engine of the card.
@@ -263,4 +263,4 @@ std::string TensorSpec::to_string() const {
                      name(dtype_), name(layout_), tile_.to_string(), memory_config_.to_string());
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace tessera {
+namespace tessera::tensix {
 
 // How far TensorSpec::sharded may round a given shard up.
 enum class ShardAlignment : std::uint8_t {
@@ -80,4 +80,4 @@ class TSR_API TensorSpec {
   std::vector<std::int64_t> shard_page_dims_;
 };
 
-}  // namespace tessera
+}  // namespace tessera::tensix

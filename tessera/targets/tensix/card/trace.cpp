@@ -1,6 +1,6 @@
 #include "tessera/targets/tensix/card/trace.h"
 
-namespace tessera {
+namespace tessera::tensix {
 
 std::string_view name(MemoryKind kind) {
   switch (kind) {
@@ -17,4 +17,4 @@ std::int64_t TraceRecord::total_bytes() const {
   return sum;
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tessera {
+namespace tessera::tensix {
 
 enum class MemoryKind : std::uint8_t { host, dram, l1 };
 TSR_API std::string_view name(MemoryKind kind);  // "host", "dram", "l1"
@@ -39,4 +39,4 @@ struct TraceRecord {
 
 using Trace = std::vector<TraceRecord>;
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -1,10 +1,10 @@
 #include "tessera/targets/tensix/emit/ttnn.h"
 
-#include "tessera/targets/tensix/ops/concat/concat_parts.h"
-#include "tessera/targets/tensix/ops/upsample/upsample.h"
 #include "tessera/core/error.h"
-#include "tessera/io/emit/internal/python_text.h"
+#include "tessera/io/emit/python_text.h"
 #include "tessera/targets/tensix/emit/ttnn_prelude.h"
+#include "tessera/targets/tensix/network/concat_parts.h"
+#include "tessera/targets/tensix/ops/upsample/upsample.h"
 #include "tessera/targets/tensix/plan/run_plan.h"
 
 #include <fmt/format.h>
@@ -14,14 +14,14 @@
 #include <optional>
 #include <set>
 
-namespace tessera::emit {
+namespace tessera::tensix {
 namespace {
 
-using planner::Placement;
-using planner::PlannedMove;
-using planner::PlannedStep;
 using tensix::LayerConfig;
 using tensix::LoweredNode;
+using tensix::Placement;
+using tensix::PlannedMove;
+using tensix::PlannedStep;
 
 constexpr std::int64_t kTraceRegionBytes = 64 << 20;
 
@@ -40,23 +40,24 @@ std::string py_memory(const MemoryConfig& memory) {
   check(memory.shard_spec().has_value(), Code::unsupported, "a tensor in {} cannot be written as TTNN code",
         memory.to_string());
   const ShardSpec& shards = *memory.shard_spec();
-  return fmt::format("sharded({}, [{}, {}], {}{}{})", py(name(memory.layout())), shards.shape.height,
+  return fmt::format("sharded({}, [{}, {}], {}{}{})", emit::py(name(memory.layout())), shards.shape.height,
                      shards.shape.width, py_cores(shards.grid),
                      shards.orientation == ShardOrientation::row_major ? "" : ", \"COL_MAJOR\"",
                      memory.is_l1() ? "" : ", place=ttnn.BufferType.DRAM");
 }
 
 std::string py_compute(const ComputeConfig& c) {
-  return fmt::format("compute({}, {}, {}, {})", py(name(c.fidelity)), py(c.fp32_dest_acc_en), py(c.packer_l1_acc),
-                     py(c.approximate));
+  return fmt::format("compute({}, {}, {}, {})", emit::py(name(c.fidelity)), emit::py(c.fp32_dest_acc_en),
+                     emit::py(c.packer_l1_acc), emit::py(c.approximate));
 }
 
 std::string py_function(const tensix::VectorFunction& f) {
   using Kind = tensix::VectorFunction::Kind;
-  if (f.kind == Kind::clamp) return fmt::format("unary(\"clamp_tss\", {}, {})", py(double{f.low}), py(double{f.high}));
+  if (f.kind == Kind::clamp)
+    return fmt::format("unary(\"clamp_tss\", {}, {})", emit::py(double{f.low}), emit::py(double{f.high}));
   if (f.name == "leaky_relu" || f.name == "elu")
-    return fmt::format("unary({}, {})", py(f.name), py(double{f.activation.function.alpha}));
-  return fmt::format("unary({})", py(f.name));
+    return fmt::format("unary({}, {})", emit::py(f.name), emit::py(double{f.activation.function.alpha}));
+  return fmt::format("unary({})", emit::py(f.name));
 }
 
 std::string pair(std::int64_t a, std::int64_t b) { return fmt::format("({}, {})", a, b); }
@@ -72,13 +73,13 @@ tensix::Constant linear_weights(const tensix::LinearLayer& layer, std::int64_t n
 
 class Writer {
  public:
-  Writer(const tensix::LoweredGraph& network, const planner::CardPlan& plan, const std::string& weights_file)
-      : given_(network), network_(planner::planned_network(network, plan)), plan_(plan) {
+  Writer(const tensix::LoweredGraph& network, const tensix::CardPlan& plan, const std::string& weights_file)
+      : given_(network), network_(tensix::planned_network(network, plan)), plan_(plan) {
     script_.weights_file = weights_file;
     for (const LoweredNode& node : network_.nodes) nodes_[node.name] = &node;
   }
 
-  Script run() && {
+  emit::Script run() && {
     refuse_host_layers();
     for (const ValueId id : network_.graph.inputs) {
       const Extent2d matrix = network_.matrix(id);
@@ -92,7 +93,7 @@ class Writer {
           network_.nodes.size());
     std::string layers;
     for (const PlannedStep& step : plan_.steps) layers += layer_text(step);
-    script_.text = head() + std::string(kTtnnHead.substr(1)) + std::string(kReadSafetensors) + "\n\n" + facts() +
+    script_.text = head() + std::string(kTtnnHead.substr(1)) + std::string(emit::kReadSafetensors) + "\n\n" + facts() +
                    layers + std::string(kTtnnTail.substr(1));
     return std::move(script_);
   }
@@ -122,37 +123,38 @@ each layer's use of L1 is compared with the plan's.
 """
 
 )",
-        py_comment(plan_.model), py_comment(plan_.machine), plan_.steps.size(), plan_.kernels_ns / 1000, plan_.batch,
-        plan_.request.mesh == 1 ? "" : fmt::format(" on each of {} cards", plan_.request.mesh));
+        emit::py_comment(plan_.model), emit::py_comment(plan_.machine), plan_.steps.size(), plan_.kernels_ns / 1000,
+        plan_.batch, plan_.request.mesh == 1 ? "" : fmt::format(" on each of {} cards", plan_.request.mesh));
   }
 
   std::string facts() const {
-    std::string text = fmt::format("WEIGHTS_FILE = {}\n", script_.weights.empty() ? py("") : py(script_.weights_file));
+    std::string text =
+        fmt::format("WEIGHTS_FILE = {}\n", script_.weights.empty() ? emit::py("") : emit::py(script_.weights_file));
     std::vector<std::string> inputs, outputs;
     for (const ValueId id : network_.graph.inputs)
-      inputs.push_back(fmt::format("{}: {}", py(value(id)), shape_tuple(id)));
+      inputs.push_back(fmt::format("{}: {}", emit::py(value(id)), shape_tuple(id)));
     for (const ValueId id : network_.graph.outputs) {
       const auto pixels = network_.pixels.find(id);
-      outputs.push_back(fmt::format("{}: ({}, {})", py(value(id)), shape_tuple(id),
+      outputs.push_back(fmt::format("{}: ({}, {})", emit::py(value(id)), shape_tuple(id),
                                     pixels == network_.pixels.end() ? 1 : pixels->second));
     }
     std::vector<std::string> folds;
     for (const auto& [id, f] : network_.folds)
-      folds.push_back(
-          fmt::format("{}: ({}, {}, {}, {}, {}, {})", py(value(id)), f.height, f.width, f.by_h, f.by_w, f.top, f.left));
-    text += py_call(0, "INPUTS = {", inputs, "}");
+      folds.push_back(fmt::format("{}: ({}, {}, {}, {}, {}, {})", emit::py(value(id)), f.height, f.width, f.by_h,
+                                  f.by_w, f.top, f.left));
+    text += emit::py_call(0, "INPUTS = {", inputs, "}");
     text += fmt::format("PASS = {}  # images that go through the layers at a time; 0: all\n",
                         plan_.pass_images * plan_.request.mesh);
     text += fmt::format("IMAGES = {}  # of those, side by side in channels\n", plan_.grouped_images);
-    text += py_call(0, "FOLDS = {", folds, "}  # height, width, pixels in one, padding above and left");
+    text += emit::py_call(0, "FOLDS = {", folds, "}  # height, width, pixels in one, padding above and left");
     std::vector<std::string> places;
-    for (const planner::CardPlan::Input& input : plan_.placed_inputs)
-      places.push_back(fmt::format("{}: {}", py(input.value), py_memory(input.memory)));
-    text += py_call(0, "PLACES = {", places, "}");
-    text += py_call(0, "OUTPUTS = {", outputs, "}");
+    for (const tensix::CardPlan::Input& input : plan_.placed_inputs)
+      places.push_back(fmt::format("{}: {}", emit::py(input.value), py_memory(input.memory)));
+    text += emit::py_call(0, "PLACES = {", places, "}");
+    text += emit::py_call(0, "OUTPUTS = {", outputs, "}");
     text += fmt::format(
         "INPUT_DTYPE = ttnn.bfloat16\nCARDS = {}\nL1_SMALL = {}\nTRACE, QUEUES, TRACE_REGION = {}, {}, {}\n\n",
-        plan_.request.mesh, plan_.request.l1_small_bytes, py(plan_.metal_trace), plan_.command_queues,
+        plan_.request.mesh, plan_.request.l1_small_bytes, emit::py(plan_.metal_trace), plan_.command_queues,
         plan_.metal_trace ? kTraceRegionBytes : 0);
     return text;
   }
@@ -162,7 +164,7 @@ each layer's use of L1 is compared with the plan's.
     std::vector<std::int64_t> extents;
     const Shape shape = given_.graph.value(id).type.shape();
     for (int d = 0; d < shape.rank(); ++d) extents.push_back(d == 0 ? shape[d] * plan_.request.mesh : shape[d]);
-    return py_tuple(extents);
+    return emit::py_tuple(extents);
   }
 
   const Placement& place(const std::string& name) const {
@@ -179,7 +181,7 @@ each layer's use of L1 is compared with the plan's.
     return std::count_if(owner_.begin(), owner_.end(), [&](const auto& each) { return each.second == owner; }) == 1;
   }
 
-  static std::string at(const std::string& name) { return fmt::format("v[{}]", py(name)); }
+  static std::string at(const std::string& name) { return fmt::format("v[{}]", emit::py(name)); }
   static std::string dram(const std::string& x) { return fmt::format("ttnn.to_memory_config({}, DRAM)", x); }
   static std::string in_layout(const std::string& x, Layout layout) {
     return fmt::format("ttnn.to_layout({}, {})", x, py_layout(layout));
@@ -195,12 +197,13 @@ each layer's use of L1 is compared with the plan's.
     const LoweredNode& node = *found->second;
     std::string text;
     for (const PlannedMove& move : step.moves) {
-      text += fmt::format("\n@layer({}, {}, l1={})\ndef _(v):\n", py(move.value), py(planner::name(move.kind)),
-                          move.l1_peak_bytes);
-      if (!move.why.empty()) text += fmt::format("    # {}\n", py_comment(move.why));
-      text += move.kind == PlannedMove::Kind::slide ? fmt::format("    v[{0}] = ttnn.move(v[{0}])\n\n", py(move.value))
-                                                    : fmt::format("    v[{0}] = ttnn.to_memory_config(v[{0}], {1})\n\n",
-                                                                  py(move.value), py_memory(move.to));
+      text += fmt::format("\n@layer({}, {}, l1={})\ndef _(v):\n", emit::py(move.value),
+                          emit::py(tensix::name(move.kind)), move.l1_peak_bytes);
+      if (!move.why.empty()) text += fmt::format("    # {}\n", emit::py_comment(move.why));
+      text += move.kind == PlannedMove::Kind::slide
+                  ? fmt::format("    v[{0}] = ttnn.move(v[{0}])\n\n", emit::py(move.value))
+                  : fmt::format("    v[{0}] = ttnn.to_memory_config(v[{0}], {1})\n\n", emit::py(move.value),
+                                py_memory(move.to));
       places_[move.value].memory = move.to;
       owner_[move.value] = fmt::format("{} before {}", move.value, step.node);
     }
@@ -216,17 +219,18 @@ each layer's use of L1 is compared with the plan's.
     if (!conv && step.config.memory == BufferType::dram)
       body += fmt::format("    {0} = ttnn.to_memory_config({0}, DRAM)\n", at(result));
     const Placement& y = step.result;
-    std::vector<std::string> head{py(step.node), py(step.op), fmt::format("l1={}", step.predicted.l1_peak_bytes),
-                                  fmt::format("makes=({}, {}, {}, {}, {})", py(result), py_list(y.shape),
+    std::vector<std::string> head{emit::py(step.node), emit::py(step.op),
+                                  fmt::format("l1={}", step.predicted.l1_peak_bytes),
+                                  fmt::format("makes=({}, {}, {}, {}, {})", emit::py(result), emit::py_list(y.shape),
                                               py_dtype(y.dtype), py_layout(y.layout), py_memory(y.memory))};
     if (!step.frees.empty()) {
       std::string gone;
-      for (const std::string& name : step.frees) gone += (gone.empty() ? "" : ", ") + py(name);
+      for (const std::string& name : step.frees) gone += (gone.empty() ? "" : ", ") + emit::py(name);
       head.push_back(fmt::format("frees=[{}]", gone));
     }
-    text += py_call(0, "\n@layer(", head);
+    text += emit::py_call(0, "\n@layer(", head);
     text += "def _(v):\n";
-    if (!step.why.empty()) text += fmt::format("    # {}\n", py_comment(step.why));
+    if (!step.why.empty()) text += fmt::format("    # {}\n", emit::py_comment(step.why));
     text += body + "\n";
     places_[result] = y;
     owner_[result] = in_place_of_ ? owner_.at(*in_place_of_) : result;
@@ -235,7 +239,7 @@ each layer's use of L1 is compared with the plan's.
   }
 
   std::string assign(const std::string& function, const std::vector<std::string>& arguments) const {
-    return py_call(4, fmt::format("{} = {}(", result_, function), arguments);
+    return emit::py_call(4, fmt::format("{} = {}(", result_, function), arguments);
   }
 
   ComputeConfig compute() const {
@@ -267,7 +271,7 @@ each layer's use of L1 is compared with the plan's.
     }
     std::vector<std::string> arguments{
         input,
-        py(node.name),
+        emit::py(node.name),
         fmt::format("image=({}, {}, {})", p.batch, p.height, p.width),
         fmt::format("channels={}", pair(p.in_channels, p.out_channels)),
         fmt::format("kernel={}", pair(w.kernel_h, w.kernel_w)),
@@ -284,7 +288,7 @@ each layer's use of L1 is compared with the plan's.
       arguments.push_back(fmt::format("slices=dict(slice_type=ttnn.Conv2dDRAMSlice{}, num_slices={})",
                                       *config_.height_slices ? "Height" : "Width", config_.slices));
     if (config_.memory == BufferType::dram) arguments.push_back("memory_config=DRAM");
-    std::string config = py_call(8, "config=dict(", conv_fields(layer));
+    std::string config = emit::py_call(8, "config=dict(", conv_fields(layer));
     arguments.push_back(config.substr(8, config.size() - 9));
     return text + assign("convolution", arguments);
   }
@@ -301,7 +305,7 @@ each layer's use of L1 is compared with the plan's.
       c.deallocate_activation = may_consume(inputs_[0]) && place(inputs_[0]).memory.is_l1();
     std::vector<std::string> out;
     const auto flag = [&](const char* name, bool value, bool normal) {
-      if (value != normal) out.push_back(fmt::format("{}={}", name, py(value)));
+      if (value != normal) out.push_back(fmt::format("{}={}", name, emit::py(value)));
     };
     const auto number = [&](const char* name, std::int64_t value, std::int64_t normal) {
       if (value != normal) out.push_back(fmt::format("{}={}", name, value));
@@ -346,16 +350,16 @@ each layer's use of L1 is compared with the plan's.
         fmt::format("padding=[{}, {}, {}, {}]", w.top, w.bottom, w.left, w.right),
     };
     if (layer.maximum) arguments.push_back(fmt::format("dilation=[{}, {}]", w.dilation_h, w.dilation_w));
-    arguments.push_back(fmt::format("ceil_mode={}", py(p.ceil_mode)));
+    arguments.push_back(fmt::format("ceil_mode={}", emit::py(p.ceil_mode)));
     if (!layer.maximum) {
-      arguments.push_back(fmt::format("count_include_pad={}", py(p.count_include_pad)));
+      arguments.push_back(fmt::format("count_include_pad={}", emit::py(p.count_include_pad)));
       arguments.push_back(fmt::format("compute_kernel_config={}", py_compute(compute())));
     }
     if (config_.gives("shard_layout") && config_.conv.shard_layout)
       arguments.push_back(
           fmt::format("applied_shard_scheme=ttnn.TensorMemoryLayout.{}", name(*config_.conv.shard_layout)));
     if (config_.gives("reallocate_halo_output"))
-      arguments.push_back(fmt::format("reallocate_halo_output={}", py(config_.conv.reallocate_halo_output)));
+      arguments.push_back(fmt::format("reallocate_halo_output={}", emit::py(config_.conv.reallocate_halo_output)));
     if (may_consume(x) && place(x).memory.is_l1()) arguments.push_back("deallocate_input=True");
     if (tiled) arguments.push_back("output_layout=TILE");
     arguments.push_back(fmt::format("dtype={}", py_dtype(tiled ? result_dtype() : DType::bfloat16)));
@@ -375,11 +379,12 @@ each layer's use of L1 is compared with the plan's.
     keep_weight(node.name + ".weight", linear_weights(layer, n), {1, 1, k, n});
     std::vector<std::string> arguments{
         near_tiles(inputs_[0]),
-        fmt::format("weights({}, {})", py(node.name + ".weight"), py_dtype(weights_dtype())),
+        fmt::format("weights({}, {})", emit::py(node.name + ".weight"), py_dtype(weights_dtype())),
     };
     if (layer.bias) {
       keep_weight(node.name + ".bias", layer.bias, {1, 1, 1, n});
-      arguments.push_back(fmt::format("bias=weights({}, {})", py(node.name + ".bias"), py_dtype(weights_dtype())));
+      arguments.push_back(
+          fmt::format("bias=weights({}, {})", emit::py(node.name + ".bias"), py_dtype(weights_dtype())));
     }
     arguments.push_back(fmt::format("dtype={}", py_dtype(result_dtype())));
     arguments.push_back(fmt::format("compute_kernel_config={}", py_compute(compute())));
@@ -394,10 +399,10 @@ each layer's use of L1 is compared with the plan's.
       std::string x = tiles(inputs_[0]), other;
       const auto values = layer.constant->as<float>();
       if (values.size() == 1) {
-        other = py(double{values[0]});
+        other = emit::py(double{values[0]});
       } else {
         keep_weight(node.name + ".constant", layer.constant, {1, 1, 1, static_cast<std::int64_t>(values.size())});
-        other = fmt::format("weights({}, ttnn.bfloat16)", py(node.name + ".constant"));
+        other = fmt::format("weights({}, ttnn.bfloat16)", emit::py(node.name + ".constant"));
         more.push_back(fmt::format("memory_config={}.memory_config()", at(inputs_[0])));
       }
       operands = layer.constant_first ? std::vector{other, x} : std::vector{x, other};
@@ -421,12 +426,12 @@ each layer's use of L1 is compared with the plan's.
     const tensix::VectorFunction& f = layer.function;
     std::vector<std::string> arguments{at(inputs_[0])};
     if (f.kind == tensix::VectorFunction::Kind::clamp) {
-      arguments.push_back(py(double{f.low}));
-      arguments.push_back(py(double{f.high}));
+      arguments.push_back(emit::py(double{f.low}));
+      arguments.push_back(emit::py(double{f.high}));
     } else if (f.name == "leaky_relu") {
-      arguments.push_back(fmt::format("negative_slope={}", py(double{f.activation.function.alpha})));
+      arguments.push_back(fmt::format("negative_slope={}", emit::py(double{f.activation.function.alpha})));
     } else if (f.name == "elu") {
-      arguments.push_back(fmt::format("alpha={}", py(double{f.activation.function.alpha})));
+      arguments.push_back(fmt::format("alpha={}", emit::py(double{f.activation.function.alpha})));
     }
     if (may_consume(inputs_[0])) {
       arguments.push_back(fmt::format("output_tensor={}", at(inputs_[0])));
@@ -494,11 +499,12 @@ each layer's use of L1 is compared with the plan's.
     const std::string rows = is_tiled(x) ? in_layout(at(x), Layout::row_major) : at(x);
     const std::string image =
         fmt::format("ttnn.reshape({}, [{}, {}, {}, {}])", rows, layer.batch, layer.height, layer.width, layer.channels);
-    std::string text =
-        py_call(4, "y = ttnn.upsample(",
-                {image, fmt::format("[{}, {}]", layer.scale_h, layer.scale_w),
-                 fmt::format("mode={}", layer.mode == tensix::UpsampleMode::nearest ? py("nearest") : py("bilinear")),
-                 fmt::format("compute_kernel_config={}", py_compute(tensix::upsample_compute(compute(), layer.mode)))});
+    std::string text = emit::py_call(
+        4, "y = ttnn.upsample(",
+        {image, fmt::format("[{}, {}]", layer.scale_h, layer.scale_w),
+         fmt::format("mode={}",
+                     layer.mode == tensix::UpsampleMode::nearest ? emit::py("nearest") : emit::py("bilinear")),
+         fmt::format("compute_kernel_config={}", py_compute(tensix::upsample_compute(compute(), layer.mode)))});
     return text + assign("ttnn.reshape", {"y", fmt::format("[1, 1, {}, {}]", out.height, out.width)});
   }
 
@@ -526,8 +532,8 @@ each layer's use of L1 is compared with the plan's.
 
   const tensix::LoweredGraph& given_;
   const tensix::LoweredGraph network_;
-  const planner::CardPlan& plan_;
-  Script script_;
+  const tensix::CardPlan& plan_;
+  emit::Script script_;
   std::map<std::string, const LoweredNode*> nodes_;
   std::map<std::string, Placement> places_;
   std::map<std::string, std::string> owner_;  // of live values: whose memory it is
@@ -540,9 +546,9 @@ each layer's use of L1 is compared with the plan's.
 
 }  // namespace
 
-Script ttnn_script(const tensix::LoweredGraph& network, const planner::CardPlan& plan,
-                   const std::string& weights_file) {
+emit::Script ttnn_script(const tensix::LoweredGraph& network, const tensix::CardPlan& plan,
+                         const std::string& weights_file) {
   return Writer(network, plan, weights_file).run();
 }
 
-}  // namespace tessera::emit
+}  // namespace tessera::tensix

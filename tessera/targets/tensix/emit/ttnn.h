@@ -4,17 +4,17 @@
 // alone, runs on a card, on one that is mocked and on tessera.ttnn, and compares what each layer takes of L1 with what
 // was planned.
 
-#include "tessera/targets/tensix/network/lower.h"
 #include "tessera/core/export.h"
 #include "tessera/io/emit/script.h"
+#include "tessera/targets/tensix/network/lower.h"
 #include "tessera/targets/tensix/plan/card_plan.h"
 
 #include <string>
 
-namespace tessera::emit {
+namespace tessera::tensix {
 
 // `network` is the one that the plan was made for. Operators that run on the host are an Error that lists them all.
-TSR_API Script ttnn_script(const tensix::LoweredGraph& network, const planner::CardPlan& plan,
-                           const std::string& weights_file);
+TSR_API emit::Script ttnn_script(const tensix::LoweredGraph& network, const tensix::CardPlan& plan,
+                                 const std::string& weights_file);
 
-}  // namespace tessera::emit
+}  // namespace tessera::tensix

@@ -1,6 +1,6 @@
 #include "tessera/targets/tensix/emit/ttnn_prelude.h"
 
-namespace tessera::emit {
+namespace tessera::tensix {
 
 const std::string_view kTtnnHead = R"py(
 import argparse
@@ -394,4 +394,4 @@ if __name__ == "__main__":
     sys.exit(main())
 )py";
 
-}  // namespace tessera::emit
+}  // namespace tessera::tensix

@@ -4,9 +4,9 @@
 
 #include <string_view>
 
-namespace tessera::emit {
+namespace tessera::tensix {
 
 extern const std::string_view kTtnnHead;  // imports and helpers
 extern const std::string_view kTtnnTail;  // main()
 
-}  // namespace tessera::emit
+}  // namespace tessera::tensix

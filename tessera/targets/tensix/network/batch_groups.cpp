@@ -1,7 +1,7 @@
 #include "tessera/targets/tensix/network/batch_groups.h"
 
-#include "tessera/targets/tensix/network/network_values.h"
 #include "tessera/core/error.h"
+#include "tessera/targets/tensix/network/network_values.h"
 
 #include <algorithm>
 #include <cstring>

@@ -6,8 +6,8 @@
 //
 // N C H W as N/k kC H W is the same array on the host.
 
-#include "tessera/targets/tensix/network/lower.h"
 #include "tessera/core/export.h"
+#include "tessera/targets/tensix/network/lower.h"
 
 #include <cstdint>
 #include <vector>

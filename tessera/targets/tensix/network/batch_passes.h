@@ -2,9 +2,9 @@
 
 // A network for another number of images: what a batch takes that goes through a card in several passes.
 
-#include "tessera/targets/tensix/network/lower.h"
 #include "tessera/core/array.h"
 #include "tessera/core/export.h"
+#include "tessera/targets/tensix/network/lower.h"
 
 #include <cstdint>
 #include <optional>

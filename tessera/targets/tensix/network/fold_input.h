@@ -5,8 +5,8 @@
 // one. Seven by seven windows of stride two over three channels become four by four ones over twelve: as many products,
 // in far fewer reads.
 
-#include "tessera/targets/tensix/network/lower.h"
 #include "tessera/core/export.h"
+#include "tessera/targets/tensix/network/lower.h"
 
 #include <string>
 #include <vector>

@@ -7,12 +7,12 @@
 // has it. Any other node is worked out by its definition and its result packed, which is exact for those that only move
 // numbers.
 
-#include "tessera/targets/tensix/ops/conv2d/conv2d_values.h"
 #include "tessera/core/array.h"
 #include "tessera/core/dtype.h"
 #include "tessera/core/export.h"
 #include "tessera/graph/graph.h"
 #include "tessera/targets/tensix/card/compute_config.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_values.h"
 
 #include <functional>
 #include <vector>

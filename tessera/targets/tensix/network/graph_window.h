@@ -2,8 +2,8 @@
 
 // A window over images as the graph has it, in the card's words.
 
-#include "tessera/targets/tensix/ops/conv2d/conv2d_problem.h"
 #include "tessera/graph/ops/window.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_problem.h"
 
 namespace tessera::tensix {
 

@@ -1,10 +1,10 @@
 #include "tessera/targets/tensix/network/lower.h"
 
-#include "tessera/targets/tensix/ops/elementwise/elementwise.h"
-#include "tessera/targets/tensix/network/graph_window.h"
 #include "tessera/core/error.h"
 #include "tessera/core/text.h"
 #include "tessera/graph/passes/pass.h"
+#include "tessera/targets/tensix/network/graph_window.h"
+#include "tessera/targets/tensix/ops/elementwise/elementwise.h"
 
 #include <fmt/format.h>
 

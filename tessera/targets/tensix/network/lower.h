@@ -6,13 +6,13 @@
 //
 // Fused are an activation into the convolution before it, and one into element-wise arithmetic before it.
 
-#include "tessera/targets/tensix/ops/conv2d/conv2d_problem.h"
-#include "tessera/targets/tensix/ops/pool/pool_values.h"
-#include "tessera/targets/tensix/ops/upsample/upsample.h"
-#include "tessera/targets/tensix/ops/elementwise/vector_function.h"
 #include "tessera/core/array.h"
 #include "tessera/core/export.h"
 #include "tessera/graph/graph.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_problem.h"
+#include "tessera/targets/tensix/ops/elementwise/vector_function.h"
+#include "tessera/targets/tensix/ops/pool/pool_values.h"
+#include "tessera/targets/tensix/ops/upsample/upsample.h"
 
 #include <cstdint>
 #include <map>

@@ -3,13 +3,13 @@
 // One operator of a network, or one move of a tensor, on a card with nothing on it but what it reads: what it leaves,
 // what it takes of L1 and how long it runs.
 
-#include "tessera/targets/tensix/ops/conv2d/conv2d_plan.h"
-#include "tessera/targets/tensix/network/layer_config.h"
-#include "tessera/targets/tensix/network/lower.h"
-#include "tessera/targets/tensix/network/simulate.h"
 #include "tessera/core/error.h"
 #include "tessera/core/export.h"
 #include "tessera/targets/tensix/card/tensor_spec.h"
+#include "tessera/targets/tensix/network/layer_config.h"
+#include "tessera/targets/tensix/network/lower.h"
+#include "tessera/targets/tensix/network/simulate.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_plan.h"
 
 #include <memory>
 #include <optional>

@@ -1,22 +1,22 @@
 #include "tessera/targets/tensix/network/simulate.h"
 
-#include "tessera/targets/tensix/ops/elementwise/elementwise.h"
-#include "tessera/targets/tensix/network/fold_input.h"
-#include "tessera/targets/tensix/network/simulation_run.h"
-#include "tessera/targets/tensix/time/kernel_time.h"
-#include "tessera/targets/tensix/ops/matmul/matmul.h"
-#include "tessera/targets/tensix/network/node_trial.h"
-#include "tessera/targets/tensix/ops/pool/pool.h"
-#include "tessera/targets/tensix/ops/softmax/softmax.h"
-#include "tessera/targets/tensix/ops/upsample/upsample.h"
 #include "tessera/core/error.h"
 #include "tessera/graph/evaluate.h"
+#include "tessera/targets/tensix/card/page_copy.h"
+#include "tessera/targets/tensix/network/fold_input.h"
+#include "tessera/targets/tensix/network/node_trial.h"
+#include "tessera/targets/tensix/network/simulation_run.h"
+#include "tessera/targets/tensix/ops/elementwise/elementwise.h"
+#include "tessera/targets/tensix/ops/matmul/matmul.h"
 #include "tessera/targets/tensix/ops/move/move.h"
+#include "tessera/targets/tensix/ops/pool/pool.h"
 #include "tessera/targets/tensix/ops/reshape/reshape.h"
 #include "tessera/targets/tensix/ops/slice/slice.h"
+#include "tessera/targets/tensix/ops/softmax/softmax.h"
 #include "tessera/targets/tensix/ops/to_layout/to_layout.h"
 #include "tessera/targets/tensix/ops/to_memory_config/to_memory_config.h"
-#include "tessera/targets/tensix/card/page_copy.h"
+#include "tessera/targets/tensix/ops/upsample/upsample.h"
+#include "tessera/targets/tensix/time/kernel_time.h"
 
 #include <fmt/format.h>
 
@@ -64,7 +64,7 @@ class Runner {
     try {
       DeviceTensor x = DeviceTensor::allocate(run_.device, from);
       trial.operand_bytes = run_.device->memory_view(BufferType::l1).allocated_bytes_per_bank;
-      const DeviceTensor y = from.memory_config() == to ? tessera::move(x) : to_memory_config(x, to);
+      const DeviceTensor y = from.memory_config() == to ? tensix::move(x) : to_memory_config(x, to);
       trial.result = y.spec();
       run_.finish(&y);
       trial.step = out_.steps.back();

@@ -2,14 +2,14 @@
 
 // A whole network on a simulated card: every operator in its turn, results handed on in L1 while they fit.
 
-#include "tessera/targets/tensix/network/layer_config.h"
-#include "tessera/targets/tensix/network/lower.h"
-#include "tessera/targets/tensix/time/program_time.h"
 #include "tessera/core/array.h"
 #include "tessera/core/export.h"
 #include "tessera/targets/tensix/card/device.h"
 #include "tessera/targets/tensix/card/l1_timeline.h"
 #include "tessera/targets/tensix/card/tensor_spec.h"
+#include "tessera/targets/tensix/network/layer_config.h"
+#include "tessera/targets/tensix/network/lower.h"
+#include "tessera/targets/tensix/time/program_time.h"
 
 #include <functional>
 #include <map>

@@ -1,4 +1,4 @@
-#include "tessera/targets/tensix/ops/concat/concat_parts.h"
+#include "tessera/targets/tensix/network/concat_parts.h"
 #include "tessera/targets/tensix/network/simulation_run.h"
 #include "tessera/targets/tensix/ops/concat/concat.h"
 #include "tessera/targets/tensix/ops/typecast/typecast.h"

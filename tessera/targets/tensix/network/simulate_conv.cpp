@@ -1,9 +1,9 @@
 // A convolution of a network: the configuration a TTNN user would begin with, and what to try when it does not fit.
 
+#include "tessera/core/tensor.h"
+#include "tessera/targets/tensix/network/simulation_run.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d.h"
 #include "tessera/targets/tensix/ops/conv_transpose2d/conv_transpose2d.h"
-#include "tessera/targets/tensix/network/simulation_run.h"
-#include "tessera/core/tensor.h"
 #include "tessera/targets/tensix/ops/to_memory_config/to_memory_config.h"
 
 #include <fmt/format.h>

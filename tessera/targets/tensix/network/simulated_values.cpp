@@ -34,7 +34,7 @@ void SimulatedValues::put(ValueId id, DeviceTensor tensor) {
 void SimulatedValues::slide(ValueId id) {
   at(id);
   DeviceTensor& tensor = *tensors_[static_cast<std::size_t>(id)];
-  put(id, tessera::move(tensor));
+  put(id, tensix::move(tensor));
 }
 
 void SimulatedValues::put_on_host(ValueId id, Array array) { arrays_[static_cast<std::size_t>(id)] = std::move(array); }

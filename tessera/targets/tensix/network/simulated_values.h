@@ -2,9 +2,9 @@
 
 // The values of a network that are on the card now, and how much longer each is needed.
 
-#include "tessera/targets/tensix/network/lower.h"
 #include "tessera/targets/tensix/card/device_tensor.h"
 #include "tessera/targets/tensix/card/l1_timeline.h"
+#include "tessera/targets/tensix/network/lower.h"
 
 #include <limits>
 #include <optional>

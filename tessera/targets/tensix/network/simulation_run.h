@@ -2,10 +2,10 @@
 
 // What the layers of a simulated network share while it runs.
 
-#include "tessera/targets/tensix/ops/conv2d/conv2d.h"
-#include "tessera/targets/tensix/network/simulated_values.h"
-#include "tessera/targets/tensix/network/simulate.h"
 #include "tessera/core/error.h"
+#include "tessera/targets/tensix/network/simulate.h"
+#include "tessera/targets/tensix/network/simulated_values.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d.h"
 #include "tessera/targets/tensix/ops/to_layout/to_layout.h"
 #include "tessera/targets/tensix/ops/to_memory_config/to_memory_config.h"
 

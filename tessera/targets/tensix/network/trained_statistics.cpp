@@ -1,7 +1,7 @@
 #include "tessera/targets/tensix/network/trained_statistics.h"
 
-#include "tessera/targets/tensix/network/graph_values.h"
 #include "tessera/core/error.h"
+#include "tessera/targets/tensix/network/graph_values.h"
 
 #include <cmath>
 #include <map>

@@ -1,9 +1,9 @@
 #include "tessera/targets/tensix/plan/accuracy.h"
 
-#include "tessera/targets/tensix/network/simulate.h"
 #include "tessera/core/error.h"
 #include "tessera/graph/evaluate.h"
 #include "tessera/targets/tensix/card/device.h"
+#include "tessera/targets/tensix/network/simulate.h"
 #include "tessera/targets/tensix/plan/pins.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 #include <cmath>
 #include <random>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace {
 
 constexpr double kExpected = 0.7;  // of what a layer loses is won back by one step up
@@ -198,4 +198,4 @@ Budgeted hold_budget(const Calibration& calibration, const Machine& machine, std
   }
 }
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

@@ -2,10 +2,10 @@
 
 // What the card's arithmetic makes of a network, measured: outputs and every result against float32.
 
-#include "tessera/targets/tensix/network/lower.h"
 #include "tessera/core/array.h"
 #include "tessera/core/export.h"
 #include "tessera/machine/machine.h"
+#include "tessera/targets/tensix/network/lower.h"
 #include "tessera/targets/tensix/plan/precision.h"
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 
 // A network of the same operators as the planned one, perhaps of a smaller batch, and what it should give.
 struct Calibration {
@@ -70,4 +70,4 @@ struct KeptAccuracy {
   std::optional<Budgeted> budgeted;
 };
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace {
 
 constexpr std::size_t kWithoutGain = 2;  // batches in a row that bring nothing: larger ones will not either
@@ -61,4 +61,4 @@ std::optional<BoundShare> mostly_bound_by(const CardPlan& plan) {
   return BoundShare{most->first, most->second / all};
 }
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

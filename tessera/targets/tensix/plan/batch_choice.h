@@ -11,7 +11,7 @@
 #include <span>
 #include <string>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 
 enum class BatchGoal : std::uint8_t {
   throughput,  // most frames per second, of all cards
@@ -49,4 +49,4 @@ struct BoundShare {
 };
 TSR_API std::optional<BoundShare> mostly_bound_by(const CardPlan& plan);
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

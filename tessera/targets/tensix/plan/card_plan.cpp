@@ -1,6 +1,6 @@
 #include "tessera/targets/tensix/plan/card_plan.h"
 
-namespace tessera::planner {
+namespace tessera::tensix {
 
 std::string_view name(Objective objective) { return objective == Objective::device ? "device" : "end_to_end"; }
 
@@ -14,4 +14,4 @@ std::string_view name(PlannedMove::Kind kind) {
   return "";
 }
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

@@ -4,12 +4,12 @@
 // freed after it, and what that was predicted to take. A plan is followed, never searched: whoever runs or emits it
 // makes exactly these calls.
 
-#include "tessera/targets/tensix/network/layer_config.h"
-#include "tessera/targets/tensix/network/simulate.h"
 #include "tessera/core/dtype.h"
 #include "tessera/core/export.h"
 #include "tessera/core/shape.h"
 #include "tessera/targets/tensix/card/memory_config.h"
+#include "tessera/targets/tensix/network/layer_config.h"
+#include "tessera/targets/tensix/network/simulate.h"
 
 #include <cstdint>
 #include <optional>
@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 
 enum class Objective : std::uint8_t {
   device,      // kernels and the gaps between them
@@ -142,4 +142,4 @@ struct CardPlan {
   std::optional<double> pcc;                           // of the outputs, where it was measured
 };
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

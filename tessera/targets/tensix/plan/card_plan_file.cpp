@@ -2,16 +2,16 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
+#include "tessera/io/json_cursor.h"
 #include "tessera/targets/tensix/plan/card_plan_json.h"
-#include "tessera/io/internal/json_cursor.h"
 #include "tessera/targets/tensix/plan/digest.h"
 
 #include <fstream>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
-using planner::CardPlan;
+using tensix::CardPlan;
 
 constexpr std::string_view kCardPlanKind = "tessera card plan";
 constexpr std::uint64_t kMostPlanBytes = 256u << 20;
@@ -24,8 +24,8 @@ std::string encode_card_plan(const CardPlan& plan) {
   nlohmann::ordered_json file;
   file["schema"] = CardPlan::kSchema;
   file["kind"] = kCardPlanKind;
-  internal::write_card_plan(plan, file);
-  return internal::json_text(file);
+  write_card_plan(plan, file);
+  return io::json_text(file);
 }
 
 void save_card_plan(const std::filesystem::path& path, const CardPlan& plan) {
@@ -33,8 +33,8 @@ void save_card_plan(const std::filesystem::path& path, const CardPlan& plan) {
 }
 
 CardPlan parse_card_plan(std::string_view text) {
-  const nlohmann::json json = internal::parse_json_object(text, "card plan");
-  const internal::JsonCursor file(json, "");
+  const nlohmann::json json = io::parse_json_object(text, "card plan");
+  const io::JsonCursor file(json, "");
   const auto kind = file.find("kind");
   if (!kind || kind->json() != kCardPlanKind)
     fail(Code::parse, Hint{kWritesCardPlans}, "this is no plan for a card: \"kind\" is {}{}",
@@ -45,7 +45,7 @@ CardPlan parse_card_plan(std::string_view text) {
         Hint{"a newer tessera reads it; planning again with this one writes a file of its own"},
         "the plan has schema {}, card plans up to schema {} are known here", schema, CardPlan::kSchema);
   check(schema == CardPlan::kSchema, Code::unsupported, "there has never been a card plan of schema {}", schema);
-  return internal::read_card_plan(file);
+  return read_card_plan(file);
 }
 
 CardPlan load_card_plan(const std::filesystem::path& path) {
@@ -66,7 +66,7 @@ bool looks_like_card_plan(const std::filesystem::path& path) {
 void check_machine(const CardPlan& plan, const Machine& machine) {
   check(plan.machine == machine.name, Code::invalid_argument, "the plan is for {}, this machine is {} ({})",
         plan.machine, machine.name, machine.path);
-  const std::string digest = planner::machine_digest(machine);
+  const std::string digest = tensix::machine_digest(machine);
   check(plan.machine_digest == digest, Code::invalid_argument,
         Hint{fmt::format("plan again, or put back the file that the plan was made with; it asked for --device {}",
                          plan.machine)},
@@ -75,11 +75,11 @@ void check_machine(const CardPlan& plan, const Machine& machine) {
 }
 
 void check_network(const CardPlan& plan, const tensix::LoweredGraph& network) {
-  const std::string digest = planner::network_digest(network);
+  const std::string digest = tensix::network_digest(network);
   check(plan.network_digest == digest, Code::invalid_argument,
         Hint{"plan again for the network as it is now; weights may change, operators and shapes may not"},
         "network '{}' has changed since it was planned: it has digest {}, the plan was made with {}", plan.model,
         digest, plan.network_digest);
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -12,22 +12,22 @@
 #include <string>
 #include <string_view>
 
-namespace tessera {
+namespace tessera::tensix {
 
 // Times are written to a picosecond; those that are no numbers are refused.
-TSR_API std::string encode_card_plan(const planner::CardPlan& plan);
+TSR_API std::string encode_card_plan(const tensix::CardPlan& plan);
 // Replaces the file in one step; a failure leaves an older one as it was.
-TSR_API void save_card_plan(const std::filesystem::path& path, const planner::CardPlan& plan);
+TSR_API void save_card_plan(const std::filesystem::path& path, const tensix::CardPlan& plan);
 
 // Strict: what is missing, unknown or of another form is an Error with its place ("steps[3].result.dtype") and value.
-TSR_API planner::CardPlan parse_card_plan(std::string_view text);
-TSR_API planner::CardPlan load_card_plan(const std::filesystem::path& path);
+TSR_API tensix::CardPlan parse_card_plan(std::string_view text);
+TSR_API tensix::CardPlan load_card_plan(const std::filesystem::path& path);
 
 // Whether a file can be meant as one: it begins as JSON objects do, and as no model does.
 TSR_API bool looks_like_card_plan(const std::filesystem::path& path);
 
 // A plan holds for one machine and one network only. An Error names what has changed since, and where.
-TSR_API void check_machine(const planner::CardPlan& plan, const Machine& machine);
-TSR_API void check_network(const planner::CardPlan& plan, const tensix::LoweredGraph& network);
+TSR_API void check_machine(const tensix::CardPlan& plan, const Machine& machine);
+TSR_API void check_network(const tensix::CardPlan& plan, const tensix::LoweredGraph& network);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -6,23 +6,23 @@
 #include <cmath>
 #include <utility>
 
-namespace tessera::internal {
+namespace tessera::tensix {
 namespace {
 
-using planner::Alternative;
-using planner::CardPlan;
-using planner::Objective;
-using planner::Pin;
-using planner::Placement;
-using planner::PlannedMove;
-using planner::PlannedStep;
-using planner::PlanRequest;
+using tensix::Alternative;
+using tensix::CardPlan;
+using tensix::Objective;
+using tensix::Pin;
+using tensix::Placement;
+using tensix::PlannedMove;
+using tensix::PlannedStep;
+using tensix::PlanRequest;
 using tensix::StepTime;
 using tensix::TimeBasis;
 using PlanJson = nlohmann::ordered_json;
 using Keys = std::initializer_list<std::string_view>;
 
-void only(const JsonCursor& json, Keys keys) { json.only({keys.begin(), keys.size()}); }
+void only(const io::JsonCursor& json, Keys keys) { json.only({keys.begin(), keys.size()}); }
 
 double real(double value, std::string_view what) {
   check(std::isfinite(value), Code::invalid_argument, "the plan's {} is {}, which a file cannot say", what, value);
@@ -67,13 +67,13 @@ PlanJson time_json(const StepTime& time) {
   return json;
 }
 
-StepTime read_time(const JsonCursor& json) {
+StepTime read_time(const io::JsonCursor& json) {
   only(json, {"ns", "bound_by", "roof_ns", "basis", "busy_ns"});
   StepTime time;
   time.ns = json.at("ns").real();
   time.roof_ns = json.at("roof_ns").real();
   time.basis = json.at("basis").word(words({TimeBasis::fitted, TimeBasis::scaled, TimeBasis::assumed}));
-  const JsonCursor bound = json.at("bound_by"), busy = json.at("busy_ns");
+  const io::JsonCursor bound = json.at("bound_by"), busy = json.at("busy_ns");
   const std::string by = bound.text();
   std::vector<std::string_view> names;
   time.bound_by = {};
@@ -118,7 +118,7 @@ PlanJson predicted_json(const PlannedStep& step) {
   return json;
 }
 
-tensix::SimulatedStep read_predicted(const JsonCursor& json, const PlannedStep& step) {
+tensix::SimulatedStep read_predicted(const io::JsonCursor& json, const PlannedStep& step) {
   std::vector<std::string_view> keys{"node", "op", "config", "result", "act_block_h", "reshards_input", "time", "note"};
   tensix::SimulatedStep p;
   for (const Count& count : kCounts) {
@@ -149,7 +149,7 @@ PlanJson move_json(const PlannedMove& move) {
   return json;
 }
 
-PlannedMove read_move(const JsonCursor& json) {
+PlannedMove read_move(const io::JsonCursor& json) {
   only(json, {"kind", "value", "to", "ns", "l1_peak_bytes", "why"});
   const auto peak = json.find("l1_peak_bytes");
   using Kind = PlannedMove::Kind;
@@ -171,7 +171,7 @@ PlanJson alternative_json(const Alternative& other) {
   return json;
 }
 
-Alternative read_alternative(const JsonCursor& json) {
+Alternative read_alternative(const io::JsonCursor& json) {
   only(json, {"config", "refusal", "ns", "l1_bytes", "chosen"});
   const auto refusal = json.find("refusal"), ns = json.find("ns"), chosen = json.find("chosen");
   return {json.at("config").text(), refusal ? refusal->text() : "", ns ? ns->real() : 0, json.at("l1_bytes").whole(),
@@ -200,21 +200,21 @@ PlanJson step_json(const PlannedStep& step) {
   return json;
 }
 
-Placement read_placement(const JsonCursor& json) {
+Placement read_placement(const io::JsonCursor& json) {
   only(json, {"shape", "dtype", "layout", "memory"});
   return {read_shape(json.at("shape")), json.at("dtype").word(all_dtypes()),
           json.at("layout").word(words({Layout::row_major, Layout::tile})), read_memory_config(json.at("memory"))};
 }
 
-PlannedStep read_step(const JsonCursor& json) {
+PlannedStep read_step(const io::JsonCursor& json) {
   only(json, {"node", "op", "config", "moves", "reads", "makes", "frees", "result", "predicted", "pcc", "why",
               "alternatives"});
   PlannedStep step;
   step.node = json.at("node").text();
   step.op = json.at("op").text();
-  const JsonCursor config = json.at("config");
+  const io::JsonCursor config = json.at("config");
   step.config = with_context("at " + config.path(), [&] { return tensix::parse_layer_config(config.json().dump()); });
-  for (const JsonCursor& move : json.at("moves").items()) step.moves.push_back(read_move(move));
+  for (const io::JsonCursor& move : json.at("moves").items()) step.moves.push_back(read_move(move));
   step.reads = json.at("reads").texts();
   step.makes = json.at("makes").text();
   step.frees = json.at("frees").texts();
@@ -222,7 +222,8 @@ PlannedStep read_step(const JsonCursor& json) {
   step.predicted = read_predicted(json.at("predicted"), step);
   if (const auto pcc = json.find("pcc")) step.pcc = pcc->real(-1);
   step.why = json.at("why").text();
-  for (const JsonCursor& other : json.at("alternatives").items()) step.alternatives.push_back(read_alternative(other));
+  for (const io::JsonCursor& other : json.at("alternatives").items())
+    step.alternatives.push_back(read_alternative(other));
   return step;
 }
 
@@ -243,14 +244,14 @@ PlanJson request_json(const PlanRequest& request) {
   return json;
 }
 
-PlanRequest read_request(const JsonCursor& json) {
+PlanRequest read_request(const io::JsonCursor& json) {
   only(json, {"objective", "min_pcc", "max_reshards", "pins", "l1_small_bytes", "metal_trace", "command_queues", "mesh",
               "budget_s", "partial"});
   PlanRequest request;
   request.objective = json.at("objective").word(words({Objective::device, Objective::end_to_end}));
   request.min_pcc = json.at("min_pcc").real(-1);
   if (const auto most = json.find("max_reshards")) request.max_reshards = most->whole();
-  for (const JsonCursor& pin : json.at("pins").items()) {
+  for (const io::JsonCursor& pin : json.at("pins").items()) {
     only(pin, {"nodes", "field", "value"});
     request.pins.push_back({pin.at("nodes").text(), pin.at("field").text(), pin.at("value").text()});
   }
@@ -298,7 +299,7 @@ void write_card_plan(const CardPlan& plan, PlanJson& file) {
   for (const PlannedStep& step : plan.steps) file["steps"].push_back(step_json(step));
 }
 
-CardPlan read_card_plan(const JsonCursor& file) {
+CardPlan read_card_plan(const io::JsonCursor& file) {
   only(file,
        {"schema", "kind", "model", "inputs", "batch", "folded_inputs", "pass_images", "grouped_images", "placed_inputs",
         "network_digest", "machine", "machine_digest", "request", "search", "replay", "predicted", "steps"});
@@ -309,7 +310,7 @@ CardPlan read_card_plan(const JsonCursor& file) {
   plan.folded_inputs = file.at("folded_inputs").texts();
   if (const auto images = file.find("pass_images")) plan.pass_images = images->whole(1);
   if (const auto images = file.find("grouped_images")) plan.grouped_images = images->whole(1);
-  for (const JsonCursor& input : file.at("placed_inputs").items()) {
+  for (const io::JsonCursor& input : file.at("placed_inputs").items()) {
     only(input, {"value", "memory"});
     plan.placed_inputs.push_back({input.at("value").text(), read_memory_config(input.at("memory"))});
   }
@@ -321,12 +322,12 @@ CardPlan read_card_plan(const JsonCursor& file) {
     only(*search, {"interrupted", "weighed", "of"});
     if (search->at("interrupted").flag()) plan.interrupted = {search->at("weighed").whole(), search->at("of").whole()};
   }
-  const JsonCursor replay = file.at("replay");
+  const io::JsonCursor replay = file.at("replay");
   only(replay, {"metal_trace", "command_queues", "separate_transfers"});
   plan.metal_trace = replay.at("metal_trace").flag();
   plan.command_queues = static_cast<int>(replay.at("command_queues").whole(1, 2));
   plan.separate_transfers = replay.at("separate_transfers").flag();
-  const JsonCursor predicted = file.at("predicted");
+  const io::JsonCursor predicted = file.at("predicted");
   only(predicted, {"kernels_ns", "device_ns", "end_to_end_ns", "latency_ns", "programs", "l1_peak_bytes",
                    "l1_limit_bytes", "pcc"});
   plan.kernels_ns = predicted.at("kernels_ns").real();
@@ -337,8 +338,8 @@ CardPlan read_card_plan(const JsonCursor& file) {
   plan.l1_peak_bytes = predicted.at("l1_peak_bytes").whole();
   plan.l1_limit_bytes = predicted.at("l1_limit_bytes").whole();
   if (const auto pcc = predicted.find("pcc")) plan.pcc = pcc->real(-1);
-  for (const JsonCursor& step : file.at("steps").items()) plan.steps.push_back(read_step(step));
+  for (const io::JsonCursor& step : file.at("steps").items()) plan.steps.push_back(read_step(step));
   return plan;
 }
 
-}  // namespace tessera::internal
+}  // namespace tessera::tensix

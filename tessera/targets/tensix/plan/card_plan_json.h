@@ -2,18 +2,18 @@
 
 // The members of a card plan's file, field by field.
 
-#include "tessera/io/internal/json_cursor.h"
+#include "tessera/io/json_cursor.h"
 #include "tessera/targets/tensix/plan/card_plan.h"
 
 #include <nlohmann/json.hpp>
 
-namespace tessera::internal {
+namespace tessera::tensix {
 
-void write_card_plan(const planner::CardPlan& plan, nlohmann::ordered_json& file);
-planner::CardPlan read_card_plan(const JsonCursor& file);
+void write_card_plan(const tensix::CardPlan& plan, nlohmann::ordered_json& file);
+tensix::CardPlan read_card_plan(const io::JsonCursor& file);
 
 nlohmann::ordered_json memory_config_json(const MemoryConfig& memory);
-MemoryConfig read_memory_config(const JsonCursor& json);
-Shape read_shape(const JsonCursor& json);
+MemoryConfig read_memory_config(const io::JsonCursor& json);
+Shape read_shape(const io::JsonCursor& json);
 
-}  // namespace tessera::internal
+}  // namespace tessera::tensix

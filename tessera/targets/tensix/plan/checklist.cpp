@@ -10,7 +10,7 @@
 #include <map>
 #include <set>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace {
 
 constexpr std::size_t kColdSteps = 4;  // a value that nobody reads for so long is cold
@@ -375,4 +375,4 @@ std::vector<CheckItem> check_plan(const CardPlan& plan, std::int64_t l1_banks) {
           weights_small(c),  activations_chosen(c), conversions_handled(c), memory_profiled(c)};
 }
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

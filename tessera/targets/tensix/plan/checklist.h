@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 
 enum class Verdict : std::uint8_t {
   pass,
@@ -30,4 +30,4 @@ struct CheckItem {
 // `l1_banks`: cores of the card that hold L1.
 TSR_API std::vector<CheckItem> check_plan(const CardPlan& plan, std::int64_t l1_banks);
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

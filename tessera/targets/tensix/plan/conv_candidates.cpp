@@ -1,13 +1,13 @@
 #include "tessera/targets/tensix/plan/conv_candidates.h"
+#include "tessera/core/error.h"
+#include "tessera/core/tile.h"
+#include "tessera/targets/tensix/card/tile_side.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_plan.h"
 #include "tessera/targets/tensix/ops/conv_transpose2d/conv_transpose2d.h"
 #include "tessera/targets/tensix/ops/halo/halo.h"
-#include "tessera/targets/tensix/time/program_time.h"
-#include "tessera/targets/tensix/time/program_works.h"
-#include "tessera/targets/tensix/card/tile_side.h"
-#include "tessera/core/error.h"
-#include "tessera/core/tile.h"
+#include "tessera/targets/tensix/ops/program_works.h"
 #include "tessera/targets/tensix/plan/pins.h"
+#include "tessera/targets/tensix/time/program_time.h"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 #include <limits>
 #include <set>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace {
 
 using tensix::kTile;
@@ -324,4 +324,4 @@ ConvChoices ConvCandidates::choices(const tensix::ConvLayer& layer, DType input_
   return out;
 }
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

@@ -3,11 +3,11 @@
 // The ways in which a convolution could run, from its shape alone: grids of cores, blocks and buffers, weighed by the
 // time of its own programs and by what they take of L1. Where its input comes from is weighed later.
 
-#include "tessera/targets/tensix/network/layer_config.h"
-#include "tessera/targets/tensix/network/lower.h"
 #include "tessera/machine/machine.h"
 #include "tessera/machine/tensix_costs.h"
 #include "tessera/targets/tensix/card/tensor_spec.h"
+#include "tessera/targets/tensix/network/layer_config.h"
+#include "tessera/targets/tensix/network/lower.h"
 #include "tessera/targets/tensix/plan/precision.h"
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 
 struct ConvCandidate {
   tensix::LayerConfig config;
@@ -75,4 +75,4 @@ std::string config_words(const tensix::LayerConfig& config);
 // A call with every field given.
 tensix::LayerConfig complete_config(const tensix::ConvLayer& layer, const Precision& precision);
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

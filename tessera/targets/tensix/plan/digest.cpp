@@ -7,7 +7,7 @@
 #include <span>
 #include <variant>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace {
 
 constexpr std::size_t kDigits = 16;
@@ -87,4 +87,4 @@ std::string machine_digest(const Machine& machine) {
   return digits_of(text);
 }
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

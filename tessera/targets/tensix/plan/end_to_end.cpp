@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace {
 
 constexpr int kBatches = 32;               // that the time of one is the average of
@@ -45,4 +45,4 @@ tensix::PipelineConfig pipeline_config(const CardPlan& plan) {
           .all_transfers_on_separate_command_queue = plan.separate_transfers};
 }
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

@@ -2,16 +2,16 @@
 
 // A followed plan with the host around it: what its run gives to queues and pipeline.
 
-#include "tessera/targets/tensix/network/lower.h"
-#include "tessera/targets/tensix/time/pipeline.h"
-#include "tessera/targets/tensix/network/simulate.h"
 #include "tessera/core/export.h"
 #include "tessera/machine/machine.h"
+#include "tessera/targets/tensix/network/lower.h"
+#include "tessera/targets/tensix/network/simulate.h"
 #include "tessera/targets/tensix/plan/card_plan.h"
+#include "tessera/targets/tensix/time/pipeline.h"
 
 #include <cstdint>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 
 // Programs of a run, in its order, and what goes to the card and back. `network` is planned_network().
 TSR_API tensix::PipelineWork pipeline_work(const TensixSpec& card, const tensix::LoweredGraph& network,
@@ -24,4 +24,4 @@ TSR_API tensix::EndToEnd end_to_end(const TensixSpec& card, const tensix::Pipeli
 // How the plan is run again and again.
 TSR_API tensix::PipelineConfig pipeline_config(const CardPlan& plan);
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

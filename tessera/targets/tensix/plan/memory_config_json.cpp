@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace tessera::internal {
+namespace tessera::tensix {
 namespace {
 
 using MemoryJson = nlohmann::ordered_json;
@@ -24,13 +24,13 @@ MemoryJson grid_json(const CoreRangeSet& grid) {
   return ranges;
 }
 
-CoreRangeSet read_grid(const JsonCursor& json) {
+CoreRangeSet read_grid(const io::JsonCursor& json) {
   std::vector<CoreRange> ranges;
-  const std::vector<JsonCursor> items = json.items();
+  const std::vector<io::JsonCursor> items = json.items();
   check(items.size() <= kMostRanges, Code::parse, "{} has {} ranges, more than {}", json.path(), items.size(),
         kMostRanges);
-  for (const JsonCursor& range : items) {
-    const std::vector<JsonCursor> corners = range.items();
+  for (const io::JsonCursor& range : items) {
+    const std::vector<io::JsonCursor> corners = range.items();
     check(corners.size() == 4, Code::parse, "{} is {}, which is not [x, y, x, y] of its first and last core",
           range.path(), range.found());
     const auto at = [&](std::size_t i) { return static_cast<int>(corners[i].whole(0, kMostCores)); };
@@ -39,9 +39,9 @@ CoreRangeSet read_grid(const JsonCursor& json) {
   return with_context("at " + json.path(), [&] { return CoreRangeSet(ranges); });
 }
 
-ShardSpec read_shard_spec(const JsonCursor& json) {
+ShardSpec read_shard_spec(const io::JsonCursor& json) {
   json.only(std::array<std::string_view, 3>{"shape", "grid", "orientation"});
-  const std::vector<JsonCursor> extents = json.at("shape").items();
+  const std::vector<io::JsonCursor> extents = json.at("shape").items();
   check(extents.size() == 2, Code::parse, "{}.shape is {}, which is not [rows, columns]", json.path(),
         json.at("shape").found());
   return {read_grid(json.at("grid")),
@@ -70,7 +70,7 @@ MemoryJson memory_config_json(const MemoryConfig& memory) {
   return json;
 }
 
-MemoryConfig read_memory_config(const JsonCursor& json) {
+MemoryConfig read_memory_config(const io::JsonCursor& json) {
   json.only(std::array<std::string_view, 5>{"buffer_type", "memory_layout", "shard_spec", "nd_shard_spec",
                                             "created_with_nd_shard_spec"});
   const BufferType type = json.at("buffer_type").word(std::span<const BufferType>(kBufferTypes));
@@ -90,10 +90,10 @@ MemoryConfig read_memory_config(const JsonCursor& json) {
   return MemoryConfig(type, *nd).with_shard_specs(layout, shard, nd);
 }
 
-Shape read_shape(const JsonCursor& json) {
+Shape read_shape(const io::JsonCursor& json) {
   std::vector<std::int64_t> extents;
-  for (const JsonCursor& extent : json.items()) extents.push_back(extent.whole());
+  for (const io::JsonCursor& extent : json.items()) extents.push_back(extent.whole());
   return with_context("at " + json.path(), [&] { return Shape(extents); });
 }
 
-}  // namespace tessera::internal
+}  // namespace tessera::tensix

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace {
 
 bool fits(std::string_view pattern, std::string_view text) {
@@ -17,7 +17,7 @@ bool fits(std::string_view pattern, std::string_view text) {
   return !text.empty() && (pattern[0] == '?' || pattern[0] == text[0]) && fits(pattern.substr(1), text.substr(1));
 }
 
-std::string quoted(std::string_view text) {
+std::string json_string(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -33,7 +33,7 @@ tensix::LayerConfig parsed(const Pin& pin) {
   if (field == "shard_layout" && !value.ends_with("_SHARDED")) value += "_SHARDED";
   const bool number = !value.empty() && std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; });
   const bool plain = number || value == "true" || value == "false" || (!value.empty() && value[0] == '[');
-  const std::string json = fmt::format("{{\"*\": {{{}: {}}}}}", quoted(field), plain ? value : quoted(value));
+  const std::string json = fmt::format("{{\"*\": {{{}: {}}}}}", json_string(field), plain ? value : json_string(value));
   return with_context(fmt::format("while reading the pin '{}:{}={}'", pin.nodes, pin.field, pin.value),
                       [&] { return tensix::parse_layer_configs(json).at("*"); });
 }
@@ -97,4 +97,4 @@ std::vector<tensix::LayerConfig> pinned(const std::vector<Pin>& pins, const tens
   return out;
 }
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 
 // What is pinned of each node; `gives` says which fields of the convolution. A pattern that fits no node, or a field or
 // value that does not exist, is an Error.
@@ -21,4 +21,4 @@ void apply_pins(const tensix::LayerConfig& pins, tensix::LayerConfig& config);
 // "shard_layout, act_block_h_override"; empty: nothing.
 std::string pinned_fields(const tensix::LayerConfig& pins);
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

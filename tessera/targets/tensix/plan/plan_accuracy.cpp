@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace {
 
 bool has_images(const tensix::LoweredGraph& network, ValueId id, std::int64_t batch) {
@@ -114,4 +114,4 @@ Accuracy measure_plan(const Calibration& calibration, const Machine& machine, co
   return out;
 }
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

@@ -9,16 +9,16 @@
 // channels, are of one image or of one group. So the first group of a batch, computed by the calls of the whole batch,
 // has the bits that it has in a run of everything.
 
-#include "tessera/targets/tensix/network/lower.h"
 #include "tessera/core/export.h"
 #include "tessera/machine/machine.h"
+#include "tessera/targets/tensix/network/lower.h"
 #include "tessera/targets/tensix/plan/accuracy.h"
 #include "tessera/targets/tensix/plan/card_plan.h"
 
 #include <cstdint>
 #include <functional>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 
 TSR_API std::int64_t images_of(const tensix::LoweredGraph& network);  // its batch
 
@@ -31,4 +31,4 @@ TSR_API Accuracy measure_plan(const Calibration& calibration, const Machine& mac
                               const tensix::LoweredGraph& network, const CardPlan& plan,
                               const std::function<void()>& pulse = {});
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

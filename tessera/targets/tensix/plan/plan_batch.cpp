@@ -1,11 +1,11 @@
 #include "tessera/targets/tensix/plan/plan_batch.h"
 
+#include "tessera/core/error.h"
 #include "tessera/targets/tensix/network/batch_groups.h"
 #include "tessera/targets/tensix/network/batch_passes.h"
 #include "tessera/targets/tensix/network/fold_input.h"
-#include "tessera/core/error.h"
-#include "tessera/targets/tensix/plan/planning.h"
 #include "tessera/targets/tensix/plan/plan_difference.h"
+#include "tessera/targets/tensix/plan/planning.h"
 
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@
 #include <set>
 #include <string_view>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace {
 
 constexpr std::size_t kStem = 3;  // operators from the first on that tell whether folding pays
@@ -268,4 +268,4 @@ CardPlan plan_batch(const tensix::LoweredGraph& network, const Machine& machine,
   return BatchPlanning(network, machine, request, hooks, precisions).run();
 }
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace {
 
 bool same_moves(const PlannedStep& a, const PlannedStep& b) {
@@ -99,4 +99,4 @@ PlanDifference compare_plans(const CardPlan& first, const CardPlan& second) {
   return out;
 }
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

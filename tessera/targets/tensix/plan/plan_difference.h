@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 
 struct LayerDifference {
   std::string node;
@@ -39,4 +39,4 @@ struct TSR_API PlanDifference {
 // Points into both.
 TSR_API PlanDifference compare_plans(const CardPlan& first, const CardPlan& second);
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

@@ -4,12 +4,12 @@
 #include "tessera/targets/tensix/plan/digest.h"
 #include "tessera/targets/tensix/plan/end_to_end.h"
 #include "tessera/targets/tensix/plan/pins.h"
-#include "tessera/targets/tensix/plan/plan_batch.h"
-#include "tessera/targets/tensix/plan/planning.h"
-#include "tessera/targets/tensix/plan/search.h"
 #include "tessera/targets/tensix/plan/plan_accuracy.h"
+#include "tessera/targets/tensix/plan/plan_batch.h"
 #include "tessera/targets/tensix/plan/plan_difference.h"
+#include "tessera/targets/tensix/plan/planning.h"
 #include "tessera/targets/tensix/plan/run_plan.h"
+#include "tessera/targets/tensix/plan/search.h"
 
 #include <fmt/format.h>
 
@@ -20,7 +20,7 @@
 #include <string_view>
 #include <utility>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace {
 
 constexpr int kAttempts = 200;  // each forbids something; far more than were ever needed
@@ -365,4 +365,4 @@ CardPlan plan_network(const tensix::LoweredGraph& network, const Machine& machin
   }
 }
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

@@ -2,11 +2,11 @@
 
 // The way to run a whole network on a card, searched for.
 
-#include "tessera/targets/tensix/network/lower.h"
 #include "tessera/core/error.h"
 #include "tessera/core/export.h"
 #include "tessera/core/function_ref.h"
 #include "tessera/machine/machine.h"
+#include "tessera/targets/tensix/network/lower.h"
 #include "tessera/targets/tensix/plan/accuracy.h"
 #include "tessera/targets/tensix/plan/card_plan.h"
 
@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 
 // Planning was stopped before there was a plan.
 class TSR_API Interrupted : public Error {
@@ -60,4 +60,4 @@ struct PlanHooks {
 TSR_API CardPlan plan_network(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
                               const PlanHooks& hooks = {});
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

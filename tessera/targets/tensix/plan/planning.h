@@ -3,14 +3,14 @@
 // Search, exact run, and what the one learns from the other.
 
 #include "tessera/core/error.h"
-#include "tessera/targets/tensix/plan/search.h"
 #include "tessera/targets/tensix/plan/plan_network.h"
+#include "tessera/targets/tensix/plan/search.h"
 
 #include <optional>
 #include <string>
 #include <vector>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 
 class TSR_API Planning {
  public:
@@ -45,4 +45,4 @@ class TSR_API Planning {
   std::size_t weighed_ = 0;  // nodes, by the search that is on its way
 };
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 
 void Precision::apply_to(tensix::LayerConfig& config) const {
   config.dtype = dtype;
@@ -17,4 +17,4 @@ std::string Precision::to_string() const {
                      fp32_dest_acc_en ? ", sums in float32" : "");
 }
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

@@ -2,14 +2,14 @@
 
 // How exactly a layer computes: what its results and weights are rounded to, and how much of each product is taken.
 
-#include "tessera/targets/tensix/network/layer_config.h"
 #include "tessera/core/dtype.h"
 #include "tessera/core/export.h"
 #include "tessera/targets/tensix/card/compute_config.h"
+#include "tessera/targets/tensix/network/layer_config.h"
 
 #include <string>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 
 struct TSR_API Precision {
   DType dtype = DType::bfloat8_b, weights_dtype = DType::bfloat8_b;
@@ -21,4 +21,4 @@ struct TSR_API Precision {
   std::string to_string() const;  // "bfloat8_b, weights bfloat8_b, LoFi"
 };
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

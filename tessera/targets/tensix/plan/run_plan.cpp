@@ -1,16 +1,16 @@
 #include "tessera/targets/tensix/plan/run_plan.h"
 
+#include "tessera/core/error.h"
+#include "tessera/graph/evaluate.h"
 #include "tessera/targets/tensix/network/batch_groups.h"
 #include "tessera/targets/tensix/network/batch_passes.h"
 #include "tessera/targets/tensix/network/fold_input.h"
-#include "tessera/core/error.h"
-#include "tessera/graph/evaluate.h"
 #include "tessera/targets/tensix/plan/digest.h"
 
 #include <map>
 #include <optional>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 
 namespace {
 
@@ -140,4 +140,4 @@ tensix::Simulation rehearse_plan(const Machine& machine, const tensix::LoweredGr
   return run_plan(device, network, plan, inputs, hooks);
 }
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

@@ -2,18 +2,18 @@
 
 // A plan, followed to the letter.
 
-#include "tessera/targets/tensix/network/lower.h"
-#include "tessera/targets/tensix/network/simulate.h"
 #include "tessera/core/array.h"
 #include "tessera/core/export.h"
 #include "tessera/targets/tensix/card/device.h"
+#include "tessera/targets/tensix/network/lower.h"
+#include "tessera/targets/tensix/network/simulate.h"
 #include "tessera/targets/tensix/plan/card_plan.h"
 
 #include <functional>
 #include <memory>
 #include <vector>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 
 // The network for the images of one pass.
 TSR_API tensix::LoweredGraph pass_network(const tensix::LoweredGraph& network, const CardPlan& plan);
@@ -38,4 +38,4 @@ TSR_API tensix::Simulation run_plan(const std::shared_ptr<Device>& device, const
 TSR_API tensix::Simulation rehearse_plan(const Machine& machine, const tensix::LoweredGraph& network,
                                          const CardPlan& plan, const RunPlanHooks& hooks = {});
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace {
 
 constexpr std::size_t kShownAlternatives = 16;
@@ -372,4 +372,4 @@ void Search::no_way(std::size_t node, const Heard& heard) const {
        heard.refusal.empty() ? "no configuration of it exists" : heard.refusal);
 }
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

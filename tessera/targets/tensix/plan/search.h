@@ -3,13 +3,13 @@
 // The search itself: operators in their order, a beam of ways to have come so far. What tells two ways apart is where
 // the values lie that are still needed; of two that left them in the same places the faster one stays.
 
-#include "tessera/targets/tensix/network/lower.h"
 #include "tessera/core/function_ref.h"
 #include "tessera/machine/tensix_costs.h"
+#include "tessera/targets/tensix/network/lower.h"
 #include "tessera/targets/tensix/plan/card_plan.h"
 #include "tessera/targets/tensix/plan/conv_candidates.h"
-#include "tessera/targets/tensix/plan/trials.h"
 #include "tessera/targets/tensix/plan/precision.h"
+#include "tessera/targets/tensix/plan/trials.h"
 
 #include <cstdint>
 #include <limits>
@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 
 struct SearchMove {
   PlannedMove::Kind kind = PlannedMove::Kind::reshard;
@@ -164,4 +164,4 @@ class Search {
   std::map<std::string, std::vector<ConfigId>> configs_;
 };
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

@@ -11,7 +11,7 @@
 #include <optional>
 #include <set>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace {
 
 constexpr std::int64_t kSliceCounts[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
@@ -342,4 +342,4 @@ Glance Search::convolutions(const std::vector<Precision>& precisions) {
   return glance(precisions, trials_.limit_bytes(), kFastestAndSmallest);
 }
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <map>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace {
 
 constexpr std::int64_t kL1PageAlignment = 16;
@@ -125,4 +125,4 @@ std::vector<std::vector<LiveValue>> live_values(const CardPlan& plan, std::int64
   return out;
 }
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

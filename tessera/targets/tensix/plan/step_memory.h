@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 
 struct LiveValue {
   enum class Role : std::uint8_t { waiting, read, made };  // by the step
@@ -43,4 +43,4 @@ TSR_API double weighed_ns(const PlannedStep& step);
 // The fastest of the others that can run; null if none can.
 TSR_API const Alternative* fastest_other(const PlannedStep& step);
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace {
 
 class ByteWriter {
@@ -136,4 +136,4 @@ UnnumberedTrial trial_of(std::span<const std::byte> bytes) {
   return one;
 }
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

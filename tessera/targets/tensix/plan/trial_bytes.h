@@ -9,10 +9,10 @@
 #include <span>
 #include <vector>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 
 // None: its tensor's place cannot be told so, and who wants to know has to try for itself.
 std::optional<std::vector<std::byte>> trial_bytes(const UnnumberedTrial& trial);
 UnnumberedTrial trial_of(std::span<const std::byte> bytes);
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

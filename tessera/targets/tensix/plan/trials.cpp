@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace {
 
 template <class T, class Text>
@@ -171,4 +171,4 @@ const Trial& Trials::move(SpecId from, SpecId to) {
   return there != moves_.end() ? there->second : found({0, MoveKey{from, to}});
 }
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

@@ -2,12 +2,12 @@
 
 // What single operators and moves take, each found out once.
 
-#include "tessera/targets/tensix/network/layer_config.h"
-#include "tessera/targets/tensix/network/lower.h"
-#include "tessera/targets/tensix/network/node_trial.h"
 #include "tessera/core/function_ref.h"
 #include "tessera/machine/machine.h"
 #include "tessera/targets/tensix/card/tensor_spec.h"
+#include "tessera/targets/tensix/network/layer_config.h"
+#include "tessera/targets/tensix/network/lower.h"
+#include "tessera/targets/tensix/network/node_trial.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@
 #include <variant>
 #include <vector>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 
 using SpecId = int;    // of a TensorSpec that was seen
 using ConfigId = int;  // of a LayerConfig that was seen
@@ -116,4 +116,4 @@ std::vector<std::int64_t> last_uses(const tensix::LoweredGraph& network);
 // Every field, in one line.
 std::string config_key(const tensix::LayerConfig& config);
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

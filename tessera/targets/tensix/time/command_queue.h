@@ -4,9 +4,9 @@
 // work on their own, each in its order; events make one wait for another. Every call goes to all chips of a mesh, which
 // do the same to their own shards.
 
+#include "tessera/core/export.h"
 #include "tessera/targets/tensix/time/host_model.h"
 #include "tessera/timeline/timeline.h"
-#include "tessera/core/export.h"
 
 #include <array>
 #include <cstdint>

@@ -3,8 +3,8 @@
 // What the processors of a program's cores do while it runs. The time model knows how long each is busy, and how blocks
 // go from one to the next; the event engine lays that out.
 
-#include "tessera/targets/tensix/time/program_time.h"
 #include "tessera/core/export.h"
+#include "tessera/targets/tensix/time/program_time.h"
 
 #include <cstdint>
 #include <string>

@@ -1,7 +1,7 @@
 #include "tessera/targets/tensix/time/device_queues.h"
 
-#include "tessera/targets/tensix/time/kernel_time.h"
 #include "tessera/core/error.h"
+#include "tessera/targets/tensix/time/kernel_time.h"
 
 #include <algorithm>
 #include <mutex>

@@ -3,11 +3,11 @@
 // An open device behind its command queues: when things happen, and traces. From the moment it exists, every program
 // and every transfer of the device is put on a simulated clock.
 
-#include "tessera/targets/tensix/time/command_queue.h"
 #include "tessera/core/export.h"
+#include "tessera/machine/tensix_costs.h"
 #include "tessera/targets/tensix/card/device.h"
 #include "tessera/targets/tensix/card/device_tensor.h"
-#include "tessera/machine/tensix_costs.h"
+#include "tessera/targets/tensix/time/command_queue.h"
 
 #include <cstdint>
 #include <functional>

@@ -2,9 +2,9 @@
 
 // What the host costs around a card: calls, queues, transfers. Constants come from the machine file.
 
-#include "tessera/targets/tensix/time/core_tracks.h"
 #include "tessera/core/export.h"
 #include "tessera/machine/machine.h"
+#include "tessera/targets/tensix/time/core_tracks.h"
 
 #include <cstdint>
 #include <memory>

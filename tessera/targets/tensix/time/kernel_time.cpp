@@ -1,6 +1,6 @@
 #include "tessera/targets/tensix/time/kernel_time.h"
 
-#include "tessera/targets/tensix/time/program_works.h"
+#include "tessera/targets/tensix/ops/program_works.h"
 
 #include <algorithm>
 

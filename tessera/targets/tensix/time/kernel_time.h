@@ -2,10 +2,10 @@
 
 // The time of one program on the cores, from the record it left: the one place where queues and networks ask for it.
 
-#include "tessera/targets/tensix/time/program_time.h"
 #include "tessera/core/export.h"
-#include "tessera/targets/tensix/card/trace.h"
 #include "tessera/machine/machine.h"
+#include "tessera/targets/tensix/card/trace.h"
+#include "tessera/targets/tensix/time/program_time.h"
 
 #include <optional>
 #include <span>

@@ -2,8 +2,8 @@
 
 // A network run again and again: the five executors of the TT-CNN pipeline, on simulated queues.
 
-#include "tessera/targets/tensix/time/command_queue.h"
 #include "tessera/core/export.h"
+#include "tessera/targets/tensix/time/command_queue.h"
 
 #include <cstdint>
 #include <string_view>

@@ -4,8 +4,8 @@
 // (machine/tensix_costs.h), overlapped as its buffers allow.
 
 #include "tessera/core/export.h"
-#include "tessera/targets/tensix/card/program_work.h"
 #include "tessera/machine/tensix_costs.h"
+#include "tessera/targets/tensix/card/program_work.h"
 
 #include <string_view>
 

@@ -1,7 +1,7 @@
-#include "tessera/targets/tensix/time/program_works.h"
-#include "tessera/targets/tensix/card/tile_side.h"
 #include "tessera/core/error.h"
 #include "tessera/core/tile.h"
+#include "tessera/targets/tensix/card/tile_side.h"
+#include "tessera/targets/tensix/ops/program_works.h"
 
 #include <algorithm>
 #include <array>

@@ -1,16 +1,16 @@
 #include "tessera/targets/tensix/views/l1_timeline_picture.h"
 
-#include "tessera/targets/tensix/views/memory_drawing.h"
-#include "tessera/targets/tensix/views/memory_page_assets.h"
 #include "tessera/report/markup.h"
 #include "tessera/report/units.h"
+#include "tessera/targets/tensix/views/memory_drawing.h"
+#include "tessera/targets/tensix/views/memory_page_assets.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 constexpr double kLeft = 84, kTop = 78, kHeight = 360, kRight = 24, kBelow = 150;
@@ -199,4 +199,4 @@ std::string l1_timeline_html(const L1Timeline& timeline, std::string_view title,
       html_table(steps));
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 class ColumnBuilder {
@@ -123,4 +123,4 @@ std::int64_t bytes_of(const MemoryColumn& column, SegmentKind kind) {
   return bytes;
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tessera {
+namespace tessera::tensix {
 
 enum class SegmentKind : std::uint8_t {
   reserved,         // firmware and runtime
@@ -41,4 +41,4 @@ TSR_API MemoryColumn dram_column(const MemoryState& state, int bank);
 
 TSR_API std::int64_t bytes_of(const MemoryColumn& column, SegmentKind kind);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 // Okabe and Ito's colours, which all kinds of colour vision tell apart; buffers beyond them get stripes.
@@ -230,4 +230,4 @@ Drawing draw_map(const MemoryState& state, const MemoryColumns& columns, bool in
           below + kHeading + rows * kPitchY, cores_width, below};
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tessera {
+namespace tessera::tensix {
 
 // Equal columns are kept once; most cores look the same.
 struct MemoryColumns {
@@ -52,4 +52,4 @@ struct Drawing {
 // data-bank, and it is no wider than the cores; those of a still one have a <title>.
 Drawing draw_map(const MemoryState& state, const MemoryColumns& columns, bool interactive);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -1,9 +1,9 @@
 #include "tessera/targets/tensix/views/memory_page.h"
 
-#include "tessera/targets/tensix/views/memory_drawing.h"
-#include "tessera/targets/tensix/views/memory_page_assets.h"
 #include "tessera/report/markup.h"
 #include "tessera/report/units.h"
+#include "tessera/targets/tensix/views/memory_drawing.h"
+#include "tessera/targets/tensix/views/memory_page_assets.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -243,4 +243,4 @@ std::string memory_html(const MemoryState& state) {
   return page;
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

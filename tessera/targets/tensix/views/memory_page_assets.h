@@ -4,9 +4,9 @@
 
 #include <string_view>
 
-namespace tessera {
+namespace tessera::tensix {
 
 extern const std::string_view kMemoryPageCss;
 extern const std::string_view kMemoryPageJs;
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -1,14 +1,14 @@
 #include "tessera/targets/tensix/views/memory_picture.h"
 
-#include "tessera/targets/tensix/views/memory_drawing.h"
 #include "tessera/report/markup.h"
 #include "tessera/report/units.h"
+#include "tessera/targets/tensix/views/memory_drawing.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 constexpr double kMargin = 16, kTitleHeight = 52, kLegendGap = 20, kLegendWidth = 330;
@@ -104,4 +104,4 @@ std::string memory_svg(const MemoryState& state) {
       width, height, title, drawing_style(), kMargin, kTitleHeight, map.elements, legend.take());
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -217,4 +217,4 @@ std::string memory_state_csv(const MemoryState& state) {
   return render_csv(table);
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

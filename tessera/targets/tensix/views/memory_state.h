@@ -4,15 +4,15 @@
 // agree. (machine/memory_report.h writes the files that TTNN users know.)
 
 #include "tessera/core/export.h"
-#include "tessera/targets/tensix/card/trace.h"
 #include "tessera/targets/tensix/card/circular_buffers.h"
 #include "tessera/targets/tensix/card/device.h"
+#include "tessera/targets/tensix/card/trace.h"
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-namespace tessera {
+namespace tessera::tensix {
 
 struct TSR_API MemoryState {
   static constexpr int kNoBuffer = -1;
@@ -83,4 +83,4 @@ TSR_API std::string memory_state_json(const MemoryState& state);
 // 4180.
 TSR_API std::string memory_state_csv(const MemoryState& state);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -1,5 +1,5 @@
-#include "tessera/targets/tensix/views/plan_report.h"
 #include "tessera/report/units.h"
+#include "tessera/targets/tensix/views/plan_report.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,7 +8,7 @@
 #include <map>
 #include <numeric>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 constexpr std::size_t kNamed = 3;               // layers that a line names
@@ -224,4 +224,4 @@ std::vector<PlanReport::Advice> plan_advice(const PlanReport& report) {
   return out;
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -1,6 +1,6 @@
-#include "tessera/targets/tensix/views/plan_pictures.h"
 #include "tessera/report/markup.h"
 #include "tessera/report/units.h"
+#include "tessera/targets/tensix/views/plan_pictures.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 constexpr double kStepRow = 30, kMoveRow = 24, kLanesLeft = 20, kLanePitch = 26, kLeastLanePitch = 9;
@@ -210,4 +210,4 @@ class NetworkGraph {
 
 std::string plan_graph_html(const PlanReport& report) { return NetworkGraph(report).draw(); }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

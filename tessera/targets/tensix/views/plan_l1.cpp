@@ -6,10 +6,10 @@
 #include <map>
 #include <set>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
-using planner::CardPlan;
+using tensix::CardPlan;
 
 std::size_t kept_once(std::vector<CoreShares>& all, const std::vector<int>& percent) {
   CoreShares runs;
@@ -119,7 +119,7 @@ struct Lying {
 std::map<std::string, std::vector<Lying>> places_over_time(const CardPlan& plan) {
   std::map<std::string, std::vector<Lying>> out;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    for (const planner::PlannedMove& move : plan.steps[i].moves) {
+    for (const tensix::PlannedMove& move : plan.steps[i].moves) {
       std::vector<Lying>& known = out[move.value];
       known.push_back({i, known.empty() ? Shape{} : known.back().shape, move.to});
     }
@@ -205,4 +205,4 @@ void add_l1(const PlanReportSources& sources, PlanReport& report) {
   add_free_space(report);
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -4,8 +4,8 @@
 
 #include "tessera/targets/tensix/views/plan_report.h"
 
-namespace tessera {
+namespace tessera::tensix {
 
 void add_l1(const PlanReportSources& sources, PlanReport& report);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -1,12 +1,12 @@
-#include "tessera/targets/tensix/views/plan_pictures.h"
 #include "tessera/report/markup.h"
 #include "tessera/report/units.h"
+#include "tessera/targets/tensix/views/plan_pictures.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 constexpr double kL1Left = 76, kL1Right = 12, kL1Top = 26, kL1Height = 320, kL1Below = 92;
@@ -134,4 +134,4 @@ class L1Drawing {
 
 std::string plan_l1_svg(const PlanReport& report) { return report.l1.programs.empty() ? "" : L1Drawing(report).draw(); }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -1,10 +1,10 @@
 #include "tessera/targets/tensix/views/plan_page.h"
 
+#include "tessera/report/markup.h"
+#include "tessera/report/units.h"
 #include "tessera/targets/tensix/views/plan_page_assets.h"
 #include "tessera/targets/tensix/views/plan_pictures.h"
 #include "tessera/targets/tensix/views/plan_tables.h"
-#include "tessera/report/markup.h"
-#include "tessera/report/units.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <set>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 constexpr std::size_t kAlternativesInPage = 8;  // of a step; JSON has them all
@@ -294,4 +294,4 @@ std::string plan_page(const PlanReport& report) {
   return page;
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

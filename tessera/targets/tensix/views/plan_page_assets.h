@@ -4,9 +4,9 @@
 
 #include <string_view>
 
-namespace tessera {
+namespace tessera::tensix {
 
 extern const std::string_view kPlanPageCss;
 extern const std::string_view kPlanPageJs;
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace tessera {
+namespace tessera::tensix {
 
 // The network in the order it runs: a row for each input, move and step, lines for the values between them.
 std::string plan_graph_html(const PlanReport& report);
@@ -21,4 +21,4 @@ std::string plan_roofline_svg(const PlanReport& report);
 // Two bars to one scale: every step and gap on the device, and the parts of end-to-end time.
 std::string plan_time_html(const PlanReport& report);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -1,6 +1,6 @@
-#include "tessera/targets/tensix/views/plan_pictures.h"
 #include "tessera/report/markup.h"
 #include "tessera/report/units.h"
+#include "tessera/targets/tensix/views/plan_pictures.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <set>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 constexpr double kRateLeft = 100, kRateTop = 20, kRateWidth = 860, kRateHeight = 380, kRateRight = 20, kRateBelow = 52;
@@ -144,4 +144,4 @@ std::string plan_time_html(const PlanReport& report) {
   return out + bar("End to end", report.end_to_end_ns, pieces) + legend + "</ul>\n";
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

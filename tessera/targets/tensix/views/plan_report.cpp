@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <map>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
-using planner::CardPlan;
-using planner::PlannedStep;
+using tensix::CardPlan;
+using tensix::PlannedStep;
 
 std::string memory_text(const MemoryConfig& memory) {
   if (!memory.shard_spec()) return fmt::format("{} {}", name(memory.buffer_type()), name(memory.layout()));
@@ -60,7 +60,7 @@ std::vector<std::pair<std::string, double>> busy_parts(const tensix::StepTime& t
 
 std::vector<PlanReport::Alternative> sorted_alternatives(const PlannedStep& step) {
   std::vector<PlanReport::Alternative> out;
-  for (const planner::Alternative& each : step.alternatives)
+  for (const tensix::Alternative& each : step.alternatives)
     out.push_back({each.config, each.refusal, each.ns, each.l1_bytes, each.chosen});
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
     if (a.refusal.empty() != b.refusal.empty()) return a.refusal.empty();
@@ -90,7 +90,7 @@ class StepWalk {
     out.reads = step.reads;
     out.frees = step.frees;
     out.place = place_of(step.result.memory);
-    for (const planner::PlannedMove& move : step.moves) {
+    for (const tensix::PlannedMove& move : step.moves) {
       out.moves.push_back({std::string(name(move.kind)), move.value, memory_text(move.to), move.why,
                            place_now(move.value), place_of(move.to), move.ns});
       places_[move.value] = place_of(move.to);
@@ -226,7 +226,7 @@ PlanReport plan_report(const PlanReportSources& sources) {
   report.passes = plan.passes();
   report.pass_images = plan.pass_images == 0 ? plan.batch : plan.pass_images;
   report.grouped_images = plan.grouped_images;
-  for (const planner::Pin& pin : plan.request.pins)
+  for (const tensix::Pin& pin : plan.request.pins)
     report.pins.push_back(fmt::format("{}:{}={}", pin.nodes, pin.field, pin.value));
   report.batch = plan.batch;
   report.cards = plan.request.mesh;
@@ -257,4 +257,4 @@ PlanReport plan_report(const PlanReportSources& sources) {
   return report;
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

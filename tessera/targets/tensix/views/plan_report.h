@@ -4,12 +4,12 @@
 // model, and its renderings: text, Markdown, CSV, JSON (here) and a page (plan_page.h). Times are predictions; bytes
 // are those of one core unless they are said to be the card's.
 
-#include "tessera/targets/tensix/network/lower.h"
-#include "tessera/targets/tensix/time/pipeline.h"
 #include "tessera/core/export.h"
-#include "tessera/targets/tensix/card/l1_timeline.h"
 #include "tessera/machine/machine.h"
+#include "tessera/targets/tensix/card/l1_timeline.h"
+#include "tessera/targets/tensix/network/lower.h"
 #include "tessera/targets/tensix/plan/card_plan.h"
+#include "tessera/targets/tensix/time/pipeline.h"
 
 #include <array>
 #include <cstddef>
@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace tessera {
+namespace tessera::tensix {
 
 // Where a value lies, as far as a colour can say it.
 enum class ValuePlace : std::uint8_t { dram, l1, height, width, block };
@@ -129,7 +129,7 @@ struct PlanReport {
 
 // What a report is made from. A plan says the most; each of the others adds what it knows.
 struct PlanReportSources {
-  const planner::CardPlan& plan;
+  const tensix::CardPlan& plan;
   const Machine& machine;
   const tensix::LoweredGraph* network = nullptr;  // operations of a step
   const L1Timeline* timeline = nullptr;           // L1 by address
@@ -139,7 +139,7 @@ TSR_API PlanReport plan_report(const PlanReportSources& sources);
 
 // The same for a plan alone: it is followed once more on a card without values for what it does not say itself, which
 // is addresses and the host's part of the time. A plan that its network or machine refuses is an Error.
-TSR_API PlanReport rehearsed_plan_report(const planner::CardPlan& plan, const Machine& machine,
+TSR_API PlanReport rehearsed_plan_report(const tensix::CardPlan& plan, const Machine& machine,
                                          const tensix::LoweredGraph& network);
 
 // "What would help next", from what the report has so far; the largest possible gain first.
@@ -154,4 +154,4 @@ TSR_API std::string plan_report_json(const PlanReport& report);  // everything
 TSR_API void check_plan_report_name(const std::filesystem::path& path);
 TSR_API void write_plan_report(const std::filesystem::path& path, const PlanReport& report);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

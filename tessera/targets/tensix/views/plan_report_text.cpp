@@ -1,16 +1,16 @@
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
-#include "tessera/targets/tensix/views/plan_tables.h"
+#include "tessera/report/units.h"
 #include "tessera/targets/tensix/views/plan_page.h"
 #include "tessera/targets/tensix/views/plan_report.h"
-#include "tessera/report/units.h"
+#include "tessera/targets/tensix/views/plan_tables.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -211,4 +211,4 @@ void write_plan_report(const std::filesystem::path& path, const PlanReport& repo
   write_file_atomically(path, renderer_of(path)(report), Directories::create);
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 Cell share_cell(double share) { return Cell(share, fmt::format("{:.1f}%", 100 * share)); }
@@ -108,4 +108,4 @@ Table plan_alternative_table(const PlanReport& r, std::size_t most_of_a_step) {
   return table;
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -2,12 +2,12 @@
 
 // The tables of a plan's report, for all of its renderings.
 
-#include "tessera/targets/tensix/views/plan_report.h"
 #include "tessera/report/table.h"
+#include "tessera/targets/tensix/views/plan_report.h"
 
 #include <string>
 
-namespace tessera {
+namespace tessera::tensix {
 
 struct PlanFact {
   std::string name, value, note;
@@ -21,4 +21,4 @@ Table plan_alternative_table(const PlanReport& report, std::size_t most_of_a_ste
 // The model without the alternatives, where `alternatives` is false. Compact, no '<' in it: it may stand in a <script>.
 std::string plan_report_data(const PlanReport& report, bool alternatives);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -10,7 +10,7 @@
 
 #include <map>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 using golden::Json;
@@ -99,4 +99,4 @@ INSTANTIATE_TEST_SUITE_P(Boards, AllocatorGolden, testing::Values("n150", "p150"
                          [](const auto& board) { return board.param; });
 
 }  // namespace TSR_FILE
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -1,12 +1,12 @@
 #include "tessera/targets/tensix/card/circular_buffers.h"
 
 #include "tessera/core/error.h"
-#include "tessera/targets/tensix/card/device_tensor.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/tensix/card/device_tensor.h"
 
 #include <gtest/gtest.h>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 std::vector<CircularBuffer> on(const CoreRangeSet& cores, const std::vector<std::int64_t>& sizes) {
@@ -76,4 +76,4 @@ TEST(CircularBuffers, RefuseCoresThatDoNotExist) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 std::string refusal(const Conv2dConfig& config) {
@@ -50,4 +50,4 @@ TEST(Conv2dConfig, RunsOnShardsOnly) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera
+}  // namespace tessera::tensix

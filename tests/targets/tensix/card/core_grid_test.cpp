@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 CoreRange range(int x0, int y0, int x1, int y1) { return {{x0, y0}, {x1, y1}}; }
@@ -75,4 +75,4 @@ TEST(NumCores, SubgridsAreWalkedInOrderAndNeverBack) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera
+}  // namespace tessera::tensix

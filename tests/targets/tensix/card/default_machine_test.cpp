@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 class DefaultMachine : public testing::Test {
@@ -33,4 +33,4 @@ TEST_F(DefaultMachine, IsTheOneChosenLast) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -7,7 +7,7 @@
 #include <map>
 #include <random>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 constexpr std::int64_t kUnit = 32;
@@ -109,4 +109,4 @@ TEST(FreeList, AnEmptyBankRefusesEverything) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera
+}  // namespace tessera::tensix

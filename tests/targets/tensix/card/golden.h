@@ -12,7 +12,7 @@
 #include <set>
 #include <string>
 
-namespace tessera::golden {
+namespace tessera::tensix::golden {
 
 using Json = nlohmann::json;
 
@@ -64,4 +64,4 @@ inline std::string missing_numbers(const std::string& real, const std::string& o
   return missing;
 }
 
-}  // namespace tessera::golden
+}  // namespace tessera::tensix::golden

@@ -1,14 +1,14 @@
 #include "tessera/targets/tensix/card/l1_timeline.h"
 
 #include "tessera/core/error.h"
+#include "tessera/machine/machine_file.h"
 #include "tessera/targets/tensix/card/circular_buffers.h"
 #include "tessera/targets/tensix/card/device_tensor.h"
-#include "tessera/machine/machine_file.h"
 #include "tessera/targets/tensix/ops/to_memory_config/to_memory_config.h"
 
 #include <gtest/gtest.h>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 std::shared_ptr<Device> card() { return Device::open(load_machine("wormhole_n150"), {.l1_small_bytes = 16384}); }
@@ -78,4 +78,4 @@ TEST(L1Timeline, WhatIsRefusedLeavesNothing) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera
+}  // namespace tessera::tensix

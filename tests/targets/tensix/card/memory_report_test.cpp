@@ -4,16 +4,16 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
-#include "tessera/targets/tensix/card/device_tensor.h"
 #include "tessera/machine/machine_file.h"
-#include "tessera/targets/tensix/ops/relu/relu.h"
+#include "tessera/targets/tensix/card/device_tensor.h"
 #include "tessera/targets/tensix/card/sharded_memory_config.h"
+#include "tessera/targets/tensix/ops/relu/relu.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 std::string golden(const std::string& file) {
@@ -88,4 +88,4 @@ TEST_F(MemoryReports, OnlyNewProgramsAddRows) {
 TEST_F(MemoryReports, PrefixCannotLeaveTheDirectory) { EXPECT_THROW(dump_device_memory_state(*device, "../x"), Error); }
 
 }  // namespace TSR_FILE
-}  // namespace tessera
+}  // namespace tessera::tensix

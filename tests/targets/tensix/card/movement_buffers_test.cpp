@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <map>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 using golden::Json;
@@ -132,4 +132,4 @@ TEST(MovementBuffers, RefuseAReshardWhoseScratchDoesNotFit) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -3,8 +3,8 @@
 #include "random_tensors.h"
 
 #include "tessera/core/error.h"
-#include "tessera/targets/tensix/card/device_tensor.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/tensix/card/device_tensor.h"
 #include "tessera/targets/tensix/ops/move/move.h"
 #include "tessera/targets/tensix/ops/to_layout/to_layout.h"
 #include "tessera/targets/tensix/ops/to_memory_config/to_memory_config.h"
@@ -13,7 +13,7 @@
 
 #include <algorithm>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 namespace tr = testing_random;
@@ -183,4 +183,4 @@ INSTANTIATE_TEST_SUITE_P(Boards, Moves, testing::Values("wormhole_n150", "blackh
                          [](const auto& board) { return std::string(board.param); });
 
 }  // namespace TSR_FILE
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <random>
 
-namespace tessera::testing_random {
+namespace tessera::tensix::testing_random {
 
 using Rng = std::mt19937_64;
 
@@ -78,4 +78,4 @@ inline MemoryConfig place(Rng& rng, const Shape& shape, DType dtype, Layout layo
   }
 }
 
-}  // namespace tessera::testing_random
+}  // namespace tessera::tensix::testing_random

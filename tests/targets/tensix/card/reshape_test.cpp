@@ -9,7 +9,7 @@
 #include <numeric>
 #include <vector>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 class Reshape : public testing::Test {
@@ -63,4 +63,4 @@ TEST_F(Reshape, AViewKeepsItsTensorWhereItIs) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -3,8 +3,8 @@
 #include "random_tensors.h"
 
 #include "tessera/core/error.h"
-#include "tessera/targets/tensix/card/device_tensor.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/tensix/card/device_tensor.h"
 #include "tessera/targets/tensix/ops/concat/concat.h"
 #include "tessera/targets/tensix/ops/pad/pad.h"
 #include "tessera/targets/tensix/ops/relu/relu.h"
@@ -15,7 +15,7 @@
 
 #include <cmath>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 namespace tr = testing_random;
@@ -182,4 +182,4 @@ TEST_F(ShapeOps, ReluKeepsNaN) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 using golden::Json;
@@ -100,4 +100,4 @@ INSTANTIATE_TEST_SUITE_P(Boards, ShardGolden, testing::Values("n150", "p150"),
                          [](const auto& board) { return board.param; });
 
 }  // namespace TSR_FILE
-}  // namespace tessera
+}  // namespace tessera::tensix

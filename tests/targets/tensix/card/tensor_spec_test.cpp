@@ -3,15 +3,15 @@
 #include "tessera/targets/tensix/card/tensor_spec.h"
 
 #include "tessera/core/error.h"
-#include "tessera/targets/tensix/card/device_tensor.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/tensix/card/device_tensor.h"
 #include "tessera/targets/tensix/card/sharded_memory_config.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 TensorSpec tiles(const Shape& shape) {
@@ -113,4 +113,4 @@ TEST(Device, UseAfterCloseIsAnError) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -11,7 +11,7 @@
 
 #include <algorithm>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 using testing::HasSubstr;
@@ -82,4 +82,4 @@ TEST(AccuracyBudget, ThatCannotBeHeldSaysWhatCan) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

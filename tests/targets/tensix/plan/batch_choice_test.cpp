@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 // Frames, interval and latency in us.
@@ -92,4 +92,4 @@ TEST(BoundShare, IsOfTheTimeNotOfTheSteps) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

@@ -6,13 +6,13 @@
 #include "tessera/graph/evaluate.h"
 #include "tessera/machine/machine_file.h"
 #include "tessera/targets/tensix/plan/accuracy.h"
-#include "tessera/targets/tensix/plan/planning.h"
 #include "tessera/targets/tensix/plan/plan_network.h"
+#include "tessera/targets/tensix/plan/planning.h"
 #include "tessera/targets/tensix/plan/run_plan.h"
 
 #include <gtest/gtest.h>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 TEST(BatchGroups, AreDivisorsOfTheBatch) {
@@ -96,4 +96,4 @@ TEST(BatchGroups, AreChosenWhereTheyAreFaster) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

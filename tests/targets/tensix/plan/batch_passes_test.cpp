@@ -2,20 +2,20 @@
 
 #include "small_networks.h"
 
-#include "tessera/targets/tensix/network/batch_groups.h"
 #include "tessera/core/error.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/tensix/network/batch_groups.h"
 #include "tessera/targets/tensix/plan/accuracy.h"
 #include "tessera/targets/tensix/plan/digest.h"
-#include "tessera/targets/tensix/plan/planning.h"
 #include "tessera/targets/tensix/plan/plan_network.h"
+#include "tessera/targets/tensix/plan/planning.h"
 #include "tessera/targets/tensix/plan/run_plan.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 Graph classifier(std::int64_t batch) {
@@ -129,4 +129,4 @@ TEST(BatchPasses, KeepTheTimeOfAnImageAsTheBatchGrows) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

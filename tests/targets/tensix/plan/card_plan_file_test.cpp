@@ -15,13 +15,13 @@
 #include <limits>
 #include <string>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 namespace fs = std::filesystem;
-using planner::CardPlan;
-using planner::plan_with_every_field;
-using planner::PlannedStep;
+using tensix::CardPlan;
+using tensix::plan_with_every_field;
+using tensix::PlannedStep;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -257,7 +257,7 @@ TEST(CardPlanFile, HoldsForItsMachineOnly) {
   CardPlan plan;
   Machine machine = load_machine(TESSERA_MACHINES_DIR "/wormhole_n150.toml");
   plan.machine = machine.name;
-  plan.machine_digest = planner::machine_digest(machine);
+  plan.machine_digest = tensix::machine_digest(machine);
   EXPECT_NO_THROW(check_machine(plan, machine));
   machine.figures[3].note += " as ever";
   EXPECT_NO_THROW(check_machine(plan, machine));
@@ -280,9 +280,9 @@ TEST(CardPlanFile, HoldsForItsNetworkOnly) {
   CardPlan plan;
   plan.model = "resnet18";
   const tensix::LoweredGraph one = tensix::lower(make_zoo_model("resnet18", 1));
-  plan.network_digest = planner::network_digest(one);
+  plan.network_digest = tensix::network_digest(one);
   EXPECT_NO_THROW(check_network(plan, one));
-  EXPECT_EQ(planner::network_digest(tensix::lower(make_zoo_model("resnet18", 1))), plan.network_digest);
+  EXPECT_EQ(tensix::network_digest(tensix::lower(make_zoo_model("resnet18", 1))), plan.network_digest);
   try {
     check_network(plan, tensix::lower(make_zoo_model("resnet18", 2)));
     ADD_FAILURE() << "taken";
@@ -292,4 +292,4 @@ TEST(CardPlanFile, HoldsForItsNetworkOnly) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera
+}  // namespace tessera::tensix

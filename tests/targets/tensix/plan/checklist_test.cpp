@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 using testing::AllOf;
@@ -168,4 +168,4 @@ TEST(Checklist, MoreThanL1Fails) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

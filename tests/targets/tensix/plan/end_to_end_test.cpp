@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 // Whoever follows a plan comes to the time that it says, on any number of cards and in whichever way it is replayed.
@@ -33,4 +33,4 @@ TEST(PlanEndToEnd, IsThatOfTheFollowedPlan) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 Graph stem(std::int64_t kernel, std::int64_t height = 20) {
@@ -62,4 +62,4 @@ TEST(FoldInputs, IsWeighedByThePlanner) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

@@ -9,8 +9,8 @@
 
 #include "tessera/core/file.h"
 #include "tessera/graph/graph.h"
-#include "tessera/targets/tensix/plan/card_plan_file.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/tensix/plan/card_plan_file.h"
 #include "tessera/targets/tensix/plan/plan_network.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@
 #include <random>
 #include <string>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 namespace fs = std::filesystem;
@@ -132,4 +132,4 @@ TEST_P(GoldenPlans, AResidualNetwork) { expect_golden(residual(), GetParam()); }
 TEST_P(GoldenPlans, AUNet) { expect_golden(unet(), GetParam()); }
 
 }  // namespace TSR_FILE
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

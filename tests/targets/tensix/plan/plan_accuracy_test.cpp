@@ -2,11 +2,11 @@
 
 #include "small_networks.h"
 
-#include "tessera/targets/tensix/network/batch_groups.h"
 #include "tessera/core/error.h"
 #include "tessera/machine/machine_file.h"
-#include "tessera/targets/tensix/plan/planning.h"
+#include "tessera/targets/tensix/network/batch_groups.h"
 #include "tessera/targets/tensix/plan/plan_network.h"
+#include "tessera/targets/tensix/plan/planning.h"
 #include "tessera/targets/tensix/plan/run_plan.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 Machine n150() { return load_machine("wormhole_n150"); }
@@ -146,4 +146,4 @@ TEST(AccuracyBudgetOfBatches, IsHeldByThePlanItself) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

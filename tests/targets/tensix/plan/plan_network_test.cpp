@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <memory>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 using testing::HasSubstr;
@@ -274,4 +274,4 @@ TEST(PlanNetwork, SaysWhyAPinCannotBeMet) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 
 inline MemoryConfig sharded(TensorMemoryLayout layout, std::int64_t rows, std::int64_t columns, int x, int y) {
   return MemoryConfig(layout, BufferType::l1,
@@ -227,4 +227,4 @@ inline CardPlan good_plan() {
   return plan;
 }
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 // Nothing is left out: every grid, every block that another does not beat, every way to have come so far.
@@ -88,4 +88,4 @@ TEST_P(ExhaustiveSearch, FindsNothingThatIsMuchFasterThanThePlan) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

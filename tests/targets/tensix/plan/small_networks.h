@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 
 class SmallNetwork {
  public:
@@ -73,4 +73,4 @@ inline Graph small_unet(std::int64_t batch, std::int64_t channels, std::int64_t 
   return net.done(net.conv(net.conv(both, channels, 3), 1, 1));
 }
 
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

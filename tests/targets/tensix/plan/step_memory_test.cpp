@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace tessera::planner {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 const LiveValue* find(const std::vector<LiveValue>& values, const std::string& value) {
@@ -81,4 +81,4 @@ TEST(StepMemory, PlacesAreSaidInAFewWords) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera::planner
+}  // namespace tessera::tensix

@@ -1,11 +1,11 @@
 #include "tessera/targets/tensix/views/l1_timeline_picture.h"
 
-#include "markup_check.h"
+#include "tests/report/markup_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 using testing::AllOf;
@@ -59,4 +59,4 @@ TEST(L1TimelinePicture, NothingRanIsAPictureToo) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera
+}  // namespace tessera::tensix

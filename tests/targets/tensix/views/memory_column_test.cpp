@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 std::int64_t end_of(const MemoryColumn& column) {
@@ -74,4 +74,4 @@ TEST(MemoryColumn, BanksInLockStepShowWhatTheyHoldNothingOf) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera
+}  // namespace tessera::tensix

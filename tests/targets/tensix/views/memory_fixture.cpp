@@ -2,7 +2,7 @@
 
 #include "tessera/machine/machine_file.h"
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 TensorSpec in_l1(Shape shape, DType dtype) { return {std::move(shape), dtype, Layout::tile, kL1MemoryConfig}; }
@@ -28,4 +28,4 @@ UsedDevice::UsedDevice(const std::string& machine)
   circular_buffers = place_circular_buffers(*device, {{"a<b", all, 4096}, {"few", few, 10000}}, 0);
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace tessera {
+namespace tessera::tensix {
 
 inline constexpr const char* kHostileLabel = "</script><b>&\"'\x01\xFF";
 
@@ -21,4 +21,4 @@ struct UsedDevice {
   CircularBufferPlacement circular_buffers;
 };
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -2,13 +2,13 @@
 
 #include "tessera/targets/tensix/ops/to_memory_config/to_memory_config.h"
 
-#include "markup_check.h"
 #include "memory_fixture.h"
+#include "tests/report/markup_check.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 Markup read_page(const UsedDevice& used) {
@@ -84,4 +84,4 @@ TEST(MemoryPage, MovesAreListedWithTheirKind) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera
+}  // namespace tessera::tensix

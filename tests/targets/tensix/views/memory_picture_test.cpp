@@ -1,13 +1,13 @@
 #include "tessera/targets/tensix/views/memory_picture.h"
 
-#include "markup_check.h"
 #include "memory_fixture.h"
+#include "tests/report/markup_check.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 // The bytes that the column <g id="cN"> of a drawing stands for.
@@ -94,4 +94,4 @@ TEST(MemoryPicture, ManyBuffersKeepTheirLooksApartAndTheLegendInside) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -9,7 +9,7 @@
 
 #include <map>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 using nlohmann::json;
@@ -114,4 +114,4 @@ TEST(MemoryState, AClosedDeviceIsRefused) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera
+}  // namespace tessera::tensix

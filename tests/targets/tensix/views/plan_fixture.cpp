@@ -1,6 +1,6 @@
 #include "plan_fixture.h"
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 MemoryConfig shards_on(TensorMemoryLayout layout, CoreRange cores, Extent2d shape) {
@@ -18,9 +18,9 @@ tensix::StepTime time_of_parts(double reader, double math, double ns, std::strin
   return t;
 }
 
-planner::PlannedStep step_of(std::string node, std::string op, std::vector<std::string> reads, std::string makes,
-                             MemoryConfig memory, tensix::StepTime time) {
-  planner::PlannedStep step;
+tensix::PlannedStep step_of(std::string node, std::string op, std::vector<std::string> reads, std::string makes,
+                            MemoryConfig memory, tensix::StepTime time) {
+  tensix::PlannedStep step;
   step.node = std::move(node);
   step.op = std::move(op);
   step.reads = std::move(reads);
@@ -53,12 +53,12 @@ SamplePlan::SamplePlan(const std::string& name) : machine(load_machine("wormhole
   plan.batch = 4;
   plan.steps.push_back(step_of(name, "conv2d", {"x"}, "a", height, time_of_parts(5000, 2000, 6000, "reader")));
   plan.steps.push_back(step_of("conv2", "conv2d", {"a"}, "b" + name, block, time_of_parts(1000, 2500, 3000, "math")));
-  plan.steps[1].moves.push_back({planner::PlannedMove::Kind::reshard, "a", block, 400, "because " + name});
+  plan.steps[1].moves.push_back({tensix::PlannedMove::Kind::reshard, "a", block, 400, "because " + name});
   plan.steps.push_back(step_of("conv3", "conv2d", {"b" + name}, "c", block, time_of_parts(0, 500, 600, "math")));
-  plan.steps[2].moves.push_back({planner::PlannedMove::Kind::spill, "a", kDramMemoryConfig, 300, ""});
+  plan.steps[2].moves.push_back({tensix::PlannedMove::Kind::spill, "a", kDramMemoryConfig, 300, ""});
   plan.steps[2].predicted.l1_peak_bytes = 9500;
   plan.steps.push_back(step_of("add", "add", {"a", "c"}, "d", block, time_of_parts(100, 50, 200, "reader")));
-  plan.steps[3].moves.push_back({planner::PlannedMove::Kind::restore, "a", block, 500, ""});
+  plan.steps[3].moves.push_back({tensix::PlannedMove::Kind::restore, "a", block, 500, ""});
   plan.steps[3].frees = {"a", "c"};
   plan.steps[0].pcc = 0.99991;
   plan.steps[0].alternatives = {{"too large " + name, "1,612,032 B are beyond " + name, 0, 1612032},
@@ -88,4 +88,4 @@ SamplePlan::SamplePlan(const std::string& name) : machine(load_machine("wormhole
                       {"list", "", BufferType::l1_small, 11400, 100, 0, kEnd, 1, kEnd}};
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

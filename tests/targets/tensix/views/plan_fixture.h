@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace tessera {
+namespace tessera::tensix {
 
 // Three convolutions and an addition on a Wormhole: a skip connection that goes to DRAM and comes back, a reshard,
 // names that try to be markup, alternatives with and without reasons, and a timeline with a hole in it.
@@ -14,8 +14,8 @@ struct SamplePlan {
   PlanReport report() const { return plan_report({plan, machine, nullptr, &timeline, nullptr}); }
 
   Machine machine;
-  planner::CardPlan plan;
+  tensix::CardPlan plan;
   L1Timeline timeline;
 };
 
-}  // namespace tessera
+}  // namespace tessera::tensix

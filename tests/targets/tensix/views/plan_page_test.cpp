@@ -1,14 +1,14 @@
 #include "tessera/targets/tensix/views/plan_page.h"
 
-#include "markup_check.h"
 #include "plan_fixture.h"
+#include "tests/report/markup_check.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 using testing::HasSubstr;
@@ -130,10 +130,10 @@ TEST(PlanPage, APlanThatWasNotRunOrIsEmptyIsAPageToo) {
 
 TEST(PlanPage, LargeNetworksStaySmall) {
   SamplePlan sample;
-  const planner::PlannedStep one = sample.plan.steps[0];
+  const tensix::PlannedStep one = sample.plan.steps[0];
   sample.plan.steps.clear();
   for (int i = 0; i < 250; ++i) {
-    planner::PlannedStep step = one;
+    tensix::PlannedStep step = one;
     step.node = fmt::format("stage{}.block{}.conv", i / 20, i % 20);
     step.reads = {i == 0 ? "x" : fmt::format("v{}", i - 1)};
     if (i > 4) step.reads.push_back(fmt::format("v{}", i - 4));
@@ -149,4 +149,4 @@ TEST(PlanPage, LargeNetworksStaySmall) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera
+}  // namespace tessera::tensix

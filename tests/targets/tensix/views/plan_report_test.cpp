@@ -13,7 +13,7 @@
 
 #include <filesystem>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace TSR_FILE {
 
 using testing::AllOf;
@@ -64,7 +64,7 @@ TEST(PlanReport, AlternativesThatRunComeFirstAndFastestFirst) {
 
 TEST(PlanReport, TheChosenWayIsKnownAmongTheOthers) {
   SamplePlan sample;
-  planner::PlannedStep& step = sample.plan.steps[1];
+  tensix::PlannedStep& step = sample.plan.steps[1];
   step.alternatives = {{"another", "", 3400, 1}, {step.predicted.config, "", 9000, 1}};
   const PlanReport without = sample.report();
   for (const PlanReport::Alternative& each : without.steps[1].alternatives) EXPECT_FALSE(each.chosen);
@@ -201,7 +201,7 @@ TEST(WritePlanReport, ChoosesByTheNameAndRefusesOthers) {
 TEST(RehearsedPlanReport, FollowsARealPlan) {
   const Machine machine = load_machine("wormhole_n150");
   const tensix::LoweredGraph network = tensix::lower(make_zoo_model("resnet18", 1), {.host_fallback = true});
-  const planner::CardPlan plan = planner::plan_network(network, machine, {});
+  const tensix::CardPlan plan = tensix::plan_network(network, machine, {});
   const PlanReport report = rehearsed_plan_report(plan, machine, network);
   double sum = 0;
   for (const PlanReport::Part& part : report.parts) {
@@ -240,4 +240,4 @@ TEST(RehearsedPlanReport, FollowsARealPlan) {
 }
 
 }  // namespace TSR_FILE
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -3,10 +3,10 @@
 
 #include "tessera/targets/cpu/kernels/dense/conv2d.h"
 
+#include "tessera/core/error.h"
 #include "tessera/targets/cpu/kernels/dense/block_panels.h"
 #include "tessera/targets/cpu/kernels/families.h"
 #include "tessera/targets/cpu/kernels/flush.h"
-#include "tessera/core/error.h"
 
 #include <fmt/format.h>
 

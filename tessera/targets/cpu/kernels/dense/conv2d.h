@@ -2,10 +2,10 @@
 
 // A convolution over two dimensions in numbers (over one: height 1), and the pool that may be fused into it.
 
-#include "tessera/targets/cpu/kernels/dense/dense.h"
-#include "tessera/targets/cpu/kernels/flush.h"
 #include "tessera/graph/ops/conv.h"
 #include "tessera/graph/ops/pool.h"
+#include "tessera/targets/cpu/kernels/dense/dense.h"
+#include "tessera/targets/cpu/kernels/flush.h"
 
 #include <cstdint>
 #include <optional>

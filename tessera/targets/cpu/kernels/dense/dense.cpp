@@ -1,9 +1,9 @@
 #include "tessera/targets/cpu/kernels/dense/dense.h"
 
-#include "tessera/targets/cpu/kernels/dense/dense_rows.h"
 #include "tessera/core/convert.h"
 #include "tessera/core/error.h"
 #include "tessera/core/float_bits.h"
+#include "tessera/targets/cpu/kernels/dense/dense_rows.h"
 
 #include <fmt/format.h>
 

@@ -13,13 +13,13 @@
 // threads take blocks. Few rows and many weights: threads share out panels and each weight is read once. Many rows:
 // they share out rows.
 
+#include "tessera/core/dtype.h"
+#include "tessera/core/parallel_for.h"
+#include "tessera/core/shape.h"
 #include "tessera/targets/cpu/kernels/dense/dense_expand.h"
 #include "tessera/targets/cpu/kernels/dense/dense_tile.h"
 #include "tessera/targets/cpu/kernels/epilogue.h"
 #include "tessera/targets/cpu/kernels/kernel.h"
-#include "tessera/core/dtype.h"
-#include "tessera/core/parallel_for.h"
-#include "tessera/core/shape.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The dense engine's functions for AMX: internal/dense_tiles_simd.h has the tile.
+// The dense engine's functions for AMX: dense_tiles_simd.h has the tile.
 
 #include "tessera/targets/cpu/kernels/dense/dense_tiles_simd.h"
 

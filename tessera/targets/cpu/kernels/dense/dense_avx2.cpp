@@ -1,4 +1,4 @@
-// The dense engine's functions for AVX2: internal/dense_simd.h has them.
+// The dense engine's functions for AVX2: dense_simd.h has them.
 
 #include "tessera/targets/cpu/kernels/dense/dense_simd.h"
 

@@ -1,4 +1,4 @@
-// The dense engine's tiles of 256-bit vectors for AVX-512: internal/dense_simd.h has them.
+// The dense engine's tiles of 256-bit vectors for AVX-512: dense_simd.h has them.
 
 #define TSR_HALF_VECTORS
 #include "tessera/targets/cpu/kernels/dense/dense_simd.h"

@@ -1,4 +1,4 @@
-// The dense engine's functions for any CPU: internal/dense_simd.h has them.
+// The dense engine's functions for any CPU: dense_simd.h has them.
 
 #include "tessera/targets/cpu/kernels/dense/dense_simd.h"
 

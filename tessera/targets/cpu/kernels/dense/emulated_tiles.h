@@ -3,9 +3,9 @@
 // AMX tiles in plain C++, one set for each thread, after Intel's description of the instructions. Where the CPU would
 // fault (#GP, #UD) there is an Error.
 
-#include "tessera/targets/cpu/kernels/tile_unit.h"
 #include "tessera/core/error.h"
 #include "tessera/core/float_bits.h"
+#include "tessera/targets/cpu/kernels/tile_unit.h"
 
 #include <cmath>
 #include <cstring>

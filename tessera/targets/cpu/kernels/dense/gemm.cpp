@@ -1,11 +1,11 @@
 // Gemm and MatMul on the dense engine: rows are rows of A, columns those of B. A constant B is packed once, another one
 // in every run.
 
+#include "tessera/core/element_type_of.h"
 #include "tessera/targets/cpu/kernels/dense/block_panels.h"
 #include "tessera/targets/cpu/kernels/dense/dense.h"
 #include "tessera/targets/cpu/kernels/families.h"
 #include "tessera/targets/cpu/kernels/flush.h"
-#include "tessera/core/element_type_of.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// Convolutions of 1x1 in steps of 1 over row-major values (internal/pointwise.h).
+// Convolutions of 1x1 in steps of 1 over row-major values (pointwise.h).
 //
 // Work is cut into blocks of pixels of one image, whose copy stays in the second cache while panels of output channels
 // pass by; where pixels are few, panels are shared out too.

@@ -2,9 +2,9 @@
 
 #include "tessera/targets/cpu/kernels/depthwise/depthwise_setup.h"
 
+#include "tessera/core/parallel_for.h"
 #include "tessera/targets/cpu/kernels/families.h"
 #include "tessera/targets/cpu/kernels/flush.h"
-#include "tessera/core/parallel_for.h"
 
 #include <fmt/format.h>
 

@@ -2,11 +2,11 @@
 
 // Making a depthwise convolution ready, alone (depthwise.cpp) or within a chain (chain.cpp).
 
+#include "tessera/graph/ops/conv.h"
 #include "tessera/targets/cpu/kernels/depthwise/depthwise.h"
 #include "tessera/targets/cpu/kernels/epilogue.h"
 #include "tessera/targets/cpu/kernels/flush.h"
 #include "tessera/targets/cpu/kernels/kernel.h"
-#include "tessera/graph/ops/conv.h"
 
 #include <vector>
 

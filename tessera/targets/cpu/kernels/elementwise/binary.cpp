@@ -1,12 +1,12 @@
 // Two operands with broadcasting. float32 and bfloat16 run in vectors; binary_plain.cpp has the other types and kinds.
 
+#include "tessera/targets/cpu/kernels/broadcast.h"
 #include "tessera/targets/cpu/kernels/elementwise/binary_plain.h"
 #include "tessera/targets/cpu/kernels/elementwise/binary_range.h"
-#include "tessera/targets/cpu/kernels/broadcast.h"
 #include "tessera/targets/cpu/kernels/elementwise/elementwise.h"
+#include "tessera/targets/cpu/kernels/elementwise/unary_range.h"
 #include "tessera/targets/cpu/kernels/epilogue.h"
 #include "tessera/targets/cpu/kernels/families.h"
-#include "tessera/targets/cpu/kernels/elementwise/unary_range.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
-#include "tessera/targets/cpu/kernels/elementwise/elementwise.h"
-#include "tessera/targets/cpu/kernels/families.h"
 #include "tessera/core/convert.h"
 #include "tessera/core/element_type_of.h"
+#include "tessera/targets/cpu/kernels/elementwise/elementwise.h"
+#include "tessera/targets/cpu/kernels/families.h"
 
 #include <fmt/format.h>
 

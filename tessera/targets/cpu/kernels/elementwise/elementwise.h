@@ -2,8 +2,8 @@
 
 // What operators that work element by element have in common.
 
-#include "tessera/targets/cpu/kernels/kernel.h"
 #include "tessera/core/parallel_for.h"
+#include "tessera/targets/cpu/kernels/kernel.h"
 
 #include <cstdint>
 

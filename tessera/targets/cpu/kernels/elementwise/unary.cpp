@@ -1,9 +1,9 @@
 // Element by element: the common functions in vectors, the rest and the other types in plain loops.
 
-#include "tessera/targets/cpu/kernels/elementwise/elementwise.h"
-#include "tessera/targets/cpu/kernels/families.h"
-#include "tessera/targets/cpu/kernels/elementwise/unary_range.h"
 #include "tessera/core/element_type_of.h"
+#include "tessera/targets/cpu/kernels/elementwise/elementwise.h"
+#include "tessera/targets/cpu/kernels/elementwise/unary_range.h"
+#include "tessera/targets/cpu/kernels/families.h"
 
 #include <fmt/format.h>
 

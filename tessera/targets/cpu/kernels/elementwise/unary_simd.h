@@ -1,7 +1,7 @@
 #pragma once
 
-#include "tessera/targets/cpu/kernels/simd_math.h"
 #include "tessera/targets/cpu/kernels/elementwise/unary_range.h"
+#include "tessera/targets/cpu/kernels/simd_math.h"
 
 namespace tessera::cpu::TSR_ISA {
 namespace {

@@ -1,8 +1,8 @@
 #include "tessera/targets/cpu/kernels/integer/integer_dense.h"
 
-#include "tessera/targets/cpu/kernels/integer/requantize.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/core/shape.h"
+#include "tessera/targets/cpu/kernels/integer/requantize.h"
 
 #include <algorithm>
 #include <cstring>

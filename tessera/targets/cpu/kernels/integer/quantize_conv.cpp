@@ -1,9 +1,9 @@
 // QLinearConv and ConvInteger on the integer engine, channels last: exactly as defined.
 
-#include "tessera/targets/cpu/kernels/families.h"
-#include "tessera/targets/cpu/kernels/integer/integer_conv.h"
 #include "tessera/core/shape.h"
 #include "tessera/graph/ops/quantize.h"
+#include "tessera/targets/cpu/kernels/families.h"
+#include "tessera/targets/cpu/kernels/integer/integer_conv.h"
 
 #include <fmt/format.h>
 

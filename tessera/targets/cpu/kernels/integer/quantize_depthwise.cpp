@@ -1,12 +1,12 @@
 // QLinearConv and ConvInteger that keep channels apart (groups = channels = outputs), channels last: exactly as
 // defined.
 
-#include "tessera/targets/cpu/kernels/families.h"
-#include "tessera/targets/cpu/kernels/integer/integer_conv.h"
-#include "tessera/targets/cpu/kernels/integer/integer_depthwise.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/core/shape.h"
 #include "tessera/graph/ops/quantize.h"
+#include "tessera/targets/cpu/kernels/families.h"
+#include "tessera/targets/cpu/kernels/integer/integer_conv.h"
+#include "tessera/targets/cpu/kernels/integer/integer_depthwise.h"
 
 #include <fmt/format.h>
 

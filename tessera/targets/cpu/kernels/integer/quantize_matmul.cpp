@@ -1,11 +1,11 @@
 // QLinearMatMul and MatMulInteger on the integer engine, exactly as defined, where the left matrix and the result have
 // one scale and one zero point each.
 
+#include "tessera/core/shape.h"
+#include "tessera/graph/ops/quantize.h"
 #include "tessera/targets/cpu/kernels/families.h"
 #include "tessera/targets/cpu/kernels/integer/integer_dense.h"
 #include "tessera/targets/cpu/kernels/integer/requantize.h"
-#include "tessera/core/shape.h"
-#include "tessera/graph/ops/quantize.h"
 
 #include <fmt/format.h>
 

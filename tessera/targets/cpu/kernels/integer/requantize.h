@@ -2,9 +2,9 @@
 
 // What the quantised convolution and matrix product have in common.
 
+#include "tessera/core/element_type.h"
 #include "tessera/targets/cpu/kernels/integer/integer_epilogue.h"
 #include "tessera/targets/cpu/kernels/kernel.h"
-#include "tessera/core/element_type.h"
 
 #include <cstdint>
 #include <string>

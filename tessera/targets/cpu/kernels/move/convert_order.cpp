@@ -1,9 +1,9 @@
 #include "tessera/targets/cpu/kernels/move/convert_order.h"
 
-#include "tessera/targets/cpu/kernels/move/transpose.h"
 #include "tessera/core/error.h"
 #include "tessera/core/isa.h"
 #include "tessera/core/parallel_for.h"
+#include "tessera/targets/cpu/kernels/move/transpose.h"
 
 #include <algorithm>
 #include <cstring>

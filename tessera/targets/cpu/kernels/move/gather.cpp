@@ -1,9 +1,9 @@
 // Gather: rows by index. Indices are read and checked when it runs.
 
-#include "tessera/targets/cpu/kernels/families.h"
-#include "tessera/targets/cpu/kernels/move/moving.h"
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
+#include "tessera/targets/cpu/kernels/families.h"
+#include "tessera/targets/cpu/kernels/move/moving.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,7 @@
 #include "tessera/targets/cpu/kernels/move/moving.h"
 
-#include "tessera/targets/cpu/kernels/move/transpose.h"
 #include "tessera/core/parallel_for.h"
+#include "tessera/targets/cpu/kernels/move/transpose.h"
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
 // Pad in any order: row by row with a constant around, or by tables of where each position comes from.
 
+#include "tessera/core/parallel_for.h"
 #include "tessera/targets/cpu/kernels/families.h"
 #include "tessera/targets/cpu/kernels/move/moving.h"
-#include "tessera/core/parallel_for.h"
 
 #include <algorithm>
 #include <cstring>

@@ -4,9 +4,9 @@
 
 #pragma once
 
-#include "tessera/targets/cpu/kernels/simd.h"
 #include "tessera/targets/cpu/kernels/move/transpose.h"
 #include "tessera/targets/cpu/kernels/move/transpose_registers.h"
+#include "tessera/targets/cpu/kernels/simd.h"
 
 namespace tessera::cpu::TSR_ISA {
 namespace {

@@ -1,7 +1,7 @@
 // Operators that keep every byte where it is.
 
-#include "tessera/targets/cpu/kernels/families.h"
 #include "tessera/core/error.h"
+#include "tessera/targets/cpu/kernels/families.h"
 
 namespace tessera::cpu {
 namespace {

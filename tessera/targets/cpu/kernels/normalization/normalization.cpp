@@ -1,9 +1,9 @@
 // BatchNorm, InstanceNorm, GroupNorm, LayerNorm, RmsNorm and Lrn.
 
+#include "tessera/core/element_type_of.h"
 #include "tessera/targets/cpu/kernels/elementwise/elementwise.h"
 #include "tessera/targets/cpu/kernels/families.h"
 #include "tessera/targets/cpu/kernels/normalization/normalization_range.h"
-#include "tessera/core/element_type_of.h"
 
 #include <fmt/format.h>
 

@@ -3,10 +3,10 @@
 
 #include "tessera/targets/cpu/kernels/planes/conv2d_planes.h"
 
+#include "tessera/core/parallel_for.h"
 #include "tessera/targets/cpu/kernels/dense/conv2d.h"
 #include "tessera/targets/cpu/kernels/families.h"
 #include "tessera/targets/cpu/kernels/flush.h"
-#include "tessera/core/parallel_for.h"
 
 #include <fmt/format.h>
 

@@ -2,9 +2,9 @@
 
 #include "tessera/targets/cpu/kernels/pool/pool.h"
 
+#include "tessera/core/parallel_for.h"
 #include "tessera/targets/cpu/kernels/families.h"
 #include "tessera/targets/cpu/kernels/quantize/quantize_bytes.h"
-#include "tessera/core/parallel_for.h"
 
 #include <fmt/format.h>
 

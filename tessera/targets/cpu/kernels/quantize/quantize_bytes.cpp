@@ -2,11 +2,11 @@
 
 #include "tessera/targets/cpu/kernels/quantize/quantize_bytes.h"
 
+#include "tessera/core/shape.h"
+#include "tessera/graph/ops/quantize.h"
 #include "tessera/targets/cpu/kernels/elementwise/elementwise.h"
 #include "tessera/targets/cpu/kernels/families.h"
 #include "tessera/targets/cpu/kernels/integer/requantize.h"
-#include "tessera/core/shape.h"
-#include "tessera/graph/ops/quantize.h"
 
 #include <algorithm>
 #include <memory>

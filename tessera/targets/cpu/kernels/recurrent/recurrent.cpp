@@ -4,11 +4,11 @@
 // threads wait for each other at every step.
 
 #include "tessera/targets/cpu/kernels/recurrent/recurrent.h"
+#include "tessera/core/error.h"
 #include "tessera/targets/cpu/kernels/elementwise/elementwise.h"
 #include "tessera/targets/cpu/kernels/families.h"
 #include "tessera/targets/cpu/kernels/flush.h"
 #include "tessera/targets/cpu/kernels/phases.h"
-#include "tessera/core/error.h"
 
 #include <fmt/format.h>
 

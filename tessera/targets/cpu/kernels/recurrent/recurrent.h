@@ -3,8 +3,8 @@
 // The operands of recurrent layers as their loops read them (recurrent_range.h).
 
 #include "tessera/targets/cpu/kernels/flush.h"
-#include "tessera/targets/cpu/kernels/recurrent/recurrent_range.h"
 #include "tessera/targets/cpu/kernels/kernel.h"
+#include "tessera/targets/cpu/kernels/recurrent/recurrent_range.h"
 
 #include <cstdint>
 #include <vector>

@@ -1,5 +1,5 @@
-#include "tessera/targets/cpu/kernels/recurrent/recurrent.h"
 #include "tessera/core/shape.h"
+#include "tessera/targets/cpu/kernels/recurrent/recurrent.h"
 
 #include <algorithm>
 #include <cstring>

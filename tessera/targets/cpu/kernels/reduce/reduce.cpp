@@ -2,8 +2,8 @@
 
 #include "tessera/targets/cpu/kernels/reduce/reduce.h"
 
-#include "tessera/targets/cpu/kernels/families.h"
 #include "tessera/core/parallel_for.h"
+#include "tessera/targets/cpu/kernels/families.h"
 
 #include <fmt/format.h>
 

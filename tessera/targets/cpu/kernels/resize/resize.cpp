@@ -2,10 +2,10 @@
 
 #include "tessera/targets/cpu/kernels/resize/resize.h"
 
-#include "tessera/targets/cpu/kernels/families.h"
-#include "tessera/targets/cpu/kernels/move/moving.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/graph/ops/resize_taps.h"
+#include "tessera/targets/cpu/kernels/families.h"
+#include "tessera/targets/cpu/kernels/move/moving.h"
 
 #include <fmt/format.h>
 

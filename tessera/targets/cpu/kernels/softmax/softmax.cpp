@@ -2,8 +2,8 @@
 
 #include "tessera/targets/cpu/kernels/softmax/softmax.h"
 
-#include "tessera/targets/cpu/kernels/families.h"
 #include "tessera/core/parallel_for.h"
+#include "tessera/targets/cpu/kernels/families.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// 3x3 convolutions of stride 1 by Winograd's algorithm (internal/winograd.h). Inputs are taken in the order in which
+// 3x3 convolutions of stride 1 by Winograd's algorithm (winograd.h). Inputs are taken in the order in which
 // they are there; results of winograd_* have their channels last, those of winograd_planes_* are row-major.
 //
 // Tiles go through three stages in blocks: inputs are transformed to v, each of the t*t places of v is multiplied with
@@ -8,10 +8,10 @@
 
 #include "tessera/targets/cpu/kernels/winograd/winograd.h"
 
+#include "tessera/core/error.h"
 #include "tessera/targets/cpu/kernels/dense/conv2d.h"
 #include "tessera/targets/cpu/kernels/families.h"
 #include "tessera/targets/cpu/kernels/slots.h"
-#include "tessera/core/error.h"
 
 #include <fmt/format.h>
 

@@ -1,3 +1,3 @@
-// Winograd's transforms for avx512: internal/winograd_simd.h has them.
+// Winograd's transforms for avx512: winograd_simd.h has them.
 
 #include "tessera/targets/cpu/kernels/winograd/winograd_simd.h"

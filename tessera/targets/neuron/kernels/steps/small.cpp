@@ -2,8 +2,8 @@
 // windows are cut once. Weights are fetched ahead of everything else and sliced by GpSimd, so that VectorE is free for
 // windows.
 
-#include "tessera/targets/neuron/kernels/conv2d_parts.h"
 #include "tessera/core/error.h"
+#include "tessera/targets/neuron/kernels/conv2d_parts.h"
 
 namespace tessera::neuron {
 

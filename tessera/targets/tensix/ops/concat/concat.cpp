@@ -3,15 +3,15 @@
 #include "tessera/core/elements.h"
 #include "tessera/core/error.h"
 #include "tessera/targets/tensix/card/movement_buffers.h"
+#include "tessera/targets/tensix/card/page_copy.h"
 #include "tessera/targets/tensix/card/program.h"
 #include "tessera/targets/tensix/card/shard_inheritance.h"
 #include "tessera/targets/tensix/ops/to_layout/to_layout.h"
 #include "tessera/targets/tensix/ops/to_memory_config/to_memory_config.h"
-#include "tessera/targets/tensix/card/page_copy.h"
 
 #include <algorithm>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 // Checks the inputs against the first; the result's shape.
@@ -150,4 +150,4 @@ DeviceTensor concat(std::span<const DeviceTensor> inputs, int dim, const std::op
   return join(inputs, dim, shape, place, groups);
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

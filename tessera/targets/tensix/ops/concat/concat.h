@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-namespace tessera {
+namespace tessera::tensix {
 
 // Tensors of one dtype on one device, equal in all dimensions but `dim`, one after the other along it. The result is
 // interleaved in DRAM unless `config` says otherwise; a single tensor comes back as it is, or moved to `config`.
@@ -15,4 +15,4 @@ namespace tessera {
 TSR_API DeviceTensor concat(std::span<const DeviceTensor> inputs, int dim,
                             const std::optional<MemoryConfig>& config = std::nullopt, int groups = 1);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -1,10 +1,10 @@
 #include "tessera/targets/tensix/ops/conv2d/channel_slices.h"
 
+#include "tessera/core/error.h"
+#include "tessera/targets/tensix/card/numerics.h"
+#include "tessera/targets/tensix/ops/concat/concat.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_weights.h"
 #include "tessera/targets/tensix/ops/elementwise/elementwise.h"
-#include "tessera/targets/tensix/card/numerics.h"
-#include "tessera/core/error.h"
-#include "tessera/targets/tensix/ops/concat/concat.h"
 #include "tessera/targets/tensix/ops/slice/slice.h"
 #include "tessera/targets/tensix/ops/to_memory_config/to_memory_config.h"
 

@@ -2,10 +2,10 @@
 
 // Layers whose channels do not fit at once: some of them after the others, from L1 or DRAM to DRAM.
 
-#include "tessera/targets/tensix/ops/conv2d/conv2d.h"
 #include "tessera/core/export.h"
 #include "tessera/core/function_ref.h"
 #include "tessera/targets/tensix/card/device_tensor.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d.h"
 
 #include <cstdint>
 #include <optional>

@@ -1,12 +1,12 @@
 #include "tessera/targets/tensix/ops/conv2d/conv2d.h"
 
-#include "tessera/targets/tensix/ops/conv2d/conv2d_values.h"
-#include "tessera/targets/tensix/ops/conv2d/conv2d_weights.h"
-#include "tessera/targets/tensix/ops/conv2d/conv2d_call.h"
-#include "tessera/targets/tensix/ops/conv2d/conv2d_parallel.h"
 #include "tessera/core/error.h"
 #include "tessera/targets/tensix/card/operand_facts.h"
 #include "tessera/targets/tensix/card/page_copy.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_call.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_parallel.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_values.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_weights.h"
 
 #include <algorithm>
 

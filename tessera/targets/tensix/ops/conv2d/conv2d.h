@@ -2,12 +2,12 @@
 
 // conv2d on a simulated card: the memory of the real one, address by address, and the values of its arithmetic.
 
-#include "tessera/targets/tensix/ops/conv2d/conv2d_plan.h"
-#include "tessera/targets/tensix/ops/conv2d/conv2d_slice.h"
-#include "tessera/targets/tensix/card/memory_steps.h"
 #include "tessera/core/export.h"
 #include "tessera/core/tensor.h"
 #include "tessera/targets/tensix/card/device_tensor.h"
+#include "tessera/targets/tensix/card/memory_steps.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_plan.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_slice.h"
 
 #include <cstdint>
 #include <optional>

@@ -1,8 +1,8 @@
 #include "tessera/targets/tensix/ops/conv2d/conv2d_blocks.h"
 
-#include "tessera/targets/tensix/ops/conv2d/conv2d_parallel.h"
-#include "tessera/targets/tensix/card/tile_side.h"
 #include "tessera/core/error.h"
+#include "tessera/targets/tensix/card/tile_side.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_parallel.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

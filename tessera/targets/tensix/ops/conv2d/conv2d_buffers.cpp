@@ -1,11 +1,11 @@
 #include "tessera/targets/tensix/ops/conv2d/conv2d_buffers.h"
 
-#include "tessera/targets/tensix/ops/halo/halo.h"
-#include "tessera/targets/tensix/ops/conv2d/conv2d_blocks.h"
-#include "tessera/targets/tensix/ops/conv2d/conv2d_reader.h"
-#include "tessera/targets/tensix/card/tile_side.h"
 #include "tessera/core/error.h"
 #include "tessera/core/tile.h"
+#include "tessera/targets/tensix/card/tile_side.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_blocks.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_reader.h"
+#include "tessera/targets/tensix/ops/halo/halo.h"
 
 #include <utility>
 

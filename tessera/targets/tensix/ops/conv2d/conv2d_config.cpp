@@ -2,7 +2,7 @@
 
 #include "tessera/core/error.h"
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 constexpr int kTileHeight = 32;
@@ -27,4 +27,4 @@ void check_conv2d_config(const Conv2dConfig& config) {
   }
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-namespace tessera {
+namespace tessera::tensix {
 
 enum class PaddingMode : std::uint8_t { zeros, replicate };
 
@@ -42,4 +42,4 @@ struct TSR_API Conv2dConfig {
 // Refuses what no convolution can be run with.
 TSR_API void check_conv2d_config(const Conv2dConfig& config);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -1,7 +1,7 @@
 #include "tessera/targets/tensix/ops/conv2d/conv2d_step_builder.h"
 
-#include "tessera/targets/tensix/card/tile_side.h"
 #include "tessera/core/tile.h"
+#include "tessera/targets/tensix/card/tile_side.h"
 
 #include <fmt/format.h>
 

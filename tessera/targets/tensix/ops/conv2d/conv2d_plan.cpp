@@ -1,13 +1,13 @@
 #include "tessera/targets/tensix/ops/conv2d/conv2d_plan.h"
 
-#include "tessera/targets/tensix/ops/halo/halo.h"
+#include "tessera/core/error.h"
+#include "tessera/targets/tensix/card/tile_side.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_auto_shard.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_blocks.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_buffers.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_check.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_parallel.h"
-#include "tessera/targets/tensix/card/tile_side.h"
-#include "tessera/core/error.h"
+#include "tessera/targets/tensix/ops/halo/halo.h"
 
 #include <fmt/format.h>
 

@@ -3,10 +3,10 @@
 // How a convolution runs on a card, worked out from its shape alone: which cores, which shards, which blocks, and every
 // circular buffer. No device is touched; sizes are exact, addresses come when it runs.
 
-#include "tessera/targets/tensix/ops/conv2d/conv2d_problem.h"
 #include "tessera/core/export.h"
-#include "tessera/targets/tensix/card/core_grid.h"
 #include "tessera/machine/machine.h"
+#include "tessera/targets/tensix/card/core_grid.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_problem.h"
 
 #include <cstdint>
 #include <string>

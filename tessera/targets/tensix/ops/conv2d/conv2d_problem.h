@@ -5,8 +5,8 @@
 #include "tessera/core/dtype.h"
 #include "tessera/core/shape.h"
 #include "tessera/targets/tensix/card/compute_config.h"
-#include "tessera/targets/tensix/ops/conv2d/conv2d_config.h"
 #include "tessera/targets/tensix/card/memory_config.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_config.h"
 
 #include <array>
 #include <cstdint>

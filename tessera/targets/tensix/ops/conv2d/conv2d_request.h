@@ -3,9 +3,9 @@
 // A convolution as a caller words it: what he leaves out is read from the shapes of the tensors, what he says twice
 // must agree.
 
-#include "tessera/targets/tensix/ops/conv2d/conv2d_problem.h"
 #include "tessera/core/export.h"
 #include "tessera/core/shape.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_problem.h"
 
 #include <cstdint>
 #include <optional>

@@ -1,7 +1,7 @@
 #include "tessera/targets/tensix/ops/conv2d/conv2d_slice.h"
 
-#include "tessera/targets/tensix/card/tile_side.h"
 #include "tessera/core/error.h"
+#include "tessera/targets/tensix/card/tile_side.h"
 
 #include <algorithm>
 

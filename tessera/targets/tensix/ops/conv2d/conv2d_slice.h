@@ -2,8 +2,8 @@
 
 // A convolution whose image stays in DRAM and is computed piece by piece, for images that L1 cannot hold at once.
 
-#include "tessera/targets/tensix/ops/conv2d/conv2d_problem.h"
 #include "tessera/core/export.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_problem.h"
 
 #include <cstdint>
 #include <vector>

@@ -3,10 +3,10 @@
 // Builds the steps of one convolution: how its input gets where it is read (conv2d_input_steps.cpp), its programs
 // (conv2d_steps.cpp), and where its output goes (conv2d_output_steps.cpp).
 
-#include "tessera/targets/tensix/ops/halo/halo.h"
-#include "tessera/targets/tensix/ops/conv2d/conv2d_steps.h"
 #include "tessera/targets/tensix/card/operand_facts.h"
 #include "tessera/targets/tensix/card/page_copy.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_steps.h"
+#include "tessera/targets/tensix/ops/halo/halo.h"
 
 #include <cstdint>
 #include <memory>

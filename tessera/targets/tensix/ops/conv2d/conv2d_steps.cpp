@@ -1,10 +1,10 @@
 #include "tessera/targets/tensix/ops/conv2d/conv2d_steps.h"
 
+#include "tessera/core/tile.h"
+#include "tessera/targets/tensix/card/tile_side.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_buffers.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_step_builder.h"
-#include "tessera/targets/tensix/time/program_works.h"
-#include "tessera/targets/tensix/card/tile_side.h"
-#include "tessera/core/tile.h"
+#include "tessera/targets/tensix/ops/program_works.h"
 
 #include <fmt/format.h>
 

@@ -2,10 +2,10 @@
 
 // The order in which a convolution allocates, runs and frees, as the real one does it.
 
+#include "tessera/targets/tensix/card/device_tensor.h"
+#include "tessera/targets/tensix/card/memory_steps.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_plan.h"
 #include "tessera/targets/tensix/ops/halo/halo.h"
-#include "tessera/targets/tensix/card/memory_steps.h"
-#include "tessera/targets/tensix/card/device_tensor.h"
 
 #include <optional>
 #include <string>

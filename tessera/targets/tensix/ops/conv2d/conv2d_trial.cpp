@@ -1,13 +1,13 @@
 #include "tessera/targets/tensix/ops/conv2d/conv2d_trial.h"
 
+#include "tessera/core/tile.h"
+#include "tessera/targets/tensix/card/tile_side.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d.h"
-#include "tessera/targets/tensix/ops/halo/halo.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_buffers.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_check.h"
+#include "tessera/targets/tensix/ops/halo/halo.h"
 #include "tessera/targets/tensix/ops/matmul/matmul_plan.h"
-#include "tessera/targets/tensix/time/program_works.h"
-#include "tessera/targets/tensix/card/tile_side.h"
-#include "tessera/core/tile.h"
+#include "tessera/targets/tensix/ops/program_works.h"
 
 #include <algorithm>
 #include <tuple>

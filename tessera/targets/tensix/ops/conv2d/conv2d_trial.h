@@ -2,11 +2,11 @@
 
 // What one configuration of a convolution would take on a card with nothing else on it, and sweeps over many.
 
-#include "tessera/targets/tensix/ops/conv2d/conv2d_plan.h"
-#include "tessera/targets/tensix/card/memory_steps.h"
 #include "tessera/core/error.h"
 #include "tessera/core/export.h"
 #include "tessera/core/function_ref.h"
+#include "tessera/targets/tensix/card/memory_steps.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_plan.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #include "tessera/targets/tensix/ops/conv2d/conv2d_values.h"
 
-#include "tessera/targets/tensix/ops/matmul/product_values.h"
 #include "tessera/core/error.h"
+#include "tessera/targets/tensix/ops/matmul/product_values.h"
 
 #include <algorithm>
 

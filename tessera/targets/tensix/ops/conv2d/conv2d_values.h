@@ -3,12 +3,12 @@
 // What a convolution on the card comes to: im2col in the card's order of k, then a product (product_values.h). Pure
 // functions over host floats; nothing here knows a device.
 
-#include "tessera/targets/tensix/ops/conv2d/conv2d_plan.h"
-#include "tessera/targets/tensix/ops/conv2d/conv2d_problem.h"
-#include "tessera/targets/tensix/card/numerics.h"
 #include "tessera/core/dtype.h"
 #include "tessera/core/export.h"
 #include "tessera/targets/tensix/card/compute_config.h"
+#include "tessera/targets/tensix/card/numerics.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_plan.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_problem.h"
 
 #include <cstdint>
 #include <optional>

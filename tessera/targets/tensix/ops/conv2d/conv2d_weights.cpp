@@ -1,8 +1,8 @@
 #include "tessera/targets/tensix/ops/conv2d/conv2d_weights.h"
 
-#include "tessera/targets/tensix/card/tile_side.h"
 #include "tessera/core/error.h"
 #include "tessera/core/tile.h"
+#include "tessera/targets/tensix/card/tile_side.h"
 
 #include <algorithm>
 

@@ -4,9 +4,9 @@
 // reduction runs. What the matrix looks like depends on the plan, so weights prepared for one plan fit only plans with
 // the same matrix.
 
-#include "tessera/targets/tensix/ops/conv2d/conv2d_plan.h"
 #include "tessera/core/export.h"
 #include "tessera/core/tensor.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_plan.h"
 
 #include <cstdint>
 #include <span>

@@ -1,6 +1,6 @@
-#include "tessera/targets/tensix/time/program_works.h"
-#include "tessera/targets/tensix/card/tile_side.h"
 #include "tessera/core/tile.h"
+#include "tessera/targets/tensix/card/tile_side.h"
+#include "tessera/targets/tensix/ops/program_works.h"
 
 #include <algorithm>
 #include <array>

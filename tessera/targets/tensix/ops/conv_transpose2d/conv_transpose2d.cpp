@@ -1,7 +1,7 @@
 #include "tessera/targets/tensix/ops/conv_transpose2d/conv_transpose2d.h"
 
-#include "tessera/targets/tensix/ops/conv2d/conv2d_call.h"
 #include "tessera/core/error.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_call.h"
 
 #include <algorithm>
 

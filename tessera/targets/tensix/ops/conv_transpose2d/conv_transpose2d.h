@@ -3,8 +3,8 @@
 // conv_transpose2d on a simulated card: a convolution with stride 1 and a turned kernel over the image with zeros
 // between its pixels. The halo puts the zeros in; the image itself never has them in memory.
 
-#include "tessera/targets/tensix/ops/conv2d/conv2d.h"
 #include "tessera/core/export.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d.h"
 
 #include <optional>
 

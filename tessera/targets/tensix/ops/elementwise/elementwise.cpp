@@ -1,16 +1,16 @@
 #include "tessera/targets/tensix/ops/elementwise/elementwise.h"
 
-#include "tessera/targets/tensix/ops/elementwise/elementwise_plan.h"
-#include "tessera/targets/tensix/ops/elementwise/elementwise_values.h"
-#include "tessera/targets/tensix/card/placement.h"
 #include "tessera/core/error.h"
 #include "tessera/core/float_bits.h"
 #include "tessera/targets/tensix/card/operand_facts.h"
+#include "tessera/targets/tensix/card/page_copy.h"
+#include "tessera/targets/tensix/card/placement.h"
 #include "tessera/targets/tensix/card/program.h"
 #include "tessera/targets/tensix/card/shard_inheritance.h"
+#include "tessera/targets/tensix/ops/elementwise/elementwise_plan.h"
+#include "tessera/targets/tensix/ops/elementwise/elementwise_values.h"
 #include "tessera/targets/tensix/ops/to_layout/to_layout.h"
 #include "tessera/targets/tensix/ops/typecast/typecast.h"
-#include "tessera/targets/tensix/card/page_copy.h"
 
 #include <algorithm>
 #include <cstring>

@@ -3,10 +3,10 @@
 // Operators that work on each element by itself: functions of one tensor, and of two with broadcasting. Results go
 // where TTNN puts them; a failed operator changes nothing.
 
-#include "tessera/targets/tensix/ops/elementwise/vector_function.h"
 #include "tessera/core/export.h"
 #include "tessera/graph/ops/binary.h"
 #include "tessera/targets/tensix/card/device_tensor.h"
+#include "tessera/targets/tensix/ops/elementwise/vector_function.h"
 
 #include <optional>
 #include <span>

@@ -2,11 +2,11 @@
 
 // What element-wise operators come to on the card. Results are what Dst holds, before packing (Rounding::packer).
 
-#include "tessera/targets/tensix/card/numerics.h"
 #include "tessera/core/dtype.h"
 #include "tessera/core/export.h"
 #include "tessera/graph/ops/binary.h"
 #include "tessera/targets/tensix/card/compute_config.h"
+#include "tessera/targets/tensix/card/numerics.h"
 
 #include <optional>
 #include <span>

@@ -2,9 +2,9 @@
 
 // Functions of one number that the card's vector unit knows, under the names that TTNN gives them.
 
-#include "tessera/targets/tensix/card/numerics.h"
 #include "tessera/core/dtype.h"
 #include "tessera/core/export.h"
+#include "tessera/targets/tensix/card/numerics.h"
 
 #include <limits>
 #include <span>

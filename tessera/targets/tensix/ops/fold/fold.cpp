@@ -1,10 +1,10 @@
 #include "tessera/targets/tensix/ops/fold/fold.h"
 
-#include "tessera/targets/tensix/card/placement.h"
 #include "tessera/core/elements.h"
 #include "tessera/core/error.h"
-#include "tessera/targets/tensix/card/program.h"
 #include "tessera/targets/tensix/card/page_copy.h"
+#include "tessera/targets/tensix/card/placement.h"
+#include "tessera/targets/tensix/card/program.h"
 
 #include <cstring>
 

@@ -4,8 +4,8 @@
 // itself and from its neighbours. What that takes is worked out here from shapes alone: sticks (one pixel's channels)
 // per core, and the lists that tell each core what to copy where.
 
-#include "tessera/targets/tensix/ops/conv2d/conv2d_plan.h"
 #include "tessera/core/export.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_plan.h"
 
 #include <array>
 #include <cstdint>

@@ -1,9 +1,9 @@
 #include "tessera/targets/tensix/ops/image_layout/image_layout.h"
 
-#include "tessera/targets/tensix/card/placement.h"
 #include "tessera/core/error.h"
-#include "tessera/targets/tensix/card/program.h"
 #include "tessera/targets/tensix/card/page_copy.h"
+#include "tessera/targets/tensix/card/placement.h"
+#include "tessera/targets/tensix/card/program.h"
 
 #include <span>
 #include <vector>

@@ -2,7 +2,7 @@
 
 #include "tessera/core/error.h"
 
-namespace tessera {
+namespace tessera::tensix {
 
 MemoryConfig sharded_config(const CoreRangeSet& grid, const Extent2d& shard, TensorMemoryLayout layout,
                             ShardOrientation orientation) {
@@ -22,4 +22,4 @@ MemoryConfig sharded_config(const TensorSpec& from, const CoreGrid& grid, const 
   return sharded_config(num_cores_to_corerangeset({0, 0}, shards, grid, row_wise), shard, layout, orientation);
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

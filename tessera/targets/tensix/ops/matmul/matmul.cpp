@@ -1,13 +1,13 @@
 #include "tessera/targets/tensix/ops/matmul/matmul.h"
 
-#include "tessera/targets/tensix/card/compute_defaults.h"
-#include "tessera/targets/tensix/ops/elementwise/elementwise.h"
-#include "tessera/targets/tensix/card/placement.h"
-#include "tessera/targets/tensix/ops/matmul/product_values.h"
-#include "tessera/targets/tensix/time/program_works.h"
 #include "tessera/core/error.h"
-#include "tessera/targets/tensix/card/program.h"
+#include "tessera/targets/tensix/card/compute_defaults.h"
 #include "tessera/targets/tensix/card/page_copy.h"
+#include "tessera/targets/tensix/card/placement.h"
+#include "tessera/targets/tensix/card/program.h"
+#include "tessera/targets/tensix/ops/elementwise/elementwise.h"
+#include "tessera/targets/tensix/ops/matmul/product_values.h"
+#include "tessera/targets/tensix/ops/program_works.h"
 
 #include <algorithm>
 

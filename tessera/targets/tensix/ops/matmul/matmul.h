@@ -1,9 +1,9 @@
 #pragma once
 
-#include "tessera/targets/tensix/ops/matmul/matmul_plan.h"
-#include "tessera/targets/tensix/ops/elementwise/vector_function.h"
 #include "tessera/core/export.h"
 #include "tessera/targets/tensix/card/device_tensor.h"
+#include "tessera/targets/tensix/ops/elementwise/vector_function.h"
+#include "tessera/targets/tensix/ops/matmul/matmul_plan.h"
 
 #include <optional>
 

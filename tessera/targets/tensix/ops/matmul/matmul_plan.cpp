@@ -1,8 +1,8 @@
 #include "tessera/targets/tensix/ops/matmul/matmul_plan.h"
 
+#include "tessera/core/error.h"
 #include "tessera/targets/tensix/card/numerics.h"
 #include "tessera/targets/tensix/card/placement.h"
-#include "tessera/core/error.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
-#include "tessera/targets/tensix/time/program_works.h"
 #include "tessera/core/tile.h"
+#include "tessera/targets/tensix/ops/program_works.h"
 
 #include <algorithm>
 

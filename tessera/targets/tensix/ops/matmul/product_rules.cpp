@@ -1,7 +1,7 @@
 #include "tessera/targets/tensix/ops/matmul/product_rules.h"
 
-#include "tessera/targets/tensix/card/numerics.h"
 #include "tessera/core/error.h"
+#include "tessera/targets/tensix/card/numerics.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,11 +1,11 @@
 #include "tessera/targets/tensix/ops/matmul/product_values.h"
 
-#include "tessera/targets/tensix/ops/matmul/product_rules.h"
-#include "tessera/targets/tensix/ops/matmul/product_run.h"
-#include "tessera/targets/tensix/card/numerics.h"
 #include "tessera/core/isa.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/core/shape.h"
+#include "tessera/targets/tensix/card/numerics.h"
+#include "tessera/targets/tensix/ops/matmul/product_rules.h"
+#include "tessera/targets/tensix/ops/matmul/product_run.h"
 
 #include <algorithm>
 #include <cstring>

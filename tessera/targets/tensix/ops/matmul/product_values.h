@@ -4,11 +4,11 @@
 // numbers are float32 here that hold values of the operands' types; the result is what Dst holds, before it is packed
 // to the output's type (Rounding::packer).
 
-#include "tessera/targets/tensix/card/numerics.h"
 #include "tessera/core/dtype.h"
 #include "tessera/core/export.h"
 #include "tessera/core/function_ref.h"
 #include "tessera/targets/tensix/card/compute_config.h"
+#include "tessera/targets/tensix/card/numerics.h"
 
 #include <cstdint>
 #include <optional>

@@ -1,5 +1,5 @@
-#include "tessera/targets/tensix/ops/matmul/product_rules.h"
 #include "tessera/targets/tensix/card/numerics.h"
+#include "tessera/targets/tensix/ops/matmul/product_rules.h"
 #include "tessera/targets/tensix/ops/matmul/product_values.h"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 #include "tessera/targets/tensix/ops/move/move.h"
 
 #include "tessera/core/error.h"
-#include "tessera/targets/tensix/card/program.h"
 #include "tessera/targets/tensix/card/page_copy.h"
+#include "tessera/targets/tensix/card/program.h"
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 TensorSpec moved_spec(const DeviceTensor& x, const std::optional<MemoryConfig>& config) {
@@ -52,4 +52,4 @@ DeviceTensor move(DeviceTensor& x, const std::optional<MemoryConfig>& config) {
   return y;
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

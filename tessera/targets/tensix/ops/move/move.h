@@ -5,7 +5,7 @@
 
 #include <optional>
 
-namespace tessera {
+namespace tessera::tensix {
 
 // Frees x and allocates it anew, so that it may slide into a hole, also one that it overlaps: what undoes
 // fragmentation. A sharded tensor keeps its shards; `config` may change the memory and the kind of sharding. x is gone
@@ -13,4 +13,4 @@ namespace tessera {
 // is and comes back.
 TSR_API DeviceTensor move(DeviceTensor& x, const std::optional<MemoryConfig>& config = std::nullopt);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

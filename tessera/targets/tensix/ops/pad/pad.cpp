@@ -3,12 +3,12 @@
 #include "tessera/core/convert.h"
 #include "tessera/core/elements.h"
 #include "tessera/core/error.h"
-#include "tessera/targets/tensix/card/program.h"
 #include "tessera/targets/tensix/card/page_copy.h"
+#include "tessera/targets/tensix/card/program.h"
 
 #include <cstring>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 // Rows of a height-sharded tensor may get longer; any other growth has to fit the shards there are.
@@ -72,4 +72,4 @@ DeviceTensor pad(const DeviceTensor& x, std::span<const std::pair<std::int64_t, 
   return y;
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

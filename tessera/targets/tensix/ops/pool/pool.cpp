@@ -1,16 +1,16 @@
 #include "tessera/targets/tensix/ops/pool/pool.h"
 
+#include "tessera/core/error.h"
 #include "tessera/targets/tensix/card/compute_defaults.h"
+#include "tessera/targets/tensix/card/numerics.h"
+#include "tessera/targets/tensix/card/operand_facts.h"
+#include "tessera/targets/tensix/card/page_copy.h"
+#include "tessera/targets/tensix/card/placement.h"
+#include "tessera/targets/tensix/card/program.h"
 #include "tessera/targets/tensix/ops/pool/pool_global.h"
 #include "tessera/targets/tensix/ops/pool/pool_steps.h"
-#include "tessera/targets/tensix/card/numerics.h"
-#include "tessera/targets/tensix/card/placement.h"
 #include "tessera/targets/tensix/ops/pool/pool_values.h"
-#include "tessera/core/error.h"
-#include "tessera/targets/tensix/card/operand_facts.h"
-#include "tessera/targets/tensix/card/program.h"
 #include "tessera/targets/tensix/ops/to_layout/to_layout.h"
-#include "tessera/targets/tensix/card/page_copy.h"
 
 namespace tessera::tensix {
 namespace {

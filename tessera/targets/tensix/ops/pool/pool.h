@@ -1,10 +1,10 @@
 #pragma once
 
-#include "tessera/targets/tensix/ops/conv2d/conv2d_slice.h"
-#include "tessera/targets/tensix/ops/pool/pool_plan.h"
 #include "tessera/core/export.h"
 #include "tessera/targets/tensix/card/compute_config.h"
 #include "tessera/targets/tensix/card/device_tensor.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_slice.h"
+#include "tessera/targets/tensix/ops/pool/pool_plan.h"
 
 #include <optional>
 #include <utility>

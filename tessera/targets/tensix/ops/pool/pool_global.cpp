@@ -1,12 +1,12 @@
 #include "tessera/targets/tensix/ops/pool/pool_global.h"
 
-#include "tessera/targets/tensix/card/placement.h"
 #include "tessera/targets/tensix/card/operand_facts.h"
+#include "tessera/targets/tensix/card/page_copy.h"
+#include "tessera/targets/tensix/card/placement.h"
 #include "tessera/targets/tensix/card/program.h"
 #include "tessera/targets/tensix/ops/reshape/reshape.h"
 #include "tessera/targets/tensix/ops/to_layout/to_layout.h"
 #include "tessera/targets/tensix/ops/to_memory_config/to_memory_config.h"
-#include "tessera/targets/tensix/card/page_copy.h"
 
 #include <algorithm>
 

@@ -3,9 +3,9 @@
 // How a pool over images runs on a card: which cores, which shards, what its halo and its program take. No device is
 // touched.
 
-#include "tessera/targets/tensix/ops/halo/halo.h"
 #include "tessera/core/export.h"
 #include "tessera/machine/machine.h"
+#include "tessera/targets/tensix/ops/halo/halo.h"
 
 #include <optional>
 

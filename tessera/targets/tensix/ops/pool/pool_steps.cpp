@@ -1,10 +1,10 @@
 #include "tessera/targets/tensix/ops/pool/pool_steps.h"
 
 #include "tessera/targets/tensix/card/numerics.h"
-#include "tessera/targets/tensix/card/placement.h"
-#include "tessera/targets/tensix/time/program_works.h"
 #include "tessera/targets/tensix/card/operand_facts.h"
 #include "tessera/targets/tensix/card/page_copy.h"
+#include "tessera/targets/tensix/card/placement.h"
+#include "tessera/targets/tensix/ops/program_works.h"
 
 #include <fmt/format.h>
 

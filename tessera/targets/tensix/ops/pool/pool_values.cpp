@@ -1,9 +1,9 @@
 #include "tessera/targets/tensix/ops/pool/pool_values.h"
 
-#include "tessera/targets/tensix/card/numerics.h"
-#include "tessera/targets/tensix/ops/pool/weighted_sum.h"
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
+#include "tessera/targets/tensix/card/numerics.h"
+#include "tessera/targets/tensix/ops/pool/weighted_sum.h"
 
 #include <algorithm>
 #include <array>

@@ -3,9 +3,9 @@
 // What pools and upsampling come to on the card. Images are batch x height x width x channels, holding values of their
 // type; results are what Dst holds, before packing (Rounding::packer).
 
-#include "tessera/targets/tensix/ops/conv2d/conv2d_problem.h"
 #include "tessera/core/export.h"
 #include "tessera/targets/tensix/card/compute_config.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_problem.h"
 
 #include <cstdint>
 #include <optional>

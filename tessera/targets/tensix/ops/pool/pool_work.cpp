@@ -1,4 +1,4 @@
-#include "tessera/targets/tensix/time/program_works.h"
+#include "tessera/targets/tensix/ops/program_works.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 #include "tessera/targets/tensix/ops/pool/weighted_sum.h"
 
-#include "tessera/targets/tensix/card/numerics.h"
 #include "tessera/core/error.h"
+#include "tessera/targets/tensix/card/numerics.h"
 
 #include <algorithm>
 #include <array>

@@ -1,12 +1,12 @@
 #include "tessera/targets/tensix/ops/relu/relu.h"
 
 #include "tessera/core/error.h"
-#include "tessera/targets/tensix/card/program.h"
 #include "tessera/targets/tensix/card/page_copy.h"
+#include "tessera/targets/tensix/card/program.h"
 
 #include <algorithm>
 
-namespace tessera {
+namespace tessera::tensix {
 
 DeviceTensor relu(const DeviceTensor& x, const std::optional<MemoryConfig>& config) {
   x.check_allocated();
@@ -24,4 +24,4 @@ DeviceTensor relu(const DeviceTensor& x, const std::optional<MemoryConfig>& conf
   return y;
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

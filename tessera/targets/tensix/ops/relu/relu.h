@@ -5,9 +5,9 @@
 
 #include <optional>
 
-namespace tessera {
+namespace tessera::tensix {
 
 // max(x, 0), in the place of the input or in `config`.
 TSR_API DeviceTensor relu(const DeviceTensor& x, const std::optional<MemoryConfig>& config = std::nullopt);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

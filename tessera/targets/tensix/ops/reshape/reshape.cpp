@@ -2,14 +2,14 @@
 
 #include "tessera/core/error.h"
 #include "tessera/targets/tensix/card/movement_buffers.h"
+#include "tessera/targets/tensix/card/page_copy.h"
 #include "tessera/targets/tensix/card/program.h"
 #include "tessera/targets/tensix/card/shard_inheritance.h"
 #include "tessera/targets/tensix/ops/typecast/typecast.h"
-#include "tessera/targets/tensix/card/page_copy.h"
 
 #include <fmt/ranges.h>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 // Dimensions counted from the end; those that are not there count 1.
@@ -95,4 +95,4 @@ DeviceTensor reshape(const DeviceTensor& x, const Shape& shape, const std::optio
   return y;
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-namespace tessera {
+namespace tessera::tensix {
 
 // The extents of a shape with at most one -1, which stands for what `volume` leaves over.
 TSR_API Shape resolve_shape(std::span<const std::int64_t> dims, std::int64_t volume);
@@ -17,4 +17,4 @@ TSR_API Shape resolve_shape(std::span<const std::int64_t> dims, std::int64_t vol
 TSR_API DeviceTensor reshape(const DeviceTensor& x, const Shape& shape,
                              const std::optional<MemoryConfig>& config = std::nullopt);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -3,14 +3,14 @@
 #include "tessera/core/elements.h"
 #include "tessera/core/error.h"
 #include "tessera/targets/tensix/card/movement_buffers.h"
+#include "tessera/targets/tensix/card/page_copy.h"
 #include "tessera/targets/tensix/card/program.h"
 #include "tessera/targets/tensix/card/shard_inheritance.h"
 #include "tessera/targets/tensix/ops/to_layout/to_layout.h"
-#include "tessera/targets/tensix/card/page_copy.h"
 
 #include <fmt/ranges.h>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 struct Box {
@@ -98,4 +98,4 @@ DeviceTensor slice(const DeviceTensor& x, std::span<const std::int64_t> begins, 
   return to_layout(piece, Layout::tile, is_block_float(from.dtype()) ? DType::bfloat16 : from.dtype(), place);
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-namespace tessera {
+namespace tessera::tensix {
 
 // Elements begin, begin + step, ... below end of every dimension. All three have one entry per dimension; negative
 // begins and ends count from the end. A slice of everything is the tensor itself; an empty one takes no memory. A
@@ -16,4 +16,4 @@ TSR_API DeviceTensor slice(const DeviceTensor& x, std::span<const std::int64_t> 
                            std::span<const std::int64_t> ends, std::span<const std::int64_t> steps,
                            const std::optional<MemoryConfig>& config = std::nullopt);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

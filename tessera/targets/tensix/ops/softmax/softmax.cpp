@@ -1,12 +1,12 @@
 #include "tessera/targets/tensix/ops/softmax/softmax.h"
 
-#include "tessera/targets/tensix/card/compute_defaults.h"
-#include "tessera/targets/tensix/ops/elementwise/elementwise_values.h"
-#include "tessera/targets/tensix/card/placement.h"
 #include "tessera/core/error.h"
-#include "tessera/targets/tensix/card/program.h"
-#include "tessera/targets/tensix/ops/to_layout/to_layout.h"
+#include "tessera/targets/tensix/card/compute_defaults.h"
 #include "tessera/targets/tensix/card/page_copy.h"
+#include "tessera/targets/tensix/card/placement.h"
+#include "tessera/targets/tensix/card/program.h"
+#include "tessera/targets/tensix/ops/elementwise/elementwise_values.h"
+#include "tessera/targets/tensix/ops/to_layout/to_layout.h"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #include "tessera/core/error.h"
 #include "tessera/targets/tensix/ops/to_layout/to_layout.h"
 
-namespace tessera {
+namespace tessera::tensix {
 
 DeviceTensor tilize(const DeviceTensor& x, const std::optional<MemoryConfig>& config, std::optional<DType> dtype) {
   x.check_allocated();
@@ -25,4 +25,4 @@ DeviceTensor untilize(const DeviceTensor& x, const std::optional<MemoryConfig>& 
   return to_layout(x, Layout::row_major, std::nullopt, config);
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

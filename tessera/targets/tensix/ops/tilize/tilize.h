@@ -5,7 +5,7 @@
 
 #include <optional>
 
-namespace tessera {
+namespace tessera::tensix {
 
 // to_layout by the names of its two operations, each for inputs of one layout only. tilize does not pad: both extents
 // must be whole tiles.
@@ -13,4 +13,4 @@ TSR_API DeviceTensor tilize(const DeviceTensor& x, const std::optional<MemoryCon
                             std::optional<DType> dtype = std::nullopt);
 TSR_API DeviceTensor untilize(const DeviceTensor& x, const std::optional<MemoryConfig>& config = std::nullopt);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -2,12 +2,12 @@
 
 #include "tessera/core/error.h"
 #include "tessera/targets/tensix/card/movement_buffers.h"
-#include "tessera/targets/tensix/card/program.h"
 #include "tessera/targets/tensix/card/page_copy.h"
+#include "tessera/targets/tensix/card/program.h"
 
 #include <algorithm>
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 DType untilized_dtype(const TensorSpec& from, std::optional<DType> dtype) {
@@ -76,4 +76,4 @@ DeviceTensor to_layout(const DeviceTensor& x, Layout layout, std::optional<DType
   return y;
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-namespace tessera {
+namespace tessera::tensix {
 
 // Tilize or untilize. The tensor itself comes back when it has the layout already. On the way into tiles the dtype may
 // change; out of them it stays, but for bfloat8_b, which becomes bfloat16. The result lies where the input does unless
@@ -13,4 +13,4 @@ namespace tessera {
 TSR_API DeviceTensor to_layout(const DeviceTensor& x, Layout layout, std::optional<DType> dtype = std::nullopt,
                                const std::optional<MemoryConfig>& config = std::nullopt);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -2,10 +2,10 @@
 
 #include "tessera/core/error.h"
 #include "tessera/targets/tensix/card/movement_buffers.h"
-#include "tessera/targets/tensix/card/program.h"
 #include "tessera/targets/tensix/card/page_copy.h"
+#include "tessera/targets/tensix/card/program.h"
 
-namespace tessera {
+namespace tessera::tensix {
 namespace {
 
 // The tensor as it would be in `config`; refuses what cannot exist there.
@@ -123,4 +123,4 @@ DeviceTensor clone(const DeviceTensor& x, const std::optional<MemoryConfig>& con
   return carry_out("clone", x, target);
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -9,7 +9,7 @@
 
 #include <optional>
 
-namespace tessera {
+namespace tessera::tensix {
 
 // Whatever it takes to get from where x is to `config`. A tensor that is there already comes back as it is, whatever
 // dtype was asked for: that is what TTNN does (use typecast).
@@ -30,4 +30,4 @@ TSR_API DeviceTensor reshard(const DeviceTensor& x, const MemoryConfig& config,
 TSR_API DeviceTensor clone(const DeviceTensor& x, const std::optional<MemoryConfig>& config = std::nullopt,
                            std::optional<DType> dtype = std::nullopt);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -2,10 +2,10 @@
 
 #include "tessera/core/error.h"
 #include "tessera/targets/tensix/card/movement_buffers.h"
-#include "tessera/targets/tensix/card/program.h"
 #include "tessera/targets/tensix/card/page_copy.h"
+#include "tessera/targets/tensix/card/program.h"
 
-namespace tessera {
+namespace tessera::tensix {
 
 DeviceTensor typecast(const DeviceTensor& x, DType dtype, const std::optional<MemoryConfig>& config) {
   x.check_allocated();
@@ -23,4 +23,4 @@ DeviceTensor typecast(const DeviceTensor& x, DType dtype, const std::optional<Me
   return y;
 }
 
-}  // namespace tessera
+}  // namespace tessera::tensix

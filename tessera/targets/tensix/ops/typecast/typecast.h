@@ -5,11 +5,11 @@
 
 #include <optional>
 
-namespace tessera {
+namespace tessera::tensix {
 
 // A new tensor of another dtype, converted as the card's packer does it (Rounding::packer), in the same place or in a
 // `config` of the same memory layout.
 TSR_API DeviceTensor typecast(const DeviceTensor& x, DType dtype,
                               const std::optional<MemoryConfig>& config = std::nullopt);
 
-}  // namespace tessera
+}  // namespace tessera::tensix

@@ -1,13 +1,13 @@
 #include "tessera/targets/tensix/ops/upsample/upsample.h"
 
-#include "tessera/targets/tensix/card/numerics.h"
-#include "tessera/targets/tensix/card/placement.h"
-#include "tessera/targets/tensix/ops/pool/pool_values.h"
 #include "tessera/core/error.h"
 #include "tessera/targets/tensix/card/movement_buffers.h"
-#include "tessera/targets/tensix/card/program.h"
-#include "tessera/targets/tensix/ops/to_memory_config/to_memory_config.h"
+#include "tessera/targets/tensix/card/numerics.h"
 #include "tessera/targets/tensix/card/page_copy.h"
+#include "tessera/targets/tensix/card/placement.h"
+#include "tessera/targets/tensix/card/program.h"
+#include "tessera/targets/tensix/ops/pool/pool_values.h"
+#include "tessera/targets/tensix/ops/to_memory_config/to_memory_config.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
+#include "tessera/core/error.h"
 #include "tessera/targets/neuron/kernels/conv2d_parts.h"
 #include "tessera/targets/neuron/plan/tune.h"
-#include "tessera/core/error.h"
 
 #include <fmt/format.h>
 

@@ -2,11 +2,11 @@
 
 // What each operator does, from its plan: pure functions, one file each (<op>_work.cpp).
 
+#include "tessera/core/export.h"
+#include "tessera/targets/tensix/card/program_work.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_plan.h"
 #include "tessera/targets/tensix/ops/halo/halo.h"
 #include "tessera/targets/tensix/ops/matmul/matmul_plan.h"
-#include "tessera/core/export.h"
-#include "tessera/targets/tensix/card/program_work.h"
 
 #include <span>
 #include <string_view>

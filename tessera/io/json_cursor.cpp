@@ -1,4 +1,4 @@
-#include "tessera/io/internal/json_cursor.h"
+#include "tessera/io/json_cursor.h"
 
 #include "tessera/core/text.h"
 
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace tessera::internal {
+namespace tessera::io {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -177,4 +177,4 @@ std::string json_text(const nlohmann::ordered_json& json, std::size_t columns) {
   return out + "\n";
 }
 
-}  // namespace tessera::internal
+}  // namespace tessera::io

@@ -1,4 +1,4 @@
-#include "tessera/io/emit/internal/python_text.h"
+#include "tessera/io/emit/python_text.h"
 
 #include <fmt/format.h>
 

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tessera::internal {
+namespace tessera::io {
 
 class JsonCursor {
  public:
@@ -61,4 +61,4 @@ nlohmann::json parse_json_object(std::string_view text, std::string_view what);
 // Objects and lists in one line where they fit into `columns`, otherwise one member a line.
 std::string json_text(const nlohmann::ordered_json& json, std::size_t columns = 120);
 
-}  // namespace tessera::internal
+}  // namespace tessera::io
