@@ -1,6 +1,6 @@
 // How fast convolutions run, next to a loop of nothing but multiply-adds in the same run.
 //
-// usage: tessera_backends_bench [--format table|json] [--seconds 0.3] [--isa NAME] [--dtype f32|bf16] [--threads N]
+// usage: tessera_cpu_bench [--format table|json] [--seconds 0.3] [--isa NAME] [--dtype f32|bf16] [--threads N]
 //                               [--filter TEXT] [--relu] [--all] [shapes/resnet50.txt ...]
 //
 // Without --all, only the kernel that a plan would take for the instruction set is timed. Kernels are called as they
@@ -200,7 +200,7 @@ void measure(const ConvLayer& layer, const Options& options, std::vector<Row>& r
 void print_json(const std::vector<Row>& rows, const Options& options) {
   nlohmann::json out{{"schema", "tessera.bench/1"},
                      {"kind", "measured"},
-                     {"program", "tessera_backends_bench"},
+                     {"program", "tessera_cpu_bench"},
                      {"isa", name(host_isa())},
                      {"threads", options.threads}};
   for (const Row& row : rows)
@@ -249,7 +249,7 @@ Options parse(int argc, char** argv) {
       options.all = true;
     } else {
       check(!flag.starts_with("--"), Code::invalid_argument,
-            Hint{"usage: tessera_backends_bench [--format table|json] [--seconds S] [--isa NAME] [--dtype f32|bf16] "
+            Hint{"usage: tessera_cpu_bench [--format table|json] [--seconds S] [--isa NAME] [--dtype f32|bf16] "
                  "[--threads N] [--filter TEXT] [--relu] [--all] [SHAPES...]"},
             "unknown option '{}'", flag);
       options.files.emplace_back(flag);

@@ -1,9 +1,9 @@
 // Whole plans of two small networks for two cards, byte by byte as they were looked at last. After a change that is
 // meant to change plans:
 //
-//   TESSERA_RENEW_GOLDEN=1 build/tests/tessera_planner_test --gtest_filter='*GoldenPlans*'
+//   TESSERA_RENEW_GOLDEN=1 build/tests/tessera_tensix_plan_test --gtest_filter='*GoldenPlans*'
 //
-// writes tests/planner/golden/*.json anew; the difference is part of the change, and to be read.
+// writes tests/targets/tensix/plan/golden/*.json anew; the difference is part of the change, and to be read.
 
 #include "tests/targets/tensix/plan/sample_plan.h"
 
