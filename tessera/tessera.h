@@ -13,7 +13,6 @@
 #include "tessera/graph/network_builder.h"
 #include "tessera/graph/zoo/zoo.h"
 #include "tessera/io/npy.h"
-#include "tessera/io/npz.h"
 #include "tessera/io/onnx/export.h"
 #include "tessera/io/onnx/import.h"
 #include "tessera/io/safetensors.h"
@@ -42,4 +41,3 @@
 // Several processes.
 #include "tessera/scale/chunked_run.h"
 #include "tessera/scale/communicator.h"
-#include "tessera/scale/rank_exchange.h"

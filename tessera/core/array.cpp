@@ -1,6 +1,5 @@
 #include "tessera/core/array.h"
 
-#include "tessera/core/deferred_bytes.h"
 #include "tessera/core/memory_size.h"
 
 #include <limits>
@@ -66,8 +65,6 @@ void Array::own() {
   deferred_->write(bytes_.data());
   deferred_.reset();
 }
-
-std::span<const std::byte> Array::made() const { return deferred_->kept(); }
 
 bool Array::operator==(const Array& other) const {
   if (type_ != other.type_ || shape_ != other.shape_) return false;

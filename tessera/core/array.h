@@ -3,6 +3,7 @@
 // An array in host memory: row-major elements of any type a network computes with. (Tensor is the card's kind: it knows
 // tiles and block floats.)
 
+#include "tessera/core/deferred_bytes.h"
 #include "tessera/core/element_type_of.h"
 #include "tessera/core/error.h"
 #include "tessera/core/export.h"
@@ -16,8 +17,6 @@
 #include <vector>
 
 namespace tessera {
-
-class DeferredBytes;
 
 class TSR_API Array {
  public:
@@ -43,7 +42,7 @@ class TSR_API Array {
   const Shape& shape() const { return shape_; }
   std::int64_t count() const { return shape_.volume(); }
   // Deferred bytes are there from the first call on; who writes gets a copy of them to itself.
-  std::span<const std::byte> bytes() const { return deferred_ ? made() : bytes_; }
+  std::span<const std::byte> bytes() const { return deferred_ ? deferred_->kept() : bytes_; }
   std::span<std::byte> bytes() {
     if (deferred_) own();
     return bytes_;
@@ -78,7 +77,6 @@ class TSR_API Array {
  private:
   void check_type(ElementType wanted) const;
   void own();
-  std::span<const std::byte> made() const;  // the deferred bytes
 
   ElementType type_;
   Shape shape_;

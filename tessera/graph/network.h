@@ -4,7 +4,7 @@
 // (zoo/zoo.h). A Session runs it, a Target plans it. Copies share it; it never changes.
 
 #include "tessera/core/export.h"
-#include "tessera/graph/tensor_type.h"
+#include "tessera/graph/port.h"
 
 #include <memory>
 #include <string>

@@ -13,13 +13,19 @@
 #include "tessera/core/array.h"
 #include "tessera/core/export.h"
 #include "tessera/graph/tensor_type.h"
-#include "tessera/graph/work.h"
 
 #include <span>
 #include <string_view>
 #include <vector>
 
 namespace tessera {
+
+// Floating-point operations, and the bytes that must be read and written once each.
+struct Work {
+  double flops = 0;
+  double read_bytes = 0;
+  double write_bytes = 0;
+};
 
 // What is known of one input: its type, and its value if that is a constant.
 struct Known {

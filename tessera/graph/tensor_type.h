@@ -29,10 +29,4 @@ struct TSR_API TensorType {
   std::string to_string() const;  // "float32[1, ?, 224, 224]", "int64[...]"
 };
 
-// An input or output of a network: its name, and its type as far as the model tells.
-struct Port {
-  std::string name;
-  TensorType type;
-};
-
 }  // namespace tessera

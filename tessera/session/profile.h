@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tessera/graph/work.h"
+#include "tessera/graph/operands.h"
 
 #include <cstdint>
 #include <string>

@@ -3,15 +3,14 @@
 // A network on this machine's CPU:
 //
 //   Session session = load("resnet50.onnx");
-//   std::vector<Array> y = session.run({x});
+//   std::vector<Array> y = session.run({x});  // core/array.h
 //
 // Loading reads, optimises and, once the shapes of the inputs are known, plans and packs; after that a run only
 // computes. A session may be used from several threads at once.
 
-#include "tessera/core/array.h"
 #include "tessera/core/export.h"
 #include "tessera/core/isa.h"
-#include "tessera/graph/tensor_type.h"
+#include "tessera/graph/port.h"
 #include "tessera/session/options.h"
 
 #include <filesystem>
@@ -23,6 +22,7 @@
 
 namespace tessera {
 
+class Array;
 class Network;
 struct Graph;
 struct ImportOptions;

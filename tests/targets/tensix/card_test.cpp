@@ -35,7 +35,7 @@ TEST(Card, RunsAConvolutionAndAPool) {
   EXPECT_EQ(values[(16 * 32 + 16) * 32], 9 * 32);  // inside: the whole window
   EXPECT_EQ(values[0], 4 * 32);                    // at a corner
   const CardTensor pooled = card.max_pool2d(y.output, 1, 32, 32, 32, {2, 2, 2, 2, 1, 1, 0, 0, 0, 0});
-  EXPECT_EQ(pooled.spec().shape(), Shape({1, 1, 16 * 16, 32}));
+  EXPECT_EQ(pooled.spec().logical_shape(), Shape({1, 1, 16 * 16, 32}));
 }
 
 TEST(Card, MultipliesAndAdds) {
