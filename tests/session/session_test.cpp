@@ -1,4 +1,6 @@
 #include "tessera/session/session.h"
+#include "tessera/kernel_plan/plan.h"
+#include "tessera/session/profile.h"
 
 #include "tessera/core/error.h"
 #include "tessera/graph/evaluate.h"

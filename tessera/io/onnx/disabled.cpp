@@ -1,5 +1,7 @@
 // In place of the importer and the exporter, in builds without them.
 
+#include "tessera/graph/graph.h"
+#include "tessera/graph/network.h"
 #include "tessera/io/onnx/export.h"
 #include "tessera/io/onnx/external_files.h"
 #include "tessera/io/onnx/import.h"
@@ -27,6 +29,8 @@ Array parse_onnx_tensor(std::span<const std::byte>) { refuse(); }
 Array load_onnx_tensor(const std::filesystem::path&) { refuse(); }
 std::vector<std::byte> export_onnx_bytes(const Graph&, const ExportOptions&) { refuse(); }
 void export_onnx(const Graph&, const std::filesystem::path&, const ExportOptions&) { refuse(); }
+Network load_network(const std::filesystem::path&, const ImportOptions&) { refuse(); }
+
 bool has_onnx() { return false; }
 
 }  // namespace tessera
