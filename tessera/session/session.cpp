@@ -49,16 +49,28 @@ Bytes part_alone(const std::byte* at, const PlanBuffer& buffer, const Array& lik
   return out;
 }
 
+ProfiledStep::Kind kind_of(const Step& step) {
+  if (step.kernel == nullptr) return ProfiledStep::Kind::conversion;
+  switch (step.kernel->role) {
+    case KernelRole::definition: return ProfiledStep::Kind::definition;
+    case KernelRole::views: return ProfiledStep::Kind::view;
+    case KernelRole::computes: break;
+  }
+  return ProfiledStep::Kind::kernel;
+}
+
 ProfiledStep describe(const internal::StepRecord& record) {
   ProfiledStep step;
   if (record.plan == nullptr) {
     step.node = record.node->name;
     step.name = fmt::format("{} ({})", record.node->name, name(record.node->op));
     step.op = op_text(*record.node);
+    step.kind = ProfiledStep::Kind::unplanned;
     step.kernel = "(outside of the plan)";
     return step;
   }
   const Step& planned = record.plan->steps[record.step];
+  step.kind = kind_of(planned);
   step.name = record.plan->step_name(record.step);
   step.op = record.node == nullptr ? "order" : op_text(*record.node);
   step.node = record.node == nullptr ? "" : record.node->name;
