@@ -76,13 +76,13 @@ class MemorySteps::Rehearsal {
     take(Free{step.slot});
     give(step.slot);
     if (story_.addresses[step.slot] != before) {
-      begin("move", step.key, step.record);
+      begin(step.key, step.record);
       circular_buffer_bytes_ = 0;
     }
   }
 
   void take(const Program& program) {
-    ProgramMemory& memory = begin(program.op, program.key, program.record);
+    ProgramMemory& memory = begin(program.key, program.record);
     if (memory.built)
       for (const KeptList& list : program.lists) {
         memory.allocated.push_back(place(list.label, list.type, list.request));
@@ -97,9 +97,9 @@ class MemorySteps::Rehearsal {
                                   .buffers;
   }
 
-  ProgramMemory& begin(const std::string& op, const std::string& key, const TraceRecord& record) {
+  ProgramMemory& begin(const std::string& key, const TraceRecord& record) {
     ProgramMemory& memory = story_.programs.emplace_back();
-    memory.op = op;
+    memory.kind = record.kind;
     memory.work = record.work;
     memory.id = next_program_id_;
     memory.built = !device_.has_program(key) && built_.insert(key).second;

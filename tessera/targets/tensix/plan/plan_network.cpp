@@ -151,11 +151,9 @@ CardPlan Planning::attempts(const std::vector<Precision>& precisions) {
     CardPlan plan = written(path);
     std::size_t reached = 0;
     try {
-      const tensix::Simulation done =
-          rehearse_plan(machine_, network_, plan, {.on_step = [&](const auto& step) {
-                          if (step.op != "spill" && step.op != "restore" && step.op != "reshard" && step.op != "slide")
-                            ++reached;
-                        }});
+      const tensix::Simulation done = rehearse_plan(machine_, network_, plan, {.on_step = [&](const auto& step) {
+                                                      if (!step.move) ++reached;
+                                                    }});
       fill(plan, done);
       explain(plan, search_.alternatives(path, precisions, limits_));
       return plan;
