@@ -1,11 +1,9 @@
 // tessera compare: the outputs of a network here and elsewhere, and the first node that differs; or, with --device,
 // what the arithmetic of a card costs; or, with --plans, what two plans for a card do differently.
 
-#include "bisect.h"
 #include "card_plan_commands.h"
 #include "command.h"
 #include "compare_device.h"
-#include "difference.h"
 #include "model_argument.h"
 #include "number_argument.h"
 #include "peer.h"
@@ -15,6 +13,8 @@
 #include "tessera/core/temporary_directory.h"
 #include "tessera/graph/evaluate.h"
 #include "tessera/io/onnx/export.h"
+#include "tessera/report/difference.h"
+#include "tessera/session/bisect.h"
 #include "tessera/session/session.h"
 
 #include <fmt/format.h>
@@ -118,7 +118,7 @@ std::string index_text(const Shape& shape, std::int64_t position) {
 }
 
 // The value that differs, and below it what its node reads.
-Table finding_table(const Finding& finding) {
+Table finding_table(const Bisection::Finding& finding) {
   Table table({{.name = "value"},
                {.name = "role"},
                {.name = "node"},
@@ -142,7 +142,7 @@ Table finding_table(const Finding& finding) {
   };
   add({finding.value, "differs", finding.node, finding.op, finding.kernel, finding.type},
       figures(finding.difference, finding.shape));
-  for (const Finding::Input& input : finding.inputs) {
+  for (const Bisection::Finding::Input& input : finding.inputs) {
     const std::vector<Cell> nothing(5);
     add({input.value, input.role, Cell(), Cell(), Cell(), input.type},
         input.difference ? figures(*input.difference, input.shape) : nothing);

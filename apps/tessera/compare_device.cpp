@@ -1,12 +1,12 @@
 #include "compare_device.h"
 
-#include "difference.h"
 #include "progress.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/graph/passes/pass.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/report/difference.h"
 #include "tessera/targets/tensix/network/graph_values.h"
 #include "tessera/targets/tensix/network/trained_statistics.h"
 

@@ -2,8 +2,7 @@
 
 // Convolutions as lines of a table: the configuration columns of one that asked the real ttnn, and its result columns.
 
-#include "csv.h"
-
+#include "tessera/core/csv.h"
 #include "tessera/report/table.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_trial.h"
 

@@ -1,6 +1,6 @@
-#include "csv.h"
 #include "measured_ops.h"
 
+#include "tessera/core/csv.h"
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/core/tile.h"

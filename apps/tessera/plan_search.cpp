@@ -1,6 +1,5 @@
 #include "plan_search.h"
 
-#include "calibration.h"
 #include "diagnostics.h"
 #include "interrupt_watch.h"
 #include "progress.h"
@@ -10,6 +9,7 @@
 #include "tessera/core/error.h"
 #include "tessera/core/sha256.h"
 #include "tessera/scale/shared_work.h"
+#include "tessera/session/calibration.h"
 #include "tessera/targets/tensix/plan/card_plan_file.h"
 #include "tessera/targets/tensix/plan/digest.h"
 #include "tessera/targets/tensix/views/plan_report.h"
@@ -23,6 +23,18 @@
 
 namespace tessera::cli {
 namespace {
+
+// The model of the argument with so many images where its batch is open, else as it is.
+Model small_model(const ModelArgument& argument, std::int64_t images) {
+  if (argument.batch <= images || !argument.inputs.empty()) return load_model(argument);
+  ModelArgument one = argument;
+  one.batch = images;
+  try {
+    return load_model(one);
+  } catch (const Error&) {
+    return load_model(argument);  // its batch cannot be changed
+  }
+}
 
 // "layer3.*:shard=BLOCK". Names of nodes may have colons.
 tensix::Pin parse_pin(const std::string& text) {
@@ -77,7 +89,10 @@ PlannedNetwork plan_together(Communicator& all, const ModelArgument& argument, c
   hooks.on_progress = [&](std::size_t done, std::size_t nodes, const std::string& what) {
     progress.at(done, nodes, what);
   };
-  hooks.calibration = [&](std::int64_t images) { return calibration_of(argument, images); };
+  hooks.calibration = [&](std::int64_t images) {
+    Model model = small_model(argument, images);
+    return calibrate(model.graph, std::move(model.inputs));
+  };
   hooks.stop = [&] { return first_decides(all, InterruptWatch::came()); };
   if (search.over) hooks.over = [&] { return first_decides(all, search.over()); };
   if (all.size() > 1) {

@@ -2,7 +2,6 @@
 
 #include "card_plan_argument.h"
 #include "command.h"
-#include "difference.h"
 #include "model_argument.h"
 #include "number_argument.h"
 #include "progress.h"
@@ -13,6 +12,7 @@
 #include "tessera/core/file.h"
 #include "tessera/graph/passes/pass.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/report/difference.h"
 #include "tessera/report/units.h"
 #include "tessera/session/session.h"
 #include "tessera/targets/tensix/card/memory_report.h"

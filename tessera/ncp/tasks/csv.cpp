@@ -1,3 +1,4 @@
+#include "tessera/core/csv.h"
 #include "tessera/core/error.h"
 #include "tessera/ncp/tasks/task.h"
 
@@ -8,18 +9,10 @@
 namespace tessera::ncp {
 namespace {
 
-std::vector<std::string_view> fields(std::string_view line) {
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  std::vector<std::string_view> out;
-  for (;;) {
-    const std::size_t comma = line.find(',');
-    std::string_view field = line.substr(0, comma);
-    while (field.starts_with(' ')) field.remove_prefix(1);
-    while (field.ends_with(' ')) field.remove_suffix(1);
-    out.push_back(field);
-    if (comma == std::string_view::npos) return out;
-    line.remove_prefix(comma + 1);
-  }
+std::string_view trimmed(std::string_view field) {
+  while (field.starts_with(' ')) field.remove_prefix(1);
+  while (field.ends_with(' ')) field.remove_suffix(1);
+  return field;
 }
 
 // An output for each: more are a column that is no class.
@@ -30,29 +23,23 @@ struct Table {
   std::vector<std::vector<double>> rows;
 };
 
+double number(std::string_view field, int line, std::string_view column) {
+  double value = 0;
+  const auto [next, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+  check(error == std::errc{} && next == field.data() + field.size() && std::isfinite(value), Code::parse,
+        "line {}, column '{}': '{}' is no finite number", line, column, field);
+  return value;
+}
+
 Table parse(std::string_view text) {
   Table table;
-  std::int64_t line = 0;
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    const std::string_view now = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    ++line;
-    if (now.empty() || now == "\r") continue;
-    const std::vector<std::string_view> parts = fields(now);
-    if (table.names.empty()) {
-      table.names.assign(parts.begin(), parts.end());
-      continue;
-    }
-    check(parts.size() == table.names.size(), Code::parse, "line {} has {} fields, the first line names {}", line,
-          parts.size(), table.names.size());
-    std::vector<double>& row = table.rows.emplace_back();
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      double value = 0;
-      const auto [next, error] = std::from_chars(parts[i].data(), parts[i].data() + parts[i].size(), value);
-      check(error == std::errc{} && next == parts[i].data() + parts[i].size() && std::isfinite(value), Code::parse,
-            "line {}, column '{}': '{}' is no finite number", line, table.names[i], parts[i]);
-      row.push_back(value);
+  if (text.find_first_not_of("\r\n") != std::string_view::npos) {
+    const Csv csv = parse_csv(text);
+    for (const std::string& name : csv.columns) table.names.emplace_back(trimmed(name));
+    for (std::size_t i = 0; i < csv.rows.size(); ++i) {
+      std::vector<double>& row = table.rows.emplace_back();
+      for (std::size_t column = 0; column < table.names.size(); ++column)
+        row.push_back(number(trimmed(csv.rows[i][column]), csv.lines[i], table.names[column]));
     }
   }
   check(!table.rows.empty(), Code::parse, "there is no line of numbers below the names");

@@ -1,11 +1,11 @@
-#include "difference.h"
+#include "tessera/report/difference.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
-namespace tessera::cli {
+namespace tessera {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -57,4 +57,4 @@ Difference difference(const Array& found, const Array& expected) {
   return out;
 }
 
-}  // namespace tessera::cli
+}  // namespace tessera

@@ -1,16 +1,16 @@
-#include "csv.h"
+#include "tessera/core/csv.h"
 
 #include "tessera/core/error.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace tessera::cli {
+namespace tessera {
 namespace {
 
-class Reader {
+class CsvReader {
  public:
-  explicit Reader(std::string_view text) : text_(text) {}
+  explicit CsvReader(std::string_view text) : text_(text) {}
 
   bool done() const { return at_ >= text_.size(); }
   int line() const { return line_; }
@@ -64,19 +64,23 @@ int Csv::find(std::string_view column) const {
 
 Csv parse_csv(std::string_view text) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  Reader reader(text);
-  check(!reader.done(), Code::parse, "the table is empty: not even a heading");
+  CsvReader reader(text);
   Csv csv;
-  csv.columns = reader.record();
   while (!reader.done()) {
     const int line = reader.line();
-    std::vector<std::string> row = reader.record();
-    if (row.size() == 1 && row[0].empty()) continue;
-    check(row.size() == csv.columns.size(), Code::parse, "line {}: {} fields, but the heading has {}", line, row.size(),
-          csv.columns.size());
-    csv.rows.push_back(std::move(row));
+    std::vector<std::string> fields = reader.record();
+    if (fields.size() == 1 && fields[0].empty()) continue;
+    if (csv.columns.empty()) {
+      csv.columns = std::move(fields);
+      continue;
+    }
+    check(fields.size() == csv.columns.size(), Code::parse, "line {} has {} fields, the first line names {}", line,
+          fields.size(), csv.columns.size());
+    csv.rows.push_back(std::move(fields));
+    csv.lines.push_back(line);
   }
+  check(!csv.columns.empty(), Code::parse, "the table is empty: not even a heading");
   return csv;
 }
 
-}  // namespace tessera::cli
+}  // namespace tessera

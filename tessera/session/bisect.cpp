@@ -1,10 +1,11 @@
-#include "bisect.h"
+#include "tessera/session/bisect.h"
 
 #include "tessera/graph/passes/pass.h"
+#include "tessera/session/session.h"
 
 #include <algorithm>
 
-namespace tessera::cli {
+namespace tessera {
 namespace {
 
 using Differences = std::map<std::string, Difference>;
@@ -19,7 +20,7 @@ std::vector<std::string> fusing_passes(std::vector<std::string> off) {
   return off;
 }
 
-void describe_node(const Plan& plan, const Step& step, const Differences& differences, Finding& finding) {
+void describe_node(const Plan& plan, const Step& step, const Differences& differences, Bisection::Finding& finding) {
   const Node& node = plan.graph.nodes[static_cast<std::size_t>(step.node)];
   finding.node = node.name;
   finding.op = op_text(node);
@@ -29,11 +30,11 @@ void describe_node(const Plan& plan, const Step& step, const Differences& differ
     const Value& value = plan.graph.value(id);
     const auto known = differences.find(value.name);
     const bool given = std::find(plan.graph.inputs.begin(), plan.graph.inputs.end(), id) != plan.graph.inputs.end();
-    Finding::Input input{value.name,
-                         value.constant ? "constant"
-                         : given        ? "given"
-                                        : "made earlier",
-                         value.type.to_string(), value.type.shape(), std::nullopt};
+    Bisection::Finding::Input input{value.name,
+                                    value.constant ? "constant"
+                                    : given        ? "given"
+                                                   : "made earlier",
+                                    value.type.to_string(), value.type.shape(), std::nullopt};
     if (known != differences.end()) input.difference = known->second;
     finding.inputs.push_back(std::move(input));
   }
@@ -53,7 +54,8 @@ Bisection observe(const Graph& graph, const std::vector<Array>& inputs, const Se
     ++out.compared;
     const Difference d = differences[value] = difference(found, there->second);
     if (out.first || d.within(tolerance)) return;
-    out.first = Finding{value, {}, {}, {}, TensorType(found.type(), found.shape()).to_string(), found.shape(), d, {}};
+    out.first = Bisection::Finding{value,         {}, {}, {}, TensorType(found.type(), found.shape()).to_string(),
+                                   found.shape(), d,  {}};
   });
   if (!out.first) return out;
   for (const auto& plan : session.plans(inputs))
@@ -85,4 +87,4 @@ Bisection bisect(const Graph& graph, const std::vector<Array>& inputs, const Ses
   return fused;
 }
 
-}  // namespace tessera::cli
+}  // namespace tessera
