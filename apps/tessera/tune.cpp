@@ -12,7 +12,7 @@
 #include "tessera/machine/machine_file.h"
 #include "tessera/report/units.h"
 #include "tessera/scale/shared_work.h"
-#include "tessera/targets/tensix/ops/program_works.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_work.h"
 #include "tessera/targets/tensix/time/kernel_time.h"
 
 #include <fmt/format.h>

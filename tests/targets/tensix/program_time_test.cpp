@@ -4,7 +4,11 @@
 
 #include "tessera/core/error.h"
 #include "tessera/machine/machine_file.h"
-#include "tessera/targets/tensix/ops/program_works.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_work.h"
+#include "tessera/targets/tensix/ops/halo/halo_work.h"
+#include "tessera/targets/tensix/ops/matmul/matmul_work.h"
+#include "tessera/targets/tensix/ops/pool/pool_work.h"
+#include "tessera/targets/tensix/ops/tensor_work.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -82,7 +86,7 @@ TEST(ProgramTime, TheSameWorkOnMoreCoresIsNotSlower) {
   for (const std::int64_t cores : {8, 16, 32, 64, 128}) {
     const std::array x{tiles(8192, 256, OperandPlace::height_sharded, cores),
                        tiles(8192, 256, OperandPlace::height_sharded, cores)};
-    const double ns = card.time(tensor_work("unary", x)).ns;
+    const double ns = card.time(tensor_work(ProgramKind::unary, x)).ns;
     EXPECT_LT(ns, before) << cores;
     before = ns;
   }
@@ -180,13 +184,13 @@ TEST(ProgramTime, EveryOperatorHasAPriceAndSaysWhatItRestsOn) {
                          "convert_to_chw",
                          "group_norm",
                          "softmax"}) {
-    const StepTime t = blackhole.time(tensor_work(op, dram, 64));
+    const StepTime t = blackhole.time(tensor_work(*program_kind(op), dram, 64));
     EXPECT_GT(t.ns, 1000) << op;
-    EXPECT_FALSE(wormhole.time(tensor_work(op, dram, 64)).fitted()) << op;
+    EXPECT_FALSE(wormhole.time(tensor_work(*program_kind(op), dram, 64)).fitted()) << op;
   }
-  EXPECT_EQ(blackhole.time(tensor_work("tilize", dram, 64)).basis, TimeBasis::fitted);
-  EXPECT_EQ(wormhole.time(tensor_work("tilize", dram, 64)).basis, TimeBasis::scaled);
-  EXPECT_EQ(blackhole.time(tensor_work("softmax", dram, 64)).basis, TimeBasis::assumed);
+  EXPECT_EQ(blackhole.time(tensor_work(ProgramKind::tilize, dram, 64)).basis, TimeBasis::fitted);
+  EXPECT_EQ(wormhole.time(tensor_work(ProgramKind::tilize, dram, 64)).basis, TimeBasis::scaled);
+  EXPECT_EQ(blackhole.time(tensor_work(ProgramKind::softmax, dram, 64)).basis, TimeBasis::assumed);
 }
 
 TEST(ProgramTime, AMachineWithoutPricesHasNoTimes) {

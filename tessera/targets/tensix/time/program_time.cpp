@@ -1,10 +1,10 @@
 #include "tessera/targets/tensix/time/program_time.h"
 
+#include "tessera/targets/tensix/ops/card_op.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <set>
-#include <string>
 
 namespace tessera::tensix {
 namespace {
@@ -110,33 +110,11 @@ double stream_cycles(const ProgramWork& w, const Parts& p) {
   return all + ends / std::max(w.blocks, 1.0);
 }
 
-// Kinds of programs in the measured rows, by generation.
-TimeBasis basis_of(const std::string& kind, const TensixSpec& card) {
-  static const std::set<std::string, std::less<>> blackhole{"conv2d",
-                                                            "matmul",
-                                                            "halo",
-                                                            "move",
-                                                            "interleaved_to_sharded",
-                                                            "sharded_to_interleaved",
-                                                            "unary",
-                                                            "binary",
-                                                            "tilize",
-                                                            "tilize_with_val_padding",
-                                                            "untilize",
-                                                            "untilize_with_unpadding",
-                                                            "padded_slice",
-                                                            "slice_write",
-                                                            "typecast",
-                                                            "transpose",
-                                                            "permute",
-                                                            "group_norm",
-                                                            "concat",
-                                                            "reshard",
-                                                            "max_pool2d",
-                                                            "avg_pool2d"};
-  static const std::set<std::string, std::less<>> wormhole{"conv2d", "matmul"};
-  if (card.arch == "WORMHOLE_B0" && wormhole.contains(kind)) return TimeBasis::fitted;
-  if (!blackhole.contains(kind)) return TimeBasis::assumed;
+// By the cards that programs of this kind were measured on.
+TimeBasis basis_of(ProgramKind kind, const TensixSpec& card) {
+  const Measured measured = card_op(kind).measured;
+  if (card.arch == "WORMHOLE_B0" && measured == Measured::blackhole_and_wormhole) return TimeBasis::fitted;
+  if (measured == Measured::nowhere) return TimeBasis::assumed;
   return card.arch == "BLACKHOLE" ? TimeBasis::fitted : TimeBasis::scaled;
 }
 
