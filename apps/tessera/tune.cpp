@@ -228,7 +228,7 @@ std::optional<TrialTime> time_of_trial(const Conv2dTrial& trial, const TensixSpe
   TrialTime out;
   double longest = 0;
   for (const auto& work : programs) {
-    const tensix::StepTime t = tensix::time_of({"", "", {}, work}, card, costs);
+    const tensix::StepTime t = tensix::time_of({work->kind, "", {}, work}, card, costs);
     out.ns += t.ns;
     out.basis = std::max(out.basis, t.basis);
     if (work->matmul_tiles == 0) continue;

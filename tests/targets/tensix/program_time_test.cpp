@@ -144,13 +144,13 @@ TEST(ProgramTime, AConvolutionIsPricedWithAllItsPrograms) {
   const Card card("wormhole_n150");
   const Conv2dPlan plan = plan_conv2d(layer(), tensix_of(card.machine));
   std::string kinds;
-  for (const ProgramWork& work : conv2d_programs(plan)) kinds += work.kind + " ";
+  for (const ProgramWork& work : conv2d_programs(plan)) kinds += std::string(name(work.kind)) + " ";
   EXPECT_EQ(kinds, "interleaved_to_sharded halo move conv2d ");
   Conv2dProblem product = layer();
   product.window = {};
   kinds.clear();
   for (const ProgramWork& work : conv2d_programs(plan_conv2d(product, tensix_of(card.machine))))
-    kinds += work.kind + " ";
+    kinds += std::string(name(work.kind)) + " ";
   EXPECT_THAT(kinds, HasSubstr("matmul"));
 }
 
