@@ -29,8 +29,6 @@ Array parse_onnx_tensor(std::span<const std::byte>) { refuse(); }
 Array load_onnx_tensor(const std::filesystem::path&) { refuse(); }
 std::vector<std::byte> export_onnx_bytes(const Graph&, const ExportOptions&) { refuse(); }
 void export_onnx(const Graph&, const std::filesystem::path&, const ExportOptions&) { refuse(); }
-Network load_network(const std::filesystem::path&, const ImportOptions&) { refuse(); }
-
 bool has_onnx() { return false; }
 
 }  // namespace tessera

@@ -126,10 +126,6 @@ ImportReport check_onnx_bytes(std::span<const std::byte> model, const std::files
   return report;
 }
 
-Network load_network(const std::filesystem::path& model, const ImportOptions& options) {
-  return Network(import_onnx(model, options));
-}
-
 bool has_onnx() { return true; }
 
 }  // namespace tessera
