@@ -55,11 +55,12 @@ Held hold(const ProfiledStep& step, const cpu::Peak& peak) {
 }
 
 std::string advice(const ProfiledStep& step, const Held& held, double share) {
-  if (step.kernel == "reference") return "no fast kernel takes it: tessera explain says why";
-  if (step.kernel == "(outside of the plan)") return "its result's shape depends on values: runs outside of the plan";
+  using Kind = ProfiledStep::Kind;
+  if (step.kind == Kind::definition) return "no fast kernel takes it: tessera explain says why";
+  if (step.kind == Kind::unplanned) return "its result's shape depends on values: runs outside of the plan";
   if (step.in_place) return "nothing to copy: its parts lie there already";
   if (share < kNotableShareOfTime) return "";
-  if (step.op == "order") return "another order of axes: a neighbour's kernel wants it so";
+  if (step.kind == Kind::conversion) return "another order of axes: a neighbour's kernel wants it so";
   if (held.of_roof < kLowShareOfRoof && held.bound == "compute") return "far below the peak: few channels or pixels?";
   if (held.of_roof < kLowShareOfRoof) return "far below memory speed: small or strided";
   return "";
@@ -80,7 +81,7 @@ Table steps_table(const SessionProfile& profile, const cpu::Peak& peak, bool sor
   std::vector<const ProfiledStep*> steps;
   double total = 0;
   for (const ProfiledStep& step : profile.steps) {
-    if (step.kernel == "view") continue;
+    if (step.kind == ProfiledStep::Kind::view) continue;
     steps.push_back(&step);
     total += step.seconds;
   }

@@ -39,6 +39,8 @@ Runner& Runner::operator=(Runner&&) noexcept = default;
 const Layer& Runner::layer() const { return state_->layer; }
 std::string_view Runner::kernel() const { return state_->kernel; }
 
+bool Runner::is_fast() const { return state_->cfc || state_->ltc; }
+
 SequenceResult<float> Runner::run(const Sequence<float>& sequence, KeepStates keep) const {
   SequenceResult<float> result;
   run(sequence, result, keep);

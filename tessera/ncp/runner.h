@@ -32,6 +32,7 @@ class TSR_API Runner {
   const Layer& layer() const;
   // What runs: "cfc_f32_avx512", "ltc_f32_avx512", or "reference".
   std::string_view kernel() const;
+  bool is_fast() const;  // false: the reference runs
 
  private:
   friend class Stepper;

@@ -1,4 +1,4 @@
-#include "tessera/graph/network.h"
+#include "tessera/session/network.h"
 
 #include "tessera/graph/graph.h"
 #include "tessera/graph/zoo/zoo.h"

@@ -1,10 +1,10 @@
 #pragma once
 
-// A network as programs hold it: read from a file, of the zoo, or built (network_builder.h). A Session runs it, a Target
-// plans it. Copies share it; it never changes.
+// A network as programs hold it: read from a file, of the zoo, or built (network_builder.h). A Session runs it, a
+// Target plans it. Copies share it; it never changes.
 
 #include "tessera/core/export.h"
-#include "tessera/graph/port.h"
+#include "tessera/session/port.h"
 
 #include <cstdint>
 #include <filesystem>

@@ -10,6 +10,14 @@ namespace tessera {
 
 // What one step of a run did. All times are measured.
 struct ProfiledStep {
+  enum class Kind : std::uint8_t {
+    kernel,
+    definition,  // plain loops: no fast kernel takes the node
+    conversion,  // from one order of axes to another
+    view,        // the bytes of an input: nothing is run
+    unplanned,   // the shape of its result depends on values: runs outside of the plan
+  };
+  Kind kind = Kind::kernel;
   std::string name;                       // "conv1 (Conv)"
   std::string node;                       // empty for a conversion between orders
   std::string op;                         // "Conv+relu"

@@ -3,10 +3,10 @@
 #include "tessera/core/bytes.h"
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
-#include "tessera/graph/network.h"
 #include "tessera/graph/passes/pass.h"
 #include "tessera/io/onnx/import.h"
 #include "tessera/session/internal/engine.h"
+#include "tessera/session/network.h"
 #include "tessera/session/profile.h"
 #include "tessera/targets/cpu/kernels/move/convert_order.h"
 
@@ -52,16 +52,28 @@ Bytes part_alone(const std::byte* at, const PlanBuffer& buffer, const Array& lik
   return out;
 }
 
+ProfiledStep::Kind kind_of(const Step& step) {
+  if (step.kernel == nullptr) return ProfiledStep::Kind::conversion;
+  switch (step.kernel->role) {
+    case KernelRole::definition: return ProfiledStep::Kind::definition;
+    case KernelRole::views: return ProfiledStep::Kind::view;
+    case KernelRole::computes: break;
+  }
+  return ProfiledStep::Kind::kernel;
+}
+
 ProfiledStep describe(const internal::StepRecord& record) {
   ProfiledStep step;
   if (record.plan == nullptr) {
     step.node = record.node->name;
     step.name = fmt::format("{} ({})", record.node->name, name(record.node->op));
     step.op = op_text(*record.node);
+    step.kind = ProfiledStep::Kind::unplanned;
     step.kernel = "(outside of the plan)";
     return step;
   }
   const Step& planned = record.plan->steps[record.step];
+  step.kind = kind_of(planned);
   step.name = record.plan->step_name(record.step);
   step.op = record.node == nullptr ? "order" : op_text(*record.node);
   step.node = record.node == nullptr ? "" : record.node->name;

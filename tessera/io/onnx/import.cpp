@@ -1,6 +1,5 @@
 #include "tessera/io/onnx/import.h"
 
-#include "tessera/graph/network.h"
 #include "tessera/io/internal/mapped_file.h"
 #include "tessera/io/onnx/internal/graph_import.h"
 #include "tessera/io/onnx/internal/parse_model.h"
