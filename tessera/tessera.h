@@ -9,13 +9,12 @@
 #include "tessera/core/tensor_from_array.h"
 
 // Networks: built, of the zoo, read from files and written to them.
-#include "tessera/graph/network.h"
-#include "tessera/graph/network_builder.h"
-#include "tessera/graph/zoo/zoo.h"
 #include "tessera/io/npy.h"
 #include "tessera/io/onnx/export.h"
 #include "tessera/io/onnx/import.h"
 #include "tessera/io/safetensors.h"
+#include "tessera/session/network.h"
+#include "tessera/session/network_builder.h"
 
 // On this machine's CPU.
 #include "tessera/core/isa.h"
@@ -24,7 +23,7 @@
 
 // On simulated machines.
 #include "tessera/machine/machine_file.h"
-#include "tessera/targets/tensix/ops/card.h"
+#include "tessera/session/card.h"
 
 // Liquid networks.
 #include "tessera/io/ncp_checkpoint.h"

@@ -3,10 +3,10 @@
 #include "tessera/core/bytes.h"
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
-#include "tessera/graph/network.h"
 #include "tessera/graph/passes/pass.h"
 #include "tessera/io/onnx/import.h"
 #include "tessera/session/internal/engine.h"
+#include "tessera/session/network.h"
 #include "tessera/session/profile.h"
 #include "tessera/targets/cpu/kernels/move/convert_order.h"
 

@@ -2,7 +2,6 @@
 
 // The makers behind zoo(); each takes the entry it is called for and a batch.
 
-#include "tessera/graph/graph.h"
 #include "tessera/graph/zoo/zoo.h"
 
 namespace tessera {

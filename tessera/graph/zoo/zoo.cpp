@@ -2,8 +2,6 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/text.h"
-#include "tessera/graph/graph.h"
-#include "tessera/graph/network.h"
 #include "tessera/graph/zoo/models.h"
 
 #include <fmt/ranges.h>
@@ -49,7 +47,5 @@ Graph make_zoo_model(std::string_view name, std::int64_t batch) {
   fail(Code::not_found, Hint{fmt::format("the zoo has {}", fmt::join(names, ", "))},
        "there is no network '{}' in the zoo{}", name, did_you_mean(name, names));
 }
-
-Network zoo_network(std::string_view name, std::int64_t batch) { return Network(make_zoo_model(name, batch)); }
 
 }  // namespace tessera

@@ -4,15 +4,14 @@
 // they are the same everywhere and activations stay in the range that trained networks have.
 
 #include "tessera/core/export.h"
+#include "tessera/core/shape.h"
+#include "tessera/graph/graph.h"
 
 #include <cstdint>
 #include <span>
 #include <string_view>
 
 namespace tessera {
-
-class Network;
-struct Graph;
 
 struct ZooModel {
   std::string_view name;
@@ -25,6 +24,5 @@ TSR_API std::span<const ZooModel> zoo();
 
 // The network of that name; an Error with the names there are, or for a batch below 1.
 TSR_API Graph make_zoo_model(std::string_view name, std::int64_t batch = 1);
-TSR_API Network zoo_network(std::string_view name, std::int64_t batch = 1);
 
 }  // namespace tessera

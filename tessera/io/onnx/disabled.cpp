@@ -1,7 +1,6 @@
 // In place of the importer and the exporter, in builds without them.
 
 #include "tessera/graph/graph.h"
-#include "tessera/graph/network.h"
 #include "tessera/io/onnx/export.h"
 #include "tessera/io/onnx/external_files.h"
 #include "tessera/io/onnx/import.h"
@@ -29,8 +28,6 @@ Array parse_onnx_tensor(std::span<const std::byte>) { refuse(); }
 Array load_onnx_tensor(const std::filesystem::path&) { refuse(); }
 std::vector<std::byte> export_onnx_bytes(const Graph&, const ExportOptions&) { refuse(); }
 void export_onnx(const Graph&, const std::filesystem::path&, const ExportOptions&) { refuse(); }
-Network load_network(const std::filesystem::path&, const ImportOptions&) { refuse(); }
-
 bool has_onnx() { return false; }
 
 }  // namespace tessera

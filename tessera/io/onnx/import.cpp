@@ -1,6 +1,5 @@
 #include "tessera/io/onnx/import.h"
 
-#include "tessera/graph/network.h"
 #include "tessera/io/internal/mapped_file.h"
 #include "tessera/io/onnx/internal/graph_import.h"
 #include "tessera/io/onnx/internal/parse_model.h"
@@ -124,10 +123,6 @@ ImportReport check_onnx_bytes(std::span<const std::byte> model, const std::files
   ImportReport report;
   import_model({model, folder, nullptr}, options, report);
   return report;
-}
-
-Network load_network(const std::filesystem::path& model, const ImportOptions& options) {
-  return Network(import_onnx(model, options));
 }
 
 bool has_onnx() { return true; }

@@ -17,7 +17,6 @@
 
 namespace tessera {
 
-class Network;
 struct Graph;
 
 struct ImportOptions {
@@ -59,10 +58,7 @@ struct ImportReport {
 // is an Error when weights are to be read again, unless it happens in that very moment.
 TSR_API Graph import_onnx(const std::filesystem::path& model, const ImportOptions& options = {});
 
-// The same for programs that only run or plan it.
-TSR_API Network load_network(const std::filesystem::path& model, const ImportOptions& options = {});
-
-// The graph of a model in memory. Without a folder, tensors that live in other files are refused.
+// The same for a model in memory. Without a folder, tensors that live in other files are refused.
 TSR_API Graph import_onnx_bytes(std::span<const std::byte> model, const std::filesystem::path& folder = {},
                                 const ImportOptions& options = {});
 

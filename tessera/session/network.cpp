@@ -1,6 +1,8 @@
-#include "tessera/graph/network.h"
+#include "tessera/session/network.h"
 
 #include "tessera/graph/graph.h"
+#include "tessera/graph/zoo/zoo.h"
+#include "tessera/io/onnx/import.h"
 
 #include <utility>
 
@@ -20,5 +22,18 @@ Network::Network(Graph graph) : graph_(std::make_shared<const Graph>(std::move(g
 const std::string& Network::name() const { return graph_->name; }
 std::vector<Port> Network::inputs() const { return network_ports(*graph_, graph_->inputs); }
 std::vector<Port> Network::outputs() const { return network_ports(*graph_, graph_->outputs); }
+
+Network load_network(const std::filesystem::path& model) { return Network(import_onnx(model)); }
+Network load_network(const std::filesystem::path& model, const ImportOptions& options) {
+  return Network(import_onnx(model, options));
+}
+
+Network zoo_network(std::string_view name, std::int64_t batch) { return Network(make_zoo_model(name, batch)); }
+
+std::vector<std::string> zoo_names() {
+  std::vector<std::string> names;
+  for (const ZooModel& model : zoo()) names.emplace_back(model.name);
+  return names;
+}
 
 }  // namespace tessera

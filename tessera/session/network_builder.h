@@ -12,9 +12,9 @@
 
 #include "tessera/core/array.h"
 #include "tessera/core/export.h"
-#include "tessera/graph/network.h"
 #include "tessera/graph/ops/window.h"
 #include "tessera/graph/tensor_type.h"
+#include "tessera/session/network.h"
 
 #include <cstdint>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "tessera/targets/tensix/ops/card.h"
+#include "tessera/session/card.h"
 
 #include "tessera/targets/tensix/card/device_tensor.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d.h"

@@ -1,4 +1,4 @@
-#include "tessera/graph/network_builder.h"
+#include "tessera/session/network_builder.h"
 
 #include "tessera/graph/graph.h"
 
