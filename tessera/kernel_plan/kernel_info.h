@@ -6,6 +6,7 @@
 #include "tessera/core/element_type.h"
 #include "tessera/core/export.h"
 #include "tessera/core/isa.h"
+#include "tessera/core/refusal.h"
 #include "tessera/graph/graph.h"
 #include "tessera/kernel_plan/order.h"
 #include "tessera/machine/machine.h"
@@ -72,11 +73,6 @@ struct Offer {
   bool side_by_side = false;
 
   bool takes_wide(std::size_t i) const { return i < 64 && (wide_inputs >> i & 1) != 0; }
-};
-
-// A kernel's no.
-struct Refusal {
-  std::string reason;
 };
 
 using Answer = std::variant<Offer, Refusal>;
