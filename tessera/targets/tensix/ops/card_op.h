@@ -12,7 +12,6 @@ namespace tessera::tensix {
 
 struct TensorWork;
 
-
 struct CardOp {
   ProgramKind kind;
 
