@@ -1,7 +1,5 @@
 #include "tessera/targets/tensix/time/program_time.h"
 
-#include "tessera/targets/tensix/ops/card_op.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
