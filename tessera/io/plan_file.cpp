@@ -2,6 +2,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
+#include "tessera/io/plan_document.h"
 
 #include <nlohmann/json.hpp>
 
@@ -75,17 +76,17 @@ std::string encode_plan_file(std::string_view network, std::span<const std::shar
   return file.dump(1) + "\n";
 }
 
-void save_plan_file(const std::filesystem::path& path, std::string_view network,
-                    std::span<const std::shared_ptr<const Plan>> plans) {
-  write_file_atomically(path, encode_plan_file(network, plans));
-}
-
 PlanFile parse_plan_file(std::string_view text) {
   const Json json = Json::parse(text, nullptr, false);
   check(!json.is_discarded() && json.is_object() && json.value("kind", Json()) == kKind, Code::parse,
         Hint{"tessera plan MODEL -o FILE writes one"}, "this is no plan file");
   try {
     const int schema = json.at("schema").get<int>();
+    if (schema == kPlanDocumentSchema && json.contains("body")) {  // the whole plan file
+      check(json.at("target") == "cpu", Code::invalid_argument, Hint{"tessera run FILE follows it"},
+            "the plan is for {}, not for this machine's own processor", json.at("machine").get<std::string>());
+      return parse_plan_file(json.at("body").dump());
+    }
     check(schema == kPlanFileSchema, Code::unsupported, "plan files of schema {} are known here, this one has {}",
           kPlanFileSchema, schema);
     PlanFile file;

@@ -1,7 +1,8 @@
 #pragma once
 
-// A plan as a small, readable file: what was chosen for each node and why, and what memory it takes. A session that is
-// handed one takes its kernels without looking for others. Weights are not in it.
+// Kernels of a plan for this machine's own processor, the body of its plan file (plan_document.h): what was chosen for
+// each node and why, and what memory it takes. A session that is handed one takes its kernels without looking for
+// others. Weights are not in it.
 
 #include "tessera/core/export.h"
 #include "tessera/kernel_plan/plan.h"
@@ -26,9 +27,8 @@ struct PlanFile {
 
 // JSON. The plans of all stages of a network, first to last.
 TSR_API std::string encode_plan_file(std::string_view network, std::span<const std::shared_ptr<const Plan>> plans);
-TSR_API void save_plan_file(const std::filesystem::path& path, std::string_view network,
-                            std::span<const std::shared_ptr<const Plan>> plans);
 
+// The body, or a whole plan file.
 TSR_API PlanFile parse_plan_file(std::string_view text);
 TSR_API PlanFile load_plan_file(const std::filesystem::path& path);
 

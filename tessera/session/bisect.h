@@ -6,7 +6,7 @@
 #include "tessera/core/export.h"
 #include "tessera/core/shape.h"
 #include "tessera/report/difference.h"
-#include "tessera/session/options.h"
+#include "tessera/targets/cpu/plan/options.h"
 
 #include <map>
 #include <optional>

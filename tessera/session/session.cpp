@@ -5,10 +5,10 @@
 #include "tessera/core/parallel_for.h"
 #include "tessera/graph/passes/pass.h"
 #include "tessera/io/onnx/import.h"
-#include "tessera/session/internal/engine.h"
 #include "tessera/session/network.h"
 #include "tessera/session/profile.h"
 #include "tessera/targets/cpu/kernels/move/convert_order.h"
+#include "tessera/targets/cpu/plan/engine.h"
 
 #include <fmt/ranges.h>
 
@@ -18,9 +18,8 @@
 namespace tessera {
 namespace {
 
-using internal::Engine;
-using internal::RunRecord;
-using internal::Stage;
+using cpu::Engine;
+using cpu::RunRecord;
 
 std::vector<Port> ports_of(const Graph& graph, const std::vector<ValueId>& ids) {
   std::vector<Port> ports;
@@ -62,7 +61,7 @@ ProfiledStep::Kind kind_of(const Step& step) {
   return ProfiledStep::Kind::kernel;
 }
 
-ProfiledStep describe(const internal::StepRecord& record) {
+ProfiledStep describe(const cpu::StepRecord& record) {
   ProfiledStep step;
   if (record.plan == nullptr) {
     step.node = record.node->name;
@@ -102,13 +101,7 @@ struct Session::Impl {
 
 Session::Session(Graph graph, SessionOptions options) : impl_(std::make_unique<Impl>()) {
   impl_->inputs = ports_of(graph, graph.inputs);
-  run_passes(graph, internal::pass_options(options));
-  check(options.storage == ElementType::float32 || options.storage == ElementType::bfloat16, Code::unsupported,
-        "values can be stored as float32 or bfloat16, not as {}", name(options.storage));
-  check(options.weights == DType::float32 || options.storage == ElementType::float32, Code::unsupported,
-        "weights can be kept as {} where values are float32, not {}", name(options.weights), name(options.storage));
-  if (options.weights != DType::float32) round_weights(graph, options.weights);
-  if (options.storage == ElementType::bfloat16) store_as_bfloat16(graph);
+  graph = cpu::prepared(std::move(graph), options);
   impl_->outputs = ports_of(graph, graph.outputs);
   impl_->options = std::move(options);
   impl_->engine = std::make_unique<Engine>(std::move(graph), impl_->options, impl_->weights);
@@ -153,20 +146,7 @@ std::map<std::string, Array> Session::run(const std::map<std::string, Array>& in
 
 std::vector<std::shared_ptr<const Plan>> Session::plans(const std::vector<Array>& inputs) const {
   const ThreadLimit limit(impl_->options.threads);
-  std::shared_ptr<Stage> first = impl_->engine->stage(pointers(inputs));
-  std::vector<std::shared_ptr<const Plan>> plans;
-  if (!first->rest) {
-    plans.emplace_back(first, &first->program->plan());
-    return plans;
-  }
-  // Later stages are known after a run only.
-  RunRecord record;
-  impl_->run(inputs, &record);
-  for (const std::shared_ptr<const void>& alive : record.alive) {
-    const auto stage = std::static_pointer_cast<const Stage>(alive);
-    plans.emplace_back(stage, &stage->program->plan());
-  }
-  return plans;
+  return impl_->engine->plans(pointers(inputs));
 }
 
 PlanSummary Session::prepare(const std::vector<Array>& inputs) const {
@@ -201,7 +181,7 @@ SessionProfile Session::profile(const std::vector<Array>& inputs, int runs, int 
     for (std::size_t s = 0; s < record.steps.size(); ++s)
       seconds[s].push_back(static_cast<double>(record.steps[s].time.end_ns - record.steps[s].time.begin_ns) * 1e-9);
     if (i + 1 < runs) continue;
-    for (const internal::StepRecord& step : record.steps) {
+    for (const cpu::StepRecord& step : record.steps) {
       profile.steps.push_back(describe(step));
       profile.steps.back().begin_ns = step.time.begin_ns - start_ns;
       profile.steps.back().end_ns = step.time.end_ns - start_ns;

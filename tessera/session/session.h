@@ -10,8 +10,8 @@
 
 #include "tessera/core/export.h"
 #include "tessera/core/isa.h"
-#include "tessera/session/options.h"
 #include "tessera/session/port.h"
+#include "tessera/targets/cpu/plan/options.h"
 
 #include <cstdint>
 #include <filesystem>

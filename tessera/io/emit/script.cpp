@@ -1,5 +1,7 @@
 #include "tessera/io/emit/script.h"
 
+#include "tessera/io/safetensors.h"
+
 #include "tessera/core/file.h"
 
 namespace tessera::emit {

@@ -6,8 +6,6 @@
 #include "tessera/targets/tensix/plan/card_plan_json.h"
 #include "tessera/targets/tensix/plan/digest.h"
 
-#include <fstream>
-
 namespace tessera::tensix {
 namespace {
 
@@ -36,6 +34,8 @@ CardPlan parse_card_plan(std::string_view text) {
   const nlohmann::json json = io::parse_json_object(text, "card plan");
   const io::JsonCursor file(json, "");
   const auto kind = file.find("kind");
+  if (kind && kind->json() == "tessera plan" && file.find("body") && file.at("target").json() == "tensix")
+    return parse_card_plan(file.at("body").json().dump());  // the whole plan file (io/plan_document.h)
   if (!kind || kind->json() != kCardPlanKind)
     fail(Code::parse, Hint{kWritesCardPlans}, "this is no plan for a card: \"kind\" is {}{}",
          kind ? kind->found() : "missing",
@@ -51,16 +51,6 @@ CardPlan parse_card_plan(std::string_view text) {
 CardPlan load_card_plan(const std::filesystem::path& path) {
   return with_context(fmt::format("while reading {}", path.string()),
                       [&] { return parse_card_plan(read_text_file(path, kMostPlanBytes)); });
-}
-
-bool looks_like_card_plan(const std::filesystem::path& path) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return false;
-  std::ifstream file(path, std::ios::binary);
-  char c = ' ';
-  while (file.get(c))
-    if (c != ' ' && c != '\t' && c != '\r' && c != '\n') return c == '{';
-  return false;
 }
 
 void check_machine(const CardPlan& plan, const Machine& machine) {

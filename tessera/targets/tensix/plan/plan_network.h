@@ -2,10 +2,10 @@
 
 // The way to run a whole network on a card, searched for.
 
-#include "tessera/core/error.h"
 #include "tessera/core/export.h"
 #include "tessera/core/function_ref.h"
 #include "tessera/machine/machine.h"
+#include "tessera/target/planning_stopped.h"
 #include "tessera/targets/tensix/network/lower.h"
 #include "tessera/targets/tensix/plan/accuracy.h"
 #include "tessera/targets/tensix/plan/card_plan.h"
@@ -15,16 +15,11 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace tessera::tensix {
 
-// Planning was stopped before there was a plan.
-class TSR_API Interrupted : public Error {
- public:
-  explicit Interrupted(std::string message) : Error(Code::invalid_argument, std::move(message)) {}
-};
+using Interrupted = PlanningStopped;
 
 struct PlanHooks {
   // `done` of `all`, and at what.

@@ -1,8 +1,8 @@
-#include "tessera/session/internal/stage.h"
+#include "tessera/targets/cpu/plan/stage.h"
 
 #include <algorithm>
 
-namespace tessera::internal {
+namespace tessera::cpu {
 namespace {
 
 constexpr std::int64_t kFewInputs = 8;   // a shape, a rate, a flag: not a sentence of tokens
@@ -65,4 +65,4 @@ std::vector<std::size_t> deciding_inputs(const Graph& graph, const Cut& cut) {
   return inputs;
 }
 
-}  // namespace tessera::internal
+}  // namespace tessera::cpu

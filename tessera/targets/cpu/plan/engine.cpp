@@ -1,4 +1,4 @@
-#include "tessera/session/internal/engine.h"
+#include "tessera/targets/cpu/plan/engine.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/memory_size.h"
@@ -7,32 +7,43 @@
 #include "tessera/graph/ops/control_flow_run.h"
 #include "tessera/graph/passes/pass.h"
 #include "tessera/kernel_plan/parts.h"
-#include "tessera/session/internal/host.h"
-#include "tessera/session/internal/stage.h"
+#include "tessera/targets/cpu/plan/host.h"
+#include "tessera/targets/cpu/plan/stage.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace tessera::internal {
+namespace tessera::cpu {
 
-PassOptions pass_options(const SessionOptions& options) {
+PassOptions pass_options(const Options& options) {
   PassOptions passes;
   for (const std::string& name : options.passes_off)
     if (name != kOrderPass && name != kChainPass && name != kPartsPass) passes.off.push_back(name);
   return passes;
 }
 
+Graph prepared(Graph graph, const Options& options) {
+  run_passes(graph, pass_options(options));
+  check(options.storage == ElementType::float32 || options.storage == ElementType::bfloat16, Code::unsupported,
+        "values can be stored as float32 or bfloat16, not as {}", name(options.storage));
+  check(options.weights == DType::float32 || options.storage == ElementType::float32, Code::unsupported,
+        "weights can be kept as {} where values are float32, not {}", name(options.weights), name(options.storage));
+  if (options.weights != DType::float32) round_weights(graph, options.weights);
+  if (options.storage == ElementType::bfloat16) store_as_bfloat16(graph);
+  return graph;
+}
+
 namespace {
 
-bool is_off(const SessionOptions& options, std::string_view pass) {
+bool is_off(const Options& options, std::string_view pass) {
   return std::find(options.passes_off.begin(), options.passes_off.end(), pass) != options.passes_off.end();
 }
 
-Plan plan_of(Graph graph, const SessionOptions& options) {
+Plan plan_of(Graph graph, const Options& options) {
   static const std::vector<const KernelInfo*> infos = [] {
     std::vector<const KernelInfo*> list;
-    for (const cpu::CpuKernel& kernel : cpu::kernels()) list.push_back(&kernel.info);
+    for (const CpuKernel& kernel : kernels()) list.push_back(&kernel.info);
     return list;
   }();
   PlanOptions plan;
@@ -114,8 +125,8 @@ Graph rest_of(const Graph& g, const Cut& parts, const Sources& sources, Stage& s
 }
 
 // The body of an If or Loop as an engine: what the outer graph has as constants are constants in it too.
-Stage::Body make_body(const Graph& body, const std::vector<std::shared_ptr<const Array>>& given,
-                      const SessionOptions& options, const std::shared_ptr<cpu::WeightCache>& weights) {
+Stage::Body make_body(const Graph& body, const std::vector<std::shared_ptr<const Array>>& given, const Options& options,
+                      const std::shared_ptr<WeightCache>& weights) {
   Graph g = runnable_body(body);
   Stage::Body result;
   std::vector<ValueId> kept;
@@ -165,29 +176,45 @@ Sources::Sources(const Graph& g, const Cut& parts, const std::vector<std::size_t
   for (const ValueId id : g.outputs) want(id);
 }
 
-std::unique_ptr<cpu::Memory> MemoryPool::take() {
+std::unique_ptr<Memory> MemoryPool::take() {
   {
     const std::lock_guard lock(mutex_);
     if (!free_.empty()) {
-      std::unique_ptr<cpu::Memory> memory = std::move(free_.back());
+      std::unique_ptr<Memory> memory = std::move(free_.back());
       free_.pop_back();
       return memory;
     }
   }
-  return std::make_unique<cpu::Memory>(program_);
+  return std::make_unique<Memory>(program_);
 }
 
-void MemoryPool::give_back(std::unique_ptr<cpu::Memory> memory) {
+void MemoryPool::give_back(std::unique_ptr<Memory> memory) {
   const std::lock_guard lock(mutex_);
   free_.push_back(std::move(memory));
 }
 
-Engine::Engine(Graph graph, const SessionOptions& options, std::shared_ptr<cpu::WeightCache> weights)
+Engine::Engine(Graph graph, const Options& options, std::shared_ptr<WeightCache> weights)
     : graph_(std::move(graph)), options_(options), weights_(std::move(weights)), bound_(graph_.inputs.size()) {}
 
 std::size_t Engine::plans_made() const {
   const std::lock_guard lock(mutex_);
   return made_;
+}
+
+std::vector<std::shared_ptr<const Plan>> Engine::plans(const std::vector<const Array*>& inputs) {
+  const std::shared_ptr<Stage> first = stage(inputs);
+  std::vector<std::shared_ptr<const Plan>> plans;
+  if (!first->rest) {
+    plans.emplace_back(first, &first->program->plan());
+    return plans;
+  }
+  RunRecord record;
+  run(inputs, &record);
+  for (const std::shared_ptr<const void>& alive : record.alive) {
+    const auto stage = std::static_pointer_cast<const Stage>(alive);
+    plans.emplace_back(stage, &stage->program->plan());
+  }
+  return plans;
 }
 
 std::string Engine::key_of(const std::vector<const Array*>& inputs) const {
@@ -245,7 +272,7 @@ std::shared_ptr<Stage> Engine::make_stage(const std::vector<const Array*>& input
   for (std::size_t n = 0; n < g.nodes.size(); ++n)
     if (parts.late[n]) stage->late.push_back(make_late(g, g.nodes[n], sources));
   Graph early = early_of(g, parts, sources.wanted());
-  stage->program = std::make_unique<cpu::Program>(plan_of(std::move(early), options_), *weights_);
+  stage->program = std::make_unique<Program>(plan_of(std::move(early), options_), *weights_);
   stage->memory = std::make_unique<MemoryPool>(*stage->program);
   return stage;
 }
@@ -273,7 +300,7 @@ Stage::Late Engine::make_late(const Graph& g, const Node& node, const Sources& s
 }
 
 std::vector<Array> Engine::run_late(Stage::Late& late, const std::vector<const Array*>& operands, RunRecord* record) {
-  const std::int64_t begin = cpu::now_ns();
+  const std::int64_t begin = now_ns();
   const auto run_body = [&](const Graph& body, const std::vector<Array>& inputs) {
     for (const Stage::Body& b : late.bodies) {
       if (b.graph != &body) continue;
@@ -290,13 +317,13 @@ std::vector<Array> Engine::run_late(Stage::Late& late, const std::vector<const A
     results = tessera::run(*loop, Arrays(Loop::kName, operands), run_body);
   else
     results = evaluate(late.node, operands);
-  if (record != nullptr && record->steps_too) record->steps.push_back({nullptr, 0, &late.node, {begin, cpu::now_ns()}});
+  if (record != nullptr && record->steps_too) record->steps.push_back({nullptr, 0, &late.node, {begin, now_ns()}});
   return results;
 }
 
 std::vector<Array> Engine::run(const std::vector<const Array*>& inputs, RunRecord* record) {
   const std::shared_ptr<Stage> stage = this->stage(inputs);
-  const cpu::Program& program = *stage->program;
+  const Program& program = *stage->program;
   const Plan& plan = program.plan();
   if (record != nullptr) record->alive.push_back(stage);
 
@@ -308,14 +335,13 @@ std::vector<Array> Engine::run(const std::vector<const Array*>& inputs, RunRecor
   for (const ValueId id : plan.graph.outputs)
     made.emplace_back(plan.graph.value(id).type.type, plan.graph.value(id).type.shape());
   for (Array& array : made) out.push_back(array.bytes().data());
-  std::unique_ptr<cpu::Memory> memory = stage->memory->take();
+  std::unique_ptr<Memory> memory = stage->memory->take();
   if (record == nullptr) {
     program.run(in, out, *memory);
   } else {
-    std::vector<cpu::StepTime> times(record->steps_too ? plan.steps.size() : 0);
-    std::function<void(std::size_t, const cpu::StepArgs&)> after;
-    if (record->observer)
-      after = [&](std::size_t step, const cpu::StepArgs& args) { record->observer(plan, step, args); };
+    std::vector<StepTime> times(record->steps_too ? plan.steps.size() : 0);
+    std::function<void(std::size_t, const StepArgs&)> after;
+    if (record->observer) after = [&](std::size_t step, const StepArgs& args) { record->observer(plan, step, args); };
     program.run(in, out, *memory, times, after);
     for (std::size_t s = 0; s < times.size(); ++s) {
       const int node = plan.steps[s].node;
@@ -358,4 +384,4 @@ std::vector<Array> Engine::run(const std::vector<const Array*>& inputs, RunRecor
   return outputs;
 }
 
-}  // namespace tessera::internal
+}  // namespace tessera::cpu

@@ -8,8 +8,8 @@
 
 #include "tessera/graph/graph.h"
 #include "tessera/graph/passes/pass.h"
-#include "tessera/session/internal/stage.h"
-#include "tessera/session/options.h"
+#include "tessera/targets/cpu/plan/options.h"
+#include "tessera/targets/cpu/plan/stage.h"
 #include "tessera/targets/cpu/program/program.h"
 
 #include <functional>
@@ -22,24 +22,27 @@
 #include <string_view>
 #include <vector>
 
-namespace tessera::internal {
+namespace tessera::cpu {
 
 // The choice of orders is the planner's, but is switched off by name like a pass of the graph.
 constexpr std::string_view kOrderPass = "order";
 
-// The passes of the graph that a session leaves out.
-PassOptions pass_options(const SessionOptions& options);
+// The passes of the graph that these options leave out.
+PassOptions pass_options(const Options& options);
+
+// The graph through the passes that need no shapes, its weights and values in the types that the options say.
+Graph prepared(Graph graph, const Options& options);
 
 // What a run did, step by step, when someone asks.
 struct StepRecord {
   const Plan* plan = nullptr;  // null: a node that ran outside of any plan
   std::size_t step = 0;
   const Node* node = nullptr;  // null: a conversion
-  cpu::StepTime time;
+  StepTime time;
 };
 struct RunRecord {
-  bool steps_too = true;  // times of steps are asked for
-  std::function<void(const Plan& plan, std::size_t step, const cpu::StepArgs&)> observer;  // if set, sees every step
+  bool steps_too = true;                                                              // times of steps are asked for
+  std::function<void(const Plan& plan, std::size_t step, const StepArgs&)> observer;  // if set, sees every step
   std::vector<StepRecord> steps;
   std::vector<std::shared_ptr<const void>> alive;  // what the pointers point into
 };
@@ -49,14 +52,14 @@ class Engine;
 // Memory for runs of one program: as many as have run at once.
 class MemoryPool {
  public:
-  explicit MemoryPool(const cpu::Program& program) : program_(program) {}
-  std::unique_ptr<cpu::Memory> take();
-  void give_back(std::unique_ptr<cpu::Memory> memory);
+  explicit MemoryPool(const Program& program) : program_(program) {}
+  std::unique_ptr<Memory> take();
+  void give_back(std::unique_ptr<Memory> memory);
 
  private:
-  const cpu::Program& program_;
+  const Program& program_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<cpu::Memory>> free_;
+  std::vector<std::unique_ptr<Memory>> free_;
 };
 
 // All that is known for one set of input shapes.
@@ -68,7 +71,7 @@ struct Stage {
   };
 
   Graph graph;  // as optimised for these shapes; late nodes refer to it
-  std::unique_ptr<cpu::Program> program;
+  std::unique_ptr<Program> program;
   std::unique_ptr<MemoryPool> memory;
   std::vector<std::size_t> program_inputs;  // inputs of the engine that the program takes
   struct Body {
@@ -114,13 +117,15 @@ class Sources {
 class Engine {
  public:
   // `graph` has been through the passes that need no shapes.
-  Engine(Graph graph, const SessionOptions& options, std::shared_ptr<cpu::WeightCache> weights);
+  Engine(Graph graph, const Options& options, std::shared_ptr<WeightCache> weights);
 
   const Graph& graph() const { return graph_; }
   std::vector<Array> run(const std::vector<const Array*>& inputs, RunRecord* record = nullptr);
 
   // The stage for these inputs, made if it is not there. Values of inputs count only where shapes depend on them.
   std::shared_ptr<Stage> stage(const std::vector<const Array*>& inputs);
+  // Every plan that these inputs are run by, first to last. Plans of later stages are known after a run only.
+  std::vector<std::shared_ptr<const Plan>> plans(const std::vector<const Array*>& inputs);
   std::size_t plans_made() const;
 
  private:
@@ -135,12 +140,12 @@ class Engine {
   static std::vector<Array> run_late(Stage::Late& late, const std::vector<const Array*>& operands, RunRecord* record);
 
   Graph graph_;
-  SessionOptions options_;
-  std::shared_ptr<cpu::WeightCache> weights_;
+  Options options_;
+  std::shared_ptr<WeightCache> weights_;
   std::vector<bool> bound_;  // inputs whose values decide shapes: part of the key, constants in the stage
   mutable std::mutex mutex_;
   std::list<Kept> kept_;  // last used first
   std::size_t made_ = 0;
 };
 
-}  // namespace tessera::internal
+}  // namespace tessera::cpu

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-namespace tessera {
+namespace tessera::cpu {
 
-struct SessionOptions {
+struct Options {
   int threads = 0;                             // 0: as many as the process may use (parallel_for.h)
   std::optional<Isa> isa = {};                 // none: active_isa()
   ElementType storage = ElementType::float32;  // or bfloat16: values and weights are kept so, arithmetic is float32
@@ -28,5 +28,11 @@ struct SessionOptions {
   std::size_t max_plans = 8;                            // kept for this many different input shapes
   std::optional<std::int64_t> memory_limit_bytes = {};  // for values; none: what this machine has
 };
+
+}  // namespace tessera::cpu
+
+namespace tessera {
+
+using SessionOptions = cpu::Options;
 
 }  // namespace tessera

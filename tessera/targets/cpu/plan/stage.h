@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace tessera::internal {
+namespace tessera::cpu {
 
 struct Cut {
   std::vector<bool> late;  // by node: reads only what is planned, but only a run tells the shape of its result
@@ -21,4 +21,4 @@ Cut cut(const Graph& graph);
 // node makes: with their values known it may not be late any more.
 std::vector<std::size_t> deciding_inputs(const Graph& graph, const Cut& cut);
 
-}  // namespace tessera::internal
+}  // namespace tessera::cpu

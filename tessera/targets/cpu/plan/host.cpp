@@ -1,4 +1,4 @@
-#include "tessera/session/internal/host.h"
+#include "tessera/targets/cpu/plan/host.h"
 
 #include "tessera/machine/host_cpu.h"
 
@@ -8,7 +8,7 @@
 #include <mutex>
 #include <optional>
 
-namespace tessera::internal {
+namespace tessera::cpu {
 namespace {
 
 // Round figures of a small server, for an installation without a machine file that matches.
@@ -61,4 +61,4 @@ const CpuSpec& cpu_spec(Isa isa) {
   return *spec;
 }
 
-}  // namespace tessera::internal
+}  // namespace tessera::cpu
