@@ -5,6 +5,7 @@
 // tessera::Error and print through the context.
 
 #include "tessera/report/table.h"
+#include "tessera/target/view.h"
 
 #include <CLI/CLI.hpp>
 
@@ -20,6 +21,9 @@ struct Context {
   // Standard output, with an Error if it cannot take the text (a full disk).
   void print(std::string_view text) const;
   void print(const Table& table) const { print(render(table, format)); }
+  void print(const View& view) const;
+  // Whether people read the output: a table or Markdown.
+  bool for_people() const { return format == Format::table || format == Format::markdown; }
 };
 
 #define TSR_COMMAND(name) void add_##name(CLI::App& app, const Context& context);

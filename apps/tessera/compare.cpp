@@ -1,12 +1,12 @@
 // tessera compare: the outputs of a network here and elsewhere, and the first node that differs; or, with --device,
-// what the arithmetic of a card costs; or, with --plans, what two plans for a card do differently.
+// what the arithmetic of a machine costs; or, with --plans, what two plans do differently.
 
-#include "card_plan_commands.h"
 #include "command.h"
-#include "compare_device.h"
 #include "model_argument.h"
 #include "number_argument.h"
 #include "peer.h"
+#include "plan_argument.h"
+#include "progress.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
@@ -15,7 +15,9 @@
 #include "tessera/io/onnx/export.h"
 #include "tessera/report/difference.h"
 #include "tessera/session/bisect.h"
+#include "tessera/session/reference.h"
 #include "tessera/session/session.h"
+#include "tessera/targets/registry.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -31,10 +33,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// What the arithmetic of a machine costs in accuracy, for every choice of types.
+struct ArithmeticArgument {
+  std::string device;
+  ArithmeticRequest request;
+  std::string statistics = "trained";
+};
+
 struct CompareOptions {
   ModelArgument model;
   SessionArgument session;
-  DeviceArgument device;
+  ArithmeticArgument arithmetic;
   std::string against = "onnxruntime", python;
   std::vector<std::string> plans;
   double tolerance = 1e-4;
@@ -210,6 +219,59 @@ void compare_model(const CompareOptions& options, const Context& context) {
   check(inside, Code::invalid_argument, "the outputs agree with those of {}, but a value inside differs", expected.by);
 }
 
+void compare_arithmetic(const CompareOptions& options, const Context& context) {
+  const ThreadLimit limit(options.session.threads);
+  const Machine machine = find_machine(options.arithmetic.device);
+  const Target& target = target_of(machine);
+  ArithmeticRequest request = options.arithmetic.request;
+  request.trained_statistics = options.arithmetic.statistics == "trained" && !fs::exists(options.model.model);
+  SimulateHooks hooks;
+  std::optional<Progress> progress;
+  hooks.on_progress = [&](std::size_t done, std::size_t all, const std::string& what) {
+    if (!progress) progress.emplace("simulating", all, context.quiet);
+    progress->at(done, what);
+  };
+  hooks.reference = session_reference(options.session.threads);
+  const View view = target.compare_arithmetic(load_network(options.model), machine, request, hooks);
+  progress.reset();
+  context.print(view);
+}
+
+void compare_plans(const std::vector<std::string>& files, const Context& context) {
+  const ReadPlan a = read_plan(files.at(0)), b = read_plan(files.at(1));
+  check(&a.target == &b.target, Code::invalid_argument, "{} is a plan for {}, and {} for {}: machines of two families",
+        files[0], a.plan->machine(), files[1], b.plan->machine());
+  context.print(a.target.compare({NamedPlan{files[0], *a.plan}, NamedPlan{files[1], *b.plan}}));
+}
+
+void add_arithmetic_options(CLI::App& command, ArithmeticArgument& argument) {
+  command
+      .add_option("--device", argument.device,
+                  "Compare the arithmetic of this card (wormhole_n150, ...) with float32, for every choice of types")
+      ->type_name("NAME");
+  command
+      .add_option("--types", argument.request.types,
+                  "With --device: only these, as WEIGHTS/ACTIVATIONS (bfloat8_b/bfloat16)")
+      ->delimiter(',')
+      ->type_name("W/A");
+  command
+      .add_option("--fidelity", argument.request.fidelities, "With --device: only these of LoFi, HiFi2, HiFi3, HiFi4")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"LoFi", "HiFi2", "HiFi3", "HiFi4"}))
+      ->type_name("F");
+  command.add_option("--accumulate", argument.request.accumulations, "With --device: only in bfloat16, or in float32")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"bfloat16", "float32"}))
+      ->type_name("TYPE");
+  command
+      .add_option(
+          "--statistics", argument.statistics,
+          "With --device, for networks of the zoo: weights as they are seeded, or with the statistics of trained "
+          "ones")
+      ->check(CLI::IsMember({"seeded", "trained"}))
+      ->default_str("trained");
+}
+
 }  // namespace
 
 void add_compare(CLI::App& app, const Context& context) {
@@ -218,7 +280,7 @@ void add_compare(CLI::App& app, const Context& context) {
   auto options = std::make_shared<CompareOptions>();
   add_model_argument(*command, options->model);
   add_session_argument(*command, options->session);
-  add_device_argument(*command, options->device);
+  add_arithmetic_options(*command, options->arithmetic);
   command
       ->add_option("--against", options->against,
                    "onnxruntime, through a Python interpreter that has it; or reference, our own plain loops (slow)")
@@ -247,11 +309,11 @@ void add_compare(CLI::App& app, const Context& context) {
     if (!options->plans.empty()) {
       check(options->model.model.empty(), Code::invalid_argument,
             "--plans compares two plans, and takes no network: {}", options->model.model);
-      compare_planned(options->plans, context);
-    } else if (options->device.device.empty()) {
+      compare_plans(options->plans, context);
+    } else if (options->arithmetic.device.empty()) {
       compare_model(*options, context);
     } else {
-      compare_device(options->model, options->device, options->session.threads, context);
+      compare_arithmetic(*options, context);
     }
   });
 }

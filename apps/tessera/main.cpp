@@ -23,6 +23,24 @@ void Context::print(std::string_view text) const {
   if (!written) fail(Code::io, "cannot write the output: {}", std::generic_category().message(errno));
 }
 
+void Context::print(const View& view) const {
+  if (!for_people()) {
+    const Table& table = view.parts.at(view.csv).table.value();
+    return print(format == Format::csv || view.json.empty() ? render(table, format) : view.json);
+  }
+  bool after_table = false;
+  for (const View::Part& part : view.parts) {
+    if (!quiet) print(part.text);
+    const std::optional<Table>& table = part.people ? part.people : part.table;
+    if (table && !(part.people && table->rows().empty())) {
+      if (after_table) print("\n");
+      print(*table);
+      after_table = true;
+    }
+    if (!quiet) print(part.after);
+  }
+}
+
 namespace {
 
 void add_global_options(CLI::App& app, Context& context) {

@@ -10,9 +10,9 @@
 #include "tessera/io/npy.h"
 #include "tessera/io/npz.h"
 #include "tessera/io/onnx/import.h"
+#include "tessera/io/plan_document.h"
 #include "tessera/io/plan_file.h"
 #include "tessera/kernel_plan/parts.h"
-#include "tessera/targets/tensix/plan/card_plan_file.h"
 
 #include <fmt/ranges.h>
 
@@ -77,7 +77,7 @@ Graph load_graph(const ModelArgument& argument, const std::map<std::string, Arra
     fail(Code::not_found, "there is no file '{}', and no network of that name: {}", argument.model,
          fmt::join(names, ", "));
   }
-  check(!tensix::looks_like_card_plan(argument.model), Code::invalid_argument,
+  check(!looks_like_plan(argument.model), Code::invalid_argument,
         Hint{"run, simulate, explain, and plan --check take plans for cards"},
         "{} is a plan or another JSON file, not a network", argument.model);
   ImportOptions options = parse_import_options(argument.shapes, argument.dimensions);

@@ -1,80 +1,131 @@
-// tessera plan: what would run, and why.
+// tessera plan: how a network would run on a machine, and why.
 
-#include "card_plan_commands.h"
 #include "command.h"
+#include "diagnostics.h"
+#include "interrupt_watch.h"
 #include "model_argument.h"
 #include "plan_batches.h"
-#include "plan_card.h"
+#include "plan_options.h"
+#include "plan_search.h"
 
 #include "tessera/core/error.h"
-#include "tessera/io/plan_file.h"
-#include "tessera/machine/machine_file.h"
-#include "tessera/report/units.h"
-#include "tessera/session/session.h"
+#include "tessera/io/plan_document.h"
+#include "tessera/scale/shared_work.h"
+#include "tessera/targets/registry.h"
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <cstdio>
 #include <memory>
 #include <string>
 
 namespace tessera::cli {
 namespace {
 
-struct PlanArguments {
+struct PlanCommand {
   ModelArgument model;
   SessionArgument session;
-  std::string file, device = "cpu";
-  CardRequestArgument card;
-  std::vector<CLI::Option*> card_options, cpu_options;
+  std::string device = "cpu";
+  PlanArgument plan;
   bool check = false;
 };
 
-void refuse(const std::vector<CLI::Option*>& options, std::string_view why) {
-  for (const CLI::Option* option : options)
-    check(option->count() == 0, Code::invalid_argument, "{} {}", option->get_name(), why);
+void show_checked(const std::string& file, const Context& context) {
+  const ReadPlan read = read_plan(file);
+  const Target::Checked checked = read.target.check_plan(*read.plan, file);
+  context.print(checked.view);
+  check(checked.failed == 0, Code::invalid_argument, "{} of {} checks fail for {}", checked.failed, checked.all, file);
 }
 
-void show(const PlanArguments& options, const Context& context) {
-  const Model model = load_model(options.model);
-  const Session session(model.graph, session_options(options.session));
-  const auto plans = session.plans(model.inputs);
-  if (!options.file.empty()) save_plan_file(options.file, model.name, plans);
+void show_plan(const NetworkPlan& plan, double seconds, const Context& context) {
+  if (context.format == Format::json) return context.print(encode_plan_document(plan));
+  context.print(plan.shown());
+  if (context.for_people() && !context.quiet)
+    context.print(fmt::format("planned in {:.1f} s on this machine\n", seconds));
+}
 
-  Table table({{.name = "step", .align = Align::right},
-               {.name = "node"},
-               {.name = "op"},
-               {.name = "kernel"},
-               {.name = "output"},
-               {.name = "order"},
-               {.name = "at", .key = "offset_bytes", .align = Align::right},
-               {.name = "bytes", .align = Align::right},
-               {.name = "estimate", .key = "estimate_us", .unit = "us", .align = Align::right},
-               {.name = "bound"}});
-  std::size_t number = 0;
-  for (const auto& plan : plans)
-    for (std::size_t s = 0; s < plan->steps.size(); ++s) {
-      const Step& step = plan->steps[s];
-      const bool conversion = step.node == Step::kConversion;
-      const Node* node = conversion ? nullptr : &plan->graph.nodes[static_cast<std::size_t>(step.node)];
-      const std::string op = conversion ? "order" : op_text(*node);
-      const int b = step.outputs.empty() ? -1 : step.outputs[0];
-      const PlanBuffer* buffer = b < 0 ? nullptr : &plan->buffers[static_cast<std::size_t>(b)];
-      table.add_row({number++, conversion ? Cell(plan->step_name(s)) : Cell(node->name), op,
-                     conversion ? "convert_order" : step.kernel->name,
-                     buffer ? Cell(plan->graph.value(buffer->value).type.to_string()) : Cell(),
-                     buffer ? Cell(name(buffer->order)) : Cell(), buffer ? Cell(buffer->offset) : Cell(),
-                     buffer ? Cell(buffer->bytes, format_bytes(static_cast<double>(buffer->bytes))) : Cell(),
-                     Cell(step.offer.estimate.seconds * 1e6, fmt::format("{:.1f}", step.offer.estimate.seconds * 1e6)),
-                     step.offer.estimate.bound});
-    }
-  context.print(table);
-  if (context.quiet || context.format != Format::table) return;
-  const PlanSummary summary = session.prepare(model.inputs);
-  context.print(fmt::format("\nvalues need {} at once (at least {}), packed weights {}; estimates only rank kernels\n",
-                            format_bytes(static_cast<double>(summary.arena_bytes)),
-                            format_bytes(static_cast<double>(summary.arena_lower_bound_bytes)),
-                            format_bytes(static_cast<double>(summary.weight_bytes))));
-  if (!options.file.empty()) context.print(fmt::format("written to {}\n", options.file));
+// Searches, shows, and writes what was asked for. The first interrupt ends the search with the best plan so far, which
+// is written before the process ends by the signal; the second ends it at once.
+void plan_one(const PlanCommand& command, const Target& target, const Machine& machine, const PlanRequest& request,
+              const Context& context) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+  const PlanArgument& argument = command.plan;
+  PlanSearch search{.target = target,
+                    .machine = machine,
+                    .request = request,
+                    .title = "",
+                    .quiet = context.quiet,
+                    .hurry = !argument.file.empty() || request.budget_s};
+  if (request.budget_s) search.over = [&] { return seconds() > *request.budget_s; };
+  const InterruptWatch watch;
+  Communicator& all = planning_world();
+  together(all, [&] {
+    if (all.rank() == 0) check_outputs(argument, target);  // the others need not even have the folders
+  });
+  std::unique_ptr<NetworkPlan> plan;
+  try {
+    plan = plan_together(all, command.model, search);
+  } catch (const PlanningStopped& stopped) {
+    end_without_plan(all, stopped, argument);
+  }
+  together(all, [&] {
+    if (!argument.file.empty() && all.rank() == 0) save_plan_document(argument.file, *plan);
+  });
+  const std::optional<SearchStopped> stopped = plan->stopped();
+  const bool interrupted = stopped && first_decides(all, InterruptWatch::came());  // not for want of time
+  if (interrupted && all.rank() != 0) throw EndsWith{kInterrupted};
+  if (interrupted) {
+    fmt::print(stderr, "interrupted: {} of {} operators were placed with everything weighed; ", stopped->weighed,
+               stopped->of);
+    fmt::print(stderr, "{}\n",
+               argument.file.empty() ? "there was nothing to be written"
+                                     : argument.file + " holds the best plan so far, found in a hurry and marked so");
+    throw EndsWith{kInterrupted};
+  }
+  if (all.rank() != 0) return;
+  write_artifacts(*plan, argument, search, context);
+  show_plan(*plan, seconds(), context);
+  tell_files(argument, context);
+  if (!InterruptWatch::came()) return;
+  fmt::print(stderr, "interrupted when the plan was complete: nothing is missing\n");
+  throw EndsWith{kInterrupted};
+}
+
+// In a language that follows no plan.
+void emit_alone(const PlanCommand& command, const EmittedLanguage& written, const PlanRequest& request,
+                bool device_given, const Context& context) {
+  const std::string why = fmt::format("is for plans, and --emit {} writes the network itself", written.language.name);
+  check_fields(request, {}, why);
+  check(command.plan.file.empty(), Code::invalid_argument, "--output {}", why);
+  check_outputs(command.plan, written.target);
+  std::optional<Machine> machine;
+  if (device_given) machine = find_machine(command.device);
+  emit_network(command.plan.emit, command.model, machine ? &*machine : nullptr, context);
+}
+
+void plan_network(const PlanCommand& command, const CLI::App& app, const Context& context) {
+  if (command.check) {
+    check(command.plan.file.empty(), Code::invalid_argument, "--output writes a plan, and --check only looks at one");
+    return show_checked(command.model.model, context);
+  }
+  std::optional<EmittedLanguage> written;
+  if (command.plan.emit.given()) written.emplace(command.plan.emit.language());
+  PlanRequest request = plan_request(command.plan);
+  set_kernel_fields(request, command.session, app);
+  if (written && !written->language.follows_plan)
+    return emit_alone(command, *written, request, app.count("--device") > 0, context);
+  const Machine machine = find_machine(command.device);
+  const Target& target = target_of(machine);
+  check(!written || &written->target == &target, Code::invalid_argument,
+        Hint{fmt::format("--device {}", written ? written->language.device : "")}, "--emit {} {}",
+        written ? written->language.name : "", written ? written->language.needs : "");
+  target.check_request(machine, request);
+  if (request.batches)
+    plan_batches(command.model, command.plan, target, machine, request, context);
+  else
+    plan_one(command, target, machine, request, context);
 }
 
 }  // namespace
@@ -82,51 +133,19 @@ void show(const PlanArguments& options, const Context& context) {
 void add_plan(CLI::App& app, const Context& context) {
   CLI::App* command = app.add_subcommand(
       "plan", "Choose kernels for this machine, or the whole configuration of a network for a card; say why");
-  auto options = std::make_shared<PlanArguments>();
+  auto options = std::make_shared<PlanCommand>();
   add_model_argument(*command, options->model);
-  const std::size_t shared = command->get_options().size();
   add_session_argument(*command, options->session);
-  const std::vector<CLI::Option*> all = command->get_options();
-  options->cpu_options.assign(all.begin() + static_cast<std::ptrdiff_t>(shared), all.end());
   command
       ->add_option(
           "--device", options->device,
           "cpu: this machine; or a Wormhole or Blackhole card that `tessera machines` lists, or a machine file")
       ->type_name("NAME")
       ->default_str("cpu");
-  options->card_options = add_card_request(*command, options->card);
-  for (CLI::Option* option : add_batches_request(*command, options->card.batches))
-    options->card_options.push_back(option);
-  add_emit_option(*command, options->card.emit);
-  command
-      ->add_option("-o,--output", options->file,
-                   "Write a plan file: for --plan of other commands, or for MODEL of them")
-      ->type_name("FILE");
+  add_plan_options(*command, options->plan);
   command->add_flag("--check", options->check,
                     "MODEL is a plan for a card: go through the checklists of the guides, with evidence");
-  command->callback([options, command, &context] {
-    const EmitArgument& emit = options->card.emit;
-    check_emit(emit);
-    if (options->check) {
-      refuse({command->get_option("--output")}, "writes a plan, and --check only looks at one");
-      check_planned(options->model.model, context);
-    } else if (emit.given() && !emit.for_card()) {
-      check_outputs(options->card, options->file);
-      emit_network(emit, options->model, options->device == "cpu" ? "" : options->device, context);
-    } else if (options->device == "cpu") {
-      check(!emit.for_card(), Code::invalid_argument, Hint{"--device wormhole_n150"},
-            "--emit ttnn writes a plan for a card: which one is not said");
-      refuse(options->card_options, "is for cards: --device wormhole_n150");
-      check_outputs(options->card, options->file);
-      show(*options, context);
-    } else {
-      const Machine machine = load_machine(options->device);
-      tensix_of(machine);  // an Error that says what it is instead
-      refuse(options->cpu_options, "is for this machine's own processor; what a card does is set with --pin");
-      const auto plan = options->card.batches.list.empty() ? plan_for_card : plan_batches;
-      plan(options->model, options->card, machine, options->file, context);
-    }
-  });
+  command->callback([options, command, &context] { plan_network(*options, *command, context); });
 }
 
 }  // namespace tessera::cli

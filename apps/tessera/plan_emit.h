@@ -5,8 +5,8 @@
 #include "command.h"
 #include "model_argument.h"
 
-#include "tessera/targets/tensix/network/lower.h"
-#include "tessera/targets/tensix/plan/card_plan.h"
+#include "tessera/machine/machine.h"
+#include "tessera/targets/registry.h"
 
 #include <string>
 #include <vector>
@@ -17,19 +17,16 @@ struct EmitArgument {
   std::vector<std::string> words;  // what and where; none: nothing is written
 
   bool given() const { return !words.empty(); }
-  // Whether it takes a plan for a card.
-  bool for_card() const { return given() && words[0] == "ttnn"; }
+  EmittedLanguage language() const { return find_language(words.at(0)); }  // an Error for a word that is none
+  const std::string& script() const { return words.at(1); }
 };
 
 void add_emit_option(CLI::App& command, EmitArgument& argument);
-void check_emit(const EmitArgument& argument);  // an Error for a word that is none
 
-// MLX and NKI: which need no plan for a Tensix card. `device` may be empty for MLX.
-void emit_network(const EmitArgument& emit, const ModelArgument& model, const std::string& device,
-                  const Context& context);
+// For languages that follow no plan. `machine`: none where it was not said.
+void emit_network(const EmitArgument& emit, const ModelArgument& model, const Machine* machine, const Context& context);
 
-// TTNN.
-void emit_card_plan(const EmitArgument& emit, const tensix::LoweredGraph& network, const tensix::CardPlan& plan,
-                    const Context& context);
+// For languages that follow one.
+void emit_plan(const EmitArgument& emit, const NetworkPlan& plan, const Context& context);
 
 }  // namespace tessera::cli

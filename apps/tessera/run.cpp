@@ -1,8 +1,8 @@
 // tessera run: a network on this machine.
 
-#include "card_plan_argument.h"
 #include "command.h"
 #include "model_argument.h"
+#include "plan_argument.h"
 #include "progress.h"
 #include "run_dataset.h"
 #include "world.h"
@@ -14,7 +14,6 @@
 #include "tessera/io/npy.h"
 #include "tessera/report/units.h"
 #include "tessera/session/session.h"
-#include "tessera/targets/tensix/plan/run_plan.h"
 
 #include <fmt/format.h>
 
@@ -166,31 +165,29 @@ std::vector<Port> ports_of(const Graph& graph) {
   return ports;
 }
 
-// By the arithmetic of the card that the plan is for, as the plan says.
+// As the plan says, on the machine that it is for.
 Ran run_planned(const RunOptions& options, const Context& context) {
   for (const CLI::Option* option : options.cpu_options)
     check(option->count() == 0, Code::invalid_argument, "{} is for this machine's own processor, not for {}",
           option->get_name(), options.model.model);
   const auto start = std::chrono::steady_clock::now();
-  const CardPlanArgument argument = load_card_plan_argument(options.model.model);
+  const PlanFileArgument argument = load_plan_file_argument(options.model.model);
   const double read_seconds = seconds_since(start);
   ModelArgument given = options.model;
   given.model = options.network;
-  const PlannedModel planned = load_planned_model(argument, given);
-  const std::shared_ptr<tensix::Device> device =
-      tensix::Device::open(argument.machine, {.l1_small_bytes = argument.plan.request.l1_small_bytes});
-  Progress progress("running " + planned.model.name, argument.plan.steps.size(), context.quiet);
-  std::size_t done = 0;
-  tensix::RunPlanHooks hooks;
-  hooks.on_step = [&](const tensix::SimulatedStep& step) { progress.at(++done, step.node); };
+  const LoadedNetwork network = load_planned_network(argument, given);
+  Progress progress("running " + network.name, 0, context.quiet);
   const auto begin = std::chrono::steady_clock::now();
-  tensix::Simulation run = tensix::run_plan(device, planned.network, argument.plan, planned.model.inputs, hooks);
+  RunResult run = argument.target.run(
+      *argument.plan, argument.machine, network.inputs,
+      [&](std::size_t done, std::size_t all, const std::string& what) { progress.at(done, all, what); });
+  const PlanTotals totals = argument.plan->totals();
   return {
-      std::move(run.outputs), ports_of(planned.model.graph),
+      std::move(run.outputs), ports_of(network.graph),
       fmt::format("{}: simulated in {:.1f} s, by the arithmetic of the card\nplan read in {}; it predicts {} on the "
                   "device, {} end to end\n",
                   argument.machine.title, seconds_since(begin), format_time(read_seconds * 1e9),
-                  format_time(argument.plan.device_ns), format_time(argument.plan.end_to_end_ns))};
+                  format_time(totals.device_s * 1e9), format_time(totals.end_to_end_s * 1e9))};
 }
 
 Ran run_here(const RunOptions& options) {

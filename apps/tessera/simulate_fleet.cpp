@@ -7,11 +7,13 @@
 #include "tessera/core/file.h"
 #include "tessera/core/tile.h"
 #include "tessera/fleet/availability.h"
+#include "tessera/fleet/chip_work.h"
 #include "tessera/fleet/data_parallel.h"
 #include "tessera/fleet/serving.h"
 #include "tessera/fleet/weights.h"
 #include "tessera/report/scaling_picture.h"
 #include "tessera/report/units.h"
+#include "tessera/target/target.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -32,10 +34,11 @@ constexpr std::int64_t kMostCards = 10'000'000;
 std::vector<fleet::Topology> sizes(const FleetArguments& o, const TimeArguments& time, const Machine& machine) {
   std::vector<fleet::Topology> out;
   for (const std::int64_t cards : o.cards)
-    out.push_back(fleet::topology_of_chips(machine, cards * machine.tensix->chips));
+    out.push_back(fleet::topology_of_chips(machine, cards * fleet::chips_of_a_card(machine)));
   if (!out.empty()) return out;
-  const bool of_file = fleet::required_fleet(machine).hosts && time.mesh == 1;
-  return {of_file ? fleet::topology_of(machine) : fleet::topology_of_chips(machine, time.mesh)};
+  const int mesh = time.mesh.value_or(1);
+  const bool of_file = fleet::required_fleet(machine).hosts && mesh == 1;
+  return {of_file ? fleet::topology_of(machine) : fleet::topology_of_chips(machine, mesh)};
 }
 
 class FleetSimulation {
@@ -44,18 +47,18 @@ class FleetSimulation {
       : o_(o),
         machine_(machine),
         model_(model),
+        chip_(fleet::chip_work(model.work)),
         spec_(fleet::required_fleet(machine)),
-        parallel_(
-            machine,
-            {.chip = model.work,
-             .frames = batch_of(model.graph),
-             .executor = tensix::executor_of({.use_trace = time.metal_trace,
-                                              .num_command_queues = time.command_queues,
-                                              .all_transfers_on_separate_command_queue = time.separate_transfers}),
-             .batches = time.batches}) {
+        parallel_(machine,
+                  {.chip = chip_.pipeline,
+                   .frames = batch_of(chip_.graph),
+                   .executor = fleet::chip_executor({.metal_trace = time.metal_trace.value_or(false),
+                                                     .command_queues = time.command_queues.value_or(1),
+                                                     .separate_transfers = time.separate_transfers.value_or(false)}),
+                   .batches = time.batches}) {
     const double element_bytes =
-        static_cast<double>(tile_bytes(Tile{}, model.weights_dtype)) / static_cast<double>(Tile{}.elements());
-    const std::int64_t weights = fleet::weight_bytes(model.graph, element_bytes);
+        static_cast<double>(tile_bytes(Tile{}, chip_.weights_dtype)) / static_cast<double>(Tile{}.elements());
+    const std::int64_t weights = fleet::weight_bytes(chip_.graph, element_bytes);
     const std::vector<fleet::Topology> topologies = sizes(o, time, machine);
     sizes_ = topologies.size();
     for (const fleet::Topology& topology : topologies) {
@@ -69,7 +72,7 @@ class FleetSimulation {
  private:
   ServingOptions options_of(const DataParallel& d, std::int64_t chips, double requests_per_s) const {
     const double interval = parallel_.served_interval_ns(d);
-    const auto bytes = static_cast<double>(model_.work.input_bytes + model_.work.output_bytes);
+    const auto bytes = static_cast<double>(chip_.pipeline.input_bytes + chip_.pipeline.output_bytes);
     const double network = bytes / spec_.network_bytes_per_s * 1e9 + 2 * spec_.network_latency_ns;
     const std::int64_t batch = parallel_.workload().frames;
     return {.requests_per_s = requests_per_s,
@@ -112,7 +115,7 @@ class FleetSimulation {
   void add_failures(const DataParallel& d, const ServingRow& all, std::int64_t spares) {
     FailureRow row{.share = fleet::availability(spec_, d.topology.cards(), spares), .load = all.load};
     row.p999_all_ns = all.result->p999_ns;
-    const std::int64_t chips = std::min(all.options.chips, row.share.cards_999 * machine_.tensix->chips);
+    const std::int64_t chips = std::min(all.options.chips, row.share.cards_999 * fleet::chips_of_a_card(machine_));
     if (chips == all.options.chips) {
       row.p999_few_ns = row.p999_all_ns;
     } else if (chips > 0) {
@@ -127,7 +130,7 @@ class FleetSimulation {
       failing.failures_per_s = o_.failures / (spec_.mtbf_hours * 3600);
       failing.repair_s = spec_.repair_hours * 3600 / o_.failures;
       failing.takeover_s = spec_.takeover_s / o_.failures;
-      failing.spares = spares * machine_.tensix->chips;
+      failing.spares = spares * fleet::chips_of_a_card(machine_);
       row.failing = simulate_serving(failing);
     }
     figures_.failures.push_back(std::move(row));
@@ -136,6 +139,7 @@ class FleetSimulation {
   const FleetArguments& o_;
   const Machine& machine_;
   const FleetModel& model_;
+  const fleet::ChipWork& chip_;
   FleetSpec spec_;
   fleet::DataParallelModel parallel_;
   std::size_t sizes_ = 0;
@@ -192,7 +196,7 @@ void add_fleet_options(CLI::App& command, FleetArguments& o) {
 }
 
 bool is_fleet(const Machine& machine) {
-  const std::optional<FleetSpec> spec = machine.tensix ? fleet_of(machine) : std::nullopt;
+  const std::optional<FleetSpec> spec = fleet_of(machine);
   return spec && spec->hosts;
 }
 
@@ -201,13 +205,6 @@ bool wants_fleet(const FleetArguments& o, const TimeArguments& time, const Machi
       !o.spares.empty() || !o.svg.empty())
     return true;
   return is_fleet(machine);
-}
-
-void check_shards(const FleetArguments& o, const TimeArguments& time, const Machine& machine, const Graph& graph) {
-  const std::int64_t batch = chip_batch(o, time, machine);
-  check(batch == 0 || batch == batch_of(graph), Code::invalid_argument, Hint{"plan it for that batch"},
-        "--global-batch {} gives each chip {} frames, but the network is for {}", o.global_batch, batch,
-        batch_of(graph));
 }
 
 std::int64_t chip_batch(const FleetArguments& o, const TimeArguments& time, const Machine& machine) {
@@ -226,8 +223,11 @@ void simulate_fleet(const FleetArguments& o, const TimeArguments& time, const Ma
                                       std::pair("--max-wait", o.max_wait_ms.has_value())})
     check(!given || !o.loads.empty() || !o.arrivals.empty(), Code::invalid_argument,
           Hint{"say how many with --load or --arrivals"}, "{} needs requests to be served", option);
-  check(o.cards.empty() || time.mesh == 1, Code::invalid_argument,
+  check(o.cards.empty() || time.mesh.value_or(1) == 1, Code::invalid_argument,
         Hint{"--mesh is one size, in chips; --cards are several, in cards"}, "--mesh and --cards exclude each other");
+  const std::int64_t frames = batch_of(fleet::chip_work(model.work).graph), shard = chip_batch(o, time, machine);
+  check(shard == 0 || shard == frames, Code::invalid_argument, Hint{"plan it for that batch"},
+        "--global-batch {} gives each chip {} frames, but the network is for {}", o.global_batch, shard, frames);
   const auto begin = std::chrono::steady_clock::now();
   const FleetFigures done = FleetSimulation(o, time, machine, model).take();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -242,7 +242,7 @@ void simulate_fleet(const FleetArguments& o, const TimeArguments& time, const Ma
                                 {"kind", "simulated"},
                                 {"model", model.name},
                                 {"device", machine.name},
-                                {"batch", batch_of(model.graph)},
+                                {"batch", frames},
                                 {"weight_bytes", done.rows.front().weights.bytes},
                                 {"fleet", parsed(rows)},
                                 {"serving", parsed(served)},
@@ -261,7 +261,7 @@ void simulate_fleet(const FleetArguments& o, const TimeArguments& time, const Ma
   context.print(fmt::format(
       "\n{}: simulated; {} frames on each chip at a time, {} of weights on each; {:.1f} s for the fleet on this "
       "machine\n",
-      title, batch_of(model.graph), format_bytes(static_cast<double>(done.rows.front().weights.bytes)), seconds));
+      title, frames, format_bytes(static_cast<double>(done.rows.front().weights.bytes)), seconds));
 }
 
 }  // namespace tessera::cli

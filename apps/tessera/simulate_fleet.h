@@ -3,12 +3,9 @@
 // `tessera simulate` for meshes and fleets: data parallel over many chips, and requests that come at random.
 
 #include "command.h"
-#include "simulate_time.h"
 
-#include "tessera/core/dtype.h"
-#include "tessera/graph/graph.h"
 #include "tessera/machine/machine.h"
-#include "tessera/targets/tensix/time/pipeline.h"
+#include "tessera/target/simulation.h"
 
 #include <CLI/CLI.hpp>
 
@@ -18,6 +15,15 @@
 #include <vector>
 
 namespace tessera::cli {
+
+// How a network is run again and again; what is not said is as the plan has it.
+struct TimeArguments {
+  std::optional<bool> metal_trace, separate_transfers;
+  std::optional<int> command_queues, mesh;
+  int batches = 32;
+  bool mesh_is_grid = false;  // given as ROWSxCOLUMNS
+  std::string trace;
+};
 
 struct FleetArguments {
   std::vector<std::int64_t> cards, spares;
@@ -40,17 +46,13 @@ bool wants_fleet(const FleetArguments& fleet, const TimeArguments& time, const M
 // The batch of one chip where --global-batch was given, or 0.
 std::int64_t chip_batch(const FleetArguments& fleet, const TimeArguments& time, const Machine& machine);
 
-// An Error where --global-batch does not make the batches that the network has.
-void check_shards(const FleetArguments& fleet, const TimeArguments& time, const Machine& machine, const Graph& graph);
-
 // What has been simulated of one chip.
 struct FleetModel {
   std::string name;
-  const Graph& graph;
-  tensix::PipelineWork work;
-  DType weights_dtype;
+  const DeviceWork& work;
   std::uint64_t seed;
 };
+// An Error where --global-batch does not make the batches that the network has.
 void simulate_fleet(const FleetArguments& fleet, const TimeArguments& time, const Machine& machine,
                     const FleetModel& model, const Context& context);
 

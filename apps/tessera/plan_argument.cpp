@@ -1,17 +1,18 @@
-#include "card_plan_argument.h"
+#include "plan_argument.h"
 
 #include "layer_argument.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/text.h"
 #include "tessera/graph/zoo/zoo.h"
-#include "tessera/machine/machine_file.h"
-#include "tessera/targets/tensix/plan/card_plan_file.h"
+#include "tessera/io/plan_document.h"
+#include "tessera/targets/registry.h"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 namespace tessera::cli {
 namespace {
@@ -53,8 +54,8 @@ PlannedInput parse_input(const std::string& text) {
 }
 
 // As the plan names it, or beside the plan.
-std::string find_model(const CardPlanArgument& argument) {
-  const std::string& model = argument.plan.model;
+std::string find_model(const PlanFileArgument& argument) {
+  const std::string& model = argument.plan->model();
   if (fs::exists(model) || is_zoo_name(model) || is_layer_there(model)) return model;
   const fs::path folder = fs::path(argument.file).parent_path();
   for (const fs::path& path : {folder / model, folder / fs::path(model).filename()})
@@ -65,68 +66,49 @@ std::string find_model(const CardPlanArgument& argument) {
 
 }  // namespace
 
-bool is_plan_file(const std::string& model) { return tensix::looks_like_card_plan(model); }
+bool is_plan_file(const std::string& model) { return looks_like_plan(model); }
 
-CardPlanArgument load_card_plan_argument(const std::string& file, const std::string& device) {
-  CardPlanArgument out{file, tensix::load_card_plan(file), {}};
-  with_context(fmt::format("while following {}", file), [&] {
-    out.machine = load_machine(device.empty() ? out.plan.machine : device);
-    check_machine(out.plan, out.machine);
+PlanFileArgument load_plan_file_argument(const std::string& file, const std::string& device) {
+  auto [target, plan] = read_plan(file);
+  return with_context(fmt::format("while following {}", file), [&, &target = target, &plan = plan] {
+    Machine machine = find_machine(device.empty() ? plan->machine() : device);
+    target.check_machine(*plan, machine);
+    return PlanFileArgument{file, target, std::move(plan), std::move(machine)};
   });
-  return out;
 }
 
-PlannedModel load_planned_model(const CardPlanArgument& argument, ModelArgument given) {
+LoadedNetwork load_planned_network(const PlanFileArgument& argument, ModelArgument given) {
   return with_context(fmt::format("while following {}", argument.file), [&] {
-    check(given.batch == 0 || given.batch == argument.plan.batch, Code::invalid_argument,
+    NetworkPlan& plan = *argument.plan;
+    check(given.batch == 0 || given.batch == plan.batch(), Code::invalid_argument,
           Hint{"tessera plan --batch makes another plan"}, "--batch is {}, and the plan is for batches of {}",
-          given.batch, argument.plan.batch);
+          given.batch, plan.batch());
     check(given.shapes.empty() && given.dimensions.empty(), Code::invalid_argument,
           Hint{"tessera plan makes another plan"}, "{} says what the plan has settled: inputs are {}",
-          given.shapes.empty() ? "--dim" : "--shape", fmt::join(argument.plan.model_inputs, ", "));
+          given.shapes.empty() ? "--dim" : "--shape", fmt::join(plan.model_inputs(), ", "));
     given.batch = 0;  // which inputs say below, where the network leaves it open
     if (given.model.empty()) given.model = find_model(argument);
     std::vector<PlannedInput> inputs;
-    for (const std::string& text : argument.plan.model_inputs) inputs.push_back(parse_input(text));
+    for (const std::string& text : plan.model_inputs()) inputs.push_back(parse_input(text));
     if (is_zoo_name(given.model)) {
-      if (!inputs.empty() && !inputs[0].extents.empty()) given.batch = argument.plan.batch;
+      if (!inputs.empty() && !inputs[0].extents.empty()) given.batch = plan.batch();
     } else if (!find_layer(given.model)) {
       for (const PlannedInput& input : inputs)
         if (!input.extents.empty())
           given.shapes.push_back(fmt::format("{}:{}", input.name, fmt::join(input.extents, "x")));
     }
-    PlannedModel out{load_model(given), {}};
-    out.network = tensix::lower(out.model.graph, {.host_fallback = true});
-    check_network(argument.plan, out.network);
-    return out;
+    LoadedNetwork network = load_network(given);
+    plan.attach(network.graph, network.name);
+    return network;
   });
 }
 
-std::int64_t l1_banks_of(const tensix::CardPlan& plan) {
-  try {
-    return tensix_of(load_machine(plan.machine)).cores();
-  } catch (const Error&) {
-    std::int64_t most = 1;
-    for (const tensix::PlannedStep& step : plan.steps) most = std::max(most, step.predicted.cores);
-    return most;
-  }
-}
-
-std::size_t find_planned_step(const tensix::CardPlan& plan, const std::string& node) {
-  std::vector<std::string> names;
-  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
-    if (plan.steps[s].node == node || plan.steps[s].makes == node) return s;
-    names.push_back(plan.steps[s].node);
-  }
-  const std::string meant = did_you_mean(node, names);
-  constexpr std::size_t kShown = 20;
-  const std::size_t more = names.size() > kShown ? names.size() - kShown : 0;
-  names.resize(names.size() - more);
-  fail(Code::not_found, Hint{"a node that was fused is part of the one before it"}, "the plan has no node '{}'{}{}",
-       node, meant,
-       meant.empty()
-           ? fmt::format("; it has {}{}", fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : "")
-           : "");
+LoadedNetwork load_network(const ModelArgument& argument) {
+  Model model = load_model(argument);
+  return {.model = argument.model,
+          .name = std::move(model.name),
+          .graph = std::move(model.graph),
+          .inputs = std::move(model.inputs)};
 }
 
 }  // namespace tessera::cli
