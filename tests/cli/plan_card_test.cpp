@@ -90,9 +90,10 @@ TEST_F(PlanCard, TheSameRequestGivesTheSameBytes) {
 
 TEST_F(PlanCard, FormatsAreThoseOfOtherCommands) {
   const json out = json::parse(plan({"--format", "json"}).out);
-  EXPECT_EQ(out["device"], "wormhole_n150");
-  EXPECT_GT(out["device_ns"], out["kernels_ns"]);
+  EXPECT_EQ(out["machine"], "wormhole_n150");
+  EXPECT_GT(out["totals"]["device_ns"], out["totals"]["kernels_ns"]);
   EXPECT_EQ(out["steps"].size(), 1u);
+  EXPECT_EQ(out, json::parse(read_text_file(file_)));  // -o writes the same document
   EXPECT_THAT(plan({"--format", "csv"}).out, testing::StartsWith("step,node,op,config"));
   EXPECT_THAT(plan({"--format", "md"}).out, HasSubstr("| step |"));
 }

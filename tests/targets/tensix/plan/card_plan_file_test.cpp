@@ -3,6 +3,7 @@
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/graph/zoo/zoo.h"
+#include "tessera/io/plan_document.h"
 #include "tessera/machine/machine_file.h"
 #include "tessera/targets/tensix/plan/digest.h"
 #include "tests/targets/tensix/plan/sample_plan.h"
@@ -238,7 +239,7 @@ TEST(CardPlanFile, WhatIsNoNumberIsNotWritten) {
 TEST(CardPlanFile, GoesThroughAFile) {
   const fs::path path = fs::path(testing::TempDir()) / "card_plan_file_test.json";
   save_card_plan(path, plan_with_every_field());
-  EXPECT_TRUE(looks_like_card_plan(path));
+  EXPECT_TRUE(looks_like_plan(path));
   EXPECT_EQ(encode_card_plan(load_card_plan(path)), read_text_file(path));
   write_file_atomically(path, "{]");
   try {
@@ -248,9 +249,9 @@ TEST(CardPlanFile, GoesThroughAFile) {
     EXPECT_THAT(error.what(), HasSubstr("while reading " + path.string()));
   }
   write_file_atomically(path, "\x08\x07model");
-  EXPECT_FALSE(looks_like_card_plan(path));
+  EXPECT_FALSE(looks_like_plan(path));
   fs::remove(path);
-  EXPECT_FALSE(looks_like_card_plan(path));
+  EXPECT_FALSE(looks_like_plan(path));
 }
 
 TEST(CardPlanFile, HoldsForItsMachineOnly) {

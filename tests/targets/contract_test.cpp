@@ -1,0 +1,179 @@
+#include "tessera/core/error.h"
+#include "tessera/core/file.h"
+#include "tessera/graph/zoo/zoo.h"
+#include "tessera/io/plan_document.h"
+#include "tessera/io/plan_file.h"
+#include "tessera/machine/machine_file.h"
+#include "tessera/session/session.h"
+#include "tessera/targets/registry.h"
+#include "tessera/targets/tensix/plan/card_plan_file.h"
+#include "tests/targets/tensix/plan/sample_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <string>
+
+namespace tessera {
+namespace TSR_FILE {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string error_text(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+LoadedNetwork small_network() {
+  LoadedNetwork network{.model = "resnet18", .name = "resnet18", .graph = make_zoo_model("resnet18", 1)};
+  for (const ValueId id : network.graph.inputs) {
+    const TensorType& type = network.graph.value(id).type;
+    network.inputs.emplace_back(type.type, type.shape());
+  }
+  return network;
+}
+
+TEST(Registry, FindsTargetsByMachineAndLanguage) {
+  EXPECT_EQ(target_of(find_machine("cpu")).family(), "cpu");
+  EXPECT_EQ(target_of(find_machine("wormhole_n150")).family(), "tensix");
+  EXPECT_EQ(find_language("ttnn").target.family(), "tensix");
+  EXPECT_TRUE(find_language("ttnn").language.follows_plan);
+  EXPECT_EQ(find_language("mlx").target.family(), "unified");
+  EXPECT_EQ(find_language("nki").target.family(), "neuron");
+  EXPECT_THAT(error_text([] { find_language("cuda"); }), HasSubstr("--emit cuda: it is ttnn, mlx or nki"));
+}
+
+TEST(Registry, SaysWhichFamiliesAreNotPlannedFor) {
+  EXPECT_THAT(error_text([] { target_of(find_machine("nvidia_h200")); }),
+              AllOf(HasSubstr("family gpu"), HasSubstr("nvidia_h200")));
+  const Machine trainium = find_machine("trainium1");
+  EXPECT_THAT(error_text([&] { target_of(trainium).check_request(trainium, {}); }),
+              AllOf(HasSubstr("not planned for 'trainium1' yet"), HasSubstr("neuron")));
+}
+
+TEST(Targets, RefuseFieldsThatTheyCannotHonour) {
+  const Machine cpu = find_machine("cpu"), card = find_machine("wormhole_n150");
+  EXPECT_THAT(error_text([&] { target_of(cpu).check_request(cpu, {.pins = {{"*", "shard", "BLOCK"}}}); }),
+              HasSubstr("--pin is for cards"));
+  EXPECT_THAT(error_text([&] { target_of(card).check_request(card, {.threads = 2}); }),
+              HasSubstr("--threads is for this machine's own processor"));
+  target_of(cpu).check_request(cpu, {.threads = 2});
+  target_of(card).check_request(card, {.min_pcc = 0.99, .mesh = 2});
+  const Machine other = load_machine(TESSERA_MACHINES_DIR "/cpu_avx2.toml");
+  EXPECT_THAT(error_text([&] { target_of(other).check_request(other, {}); }), HasSubstr("own processor only"));
+}
+
+TEST(CpuPlan, IsThePlanOfASession) {
+  const Machine machine = find_machine("cpu");
+  const LoadedNetwork network = small_network();
+  const auto plan = target_of(machine).plan(network, machine, {.threads = 1});
+  SessionOptions options;
+  options.threads = 1;
+  const Session session(network.graph, options);
+  std::vector<std::string> kernels;
+  double seconds = 0;
+  for (const auto& stage : session.plans(network.inputs))
+    for (const Step& step : stage->steps) {
+      seconds += step.offer.estimate.seconds;
+      if (step.node != Step::kConversion) kernels.emplace_back(step.kernel->name);
+    }
+  const std::vector<StepView> steps = plan->steps();
+  ASSERT_EQ(steps.size(), kernels.size());
+  for (std::size_t s = 0; s < steps.size(); ++s) EXPECT_EQ(steps[s].config, kernels[s]);
+  EXPECT_DOUBLE_EQ(plan->totals().kernels_s, seconds);
+  EXPECT_EQ(plan->batch(), 1);
+  EXPECT_THAT(error_text([&] { plan->explain("nothing_of_that_name"); }), HasSubstr("no node"));
+  EXPECT_EQ(plan->explain(steps[0].node).parts.at(0).table->rows().size(), 1 + steps[0].alternatives.size());
+}
+
+TEST(CpuPlan, IsADocumentWhoseKernelsAreRead) {
+  const Machine machine = find_machine("cpu");
+  const auto plan = target_of(machine).plan(small_network(), machine, {.threads = 1});
+  const std::string text = encode_plan_document(*plan);
+  const json out = json::parse(text);
+  EXPECT_EQ(out["schema"], 2);
+  EXPECT_EQ(out["target"], "cpu");
+  EXPECT_EQ(out["steps"].size(), plan->steps().size());
+  const PlanFile whole = parse_plan_file(text), old = parse_plan_file(plan->body());
+  EXPECT_EQ(whole.kernels, old.kernels);
+  EXPECT_EQ(whole.kernels.at(out["steps"][0]["node"]), out["steps"][0]["config"]);
+  EXPECT_EQ(parse_plan_document(plan->body()).target, "cpu");  // as schema 1 had it
+}
+
+TEST(CpuPlan, RunsAndTellsWhatItDid) {
+  const Machine machine = find_machine("cpu");
+  const LoadedNetwork network = small_network();
+  const auto plan = target_of(machine).plan(network, machine, {.threads = 1});
+  const RunResult run = target_of(machine).run(*plan, machine, network.inputs);
+  EXPECT_TRUE(run.trace.measured);
+  EXPECT_EQ(run.trace.steps.size(), plan->steps().size() + plan->moves().size());
+  ASSERT_EQ(run.outputs.size(), 1u);
+  SessionOptions options;
+  options.threads = 1;
+  EXPECT_TRUE(
+      std::ranges::equal(run.outputs[0].bytes(), Session(network.graph, options).run(network.inputs)[0].bytes()));
+}
+
+TEST(CardPlanOfTheContract, SaysWhatTheCardPlanSays) {
+  const tensix::CardPlan card = tensix::good_plan();
+  const auto plan = target_of_family("tensix").read(tensix::encode_card_plan(card));
+  EXPECT_EQ(plan->machine(), card.machine);
+  EXPECT_EQ(plan->batch(), card.batch);
+  const std::vector<StepView> steps = plan->steps();
+  ASSERT_EQ(steps.size(), card.steps.size());
+  std::size_t moves = 0;
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    EXPECT_EQ(steps[s].node, card.steps[s].node);
+    EXPECT_EQ(steps[s].config, card.steps[s].predicted.config);
+    EXPECT_NEAR(steps[s].time_s * 1e9, card.steps[s].predicted.time.ns, 1e-3);
+    EXPECT_EQ(steps[s].bound.resource, card.steps[s].predicted.time.bound_by);
+    ASSERT_EQ(steps[s].alternatives.size(), card.steps[s].alternatives.size());
+    for (std::size_t a = 0; a < steps[s].alternatives.size(); ++a)
+      EXPECT_EQ(steps[s].alternatives[a].refusal.has_value(), !steps[s].alternatives[a].time_s.has_value());
+    moves += card.steps[s].moves.size();
+  }
+  EXPECT_EQ(plan->moves().size(), moves);
+  EXPECT_NEAR(plan->totals().device_s * 1e9, card.device_ns, 1e-3);
+  EXPECT_EQ(plan->memory().at(0).peak_bytes, card.l1_peak_bytes);
+}
+
+// Every choice and number of a plan file of schema 1 is in the document that is written now.
+TEST(CardPlanOfTheContract, KeepsTheContentOfOlderPlanFiles) {
+  const std::filesystem::path golden = std::filesystem::path(__FILE__).parent_path() / "tensix/plan/golden";
+  std::size_t files = 0;
+  for (const auto& file : std::filesystem::directory_iterator(golden)) {
+    SCOPED_TRACE(file.path().string());
+    const std::string old = read_text_file(file.path());
+    const ReadPlan read = read_plan(file.path());
+    EXPECT_EQ(read.plan->family(), "tensix");
+    const json document = json::parse(encode_plan_document(*read.plan));
+    EXPECT_EQ(document["body"], json::parse(old));
+    EXPECT_EQ(tensix::encode_card_plan(tensix::parse_card_plan(document.dump())), old);
+    for (std::size_t s = 0; s < document["steps"].size(); ++s)
+      EXPECT_EQ(document["steps"][s]["node"], document["body"]["steps"][s]["node"]);
+    ++files;
+  }
+  EXPECT_GE(files, 4u);
+}
+
+TEST(PlanDocuments, OfLaterSchemasAndOtherKindsAreRefused) {
+  EXPECT_THAT(error_text([] { parse_plan_document(R"({"kind": "tessera plan", "schema": 3})"); }),
+              AllOf(HasSubstr("schema 3"), HasSubstr("newer tessera")));
+  EXPECT_THAT(error_text([] { parse_plan_document(R"({"a": 1})"); }), HasSubstr("no plan"));
+  EXPECT_THAT(error_text([] {
+                parse_plan_file(R"({"kind": "tessera plan", "schema": 2, "target": "tensix",
+                                                  "machine": "wormhole_n150", "body": {}})");
+              }),
+              HasSubstr("the plan is for wormhole_n150"));
+}
+
+}  // namespace TSR_FILE
+}  // namespace tessera
