@@ -1,9 +1,7 @@
 // Whole networks whose layers come with the configuration that somebody tuned for a card: the programs that each layer
 // takes, priced one by one.
 
-#include "bench_networks.h"
-
-#include "conv2d_table.h"
+#include "bench.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
@@ -20,6 +18,7 @@
 #include "tessera/targets/tensix/plan/plan_difference.h"
 #include "tessera/targets/tensix/plan/plan_network.h"
 #include "tessera/targets/tensix/time/program_time.h"
+#include "tessera/targets/tensix/views/conv2d_table.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -123,16 +122,16 @@ class Network {
     const auto k = pair("k"), s = pair("stride"), pad = pair("pad"), d = pair("dilation");
     p.window = {k[0], k[1], s[0], s[1], d[0], d[1], pad[0], pad[0], pad[1], pad[1]};
     p.has_bias = true;
-    p.input_dtype = dtype_named(t.at("act_dtype").get<std::string>(), "act_dtype");
+    p.input_dtype = tensix::dtype_named(t.at("act_dtype").get<std::string>(), "act_dtype");
     p.input_layout = is_block_float(p.input_dtype) ? Layout::tile : Layout::row_major;
-    p.weights_dtype = dtype_named(t.at("weights_dtype").get<std::string>(), "weights_dtype");
-    p.output_dtype = dtype_named(t.at("out_dtype").get<std::string>(), "out_dtype");
-    p.compute.fidelity = fidelity_named(t.at("fidelity").get<std::string>(), "fidelity");
+    p.weights_dtype = tensix::dtype_named(t.at("weights_dtype").get<std::string>(), "weights_dtype");
+    p.output_dtype = tensix::dtype_named(t.at("out_dtype").get<std::string>(), "out_dtype");
+    p.compute.fidelity = tensix::fidelity_named(t.at("fidelity").get<std::string>(), "fidelity");
     p.compute.fp32_dest_acc_en = flag(t, "fp32_dest_acc_en");
     p.compute.packer_l1_acc = flag(t, "packer_l1_acc");
     tensix::Conv2dConfig& c = p.config;
     c.weights_dtype = p.weights_dtype;
-    c.shard_layout = sharding_named(t.at("shard_layout").get<std::string>(), "shard_layout");
+    c.shard_layout = tensix::sharding_named(t.at("shard_layout").get<std::string>(), "shard_layout");
     c.act_block_h_override = t.at("act_block_h").get<int>();
     c.enable_act_double_buffer = flag(t, "act_double_buffer");
     c.enable_weights_double_buffer = flag(t, "weights_double_buffer");

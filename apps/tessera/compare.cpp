@@ -1,11 +1,11 @@
 // tessera compare: the outputs of a network here and elsewhere, and the first node that differs; or, with --device,
 // what the arithmetic of a card costs; or, with --plans, what two plans for a card do differently.
 
+#include "arguments.h"
 #include "card_plan_commands.h"
 #include "command.h"
 #include "compare_device.h"
 #include "model_argument.h"
-#include "number_argument.h"
 #include "peer.h"
 
 #include "tessera/core/error.h"

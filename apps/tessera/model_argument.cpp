@@ -1,8 +1,6 @@
 #include "model_argument.h"
 
-#include "layer_argument.h"
-#include "number_argument.h"
-#include "shape_argument.h"
+#include "arguments.h"
 
 #include "tessera/core/error.h"
 #include "tessera/graph/passes/pass.h"

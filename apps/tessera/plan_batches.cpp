@@ -2,8 +2,8 @@
 
 #include "card_plan_table.h"
 #include "diagnostics.h"
-#include "interrupt_watch.h"
 #include "plan_search.h"
+#include "progress.h"
 
 #include "tessera/core/refusal.h"
 #include "tessera/report/units.h"

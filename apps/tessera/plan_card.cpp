@@ -1,10 +1,10 @@
 #include "plan_card.h"
 
+#include "arguments.h"
 #include "card_plan_table.h"
 #include "diagnostics.h"
-#include "interrupt_watch.h"
-#include "number_argument.h"
 #include "plan_search.h"
+#include "progress.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"

@@ -1,9 +1,9 @@
 // tessera simulate: a whole network on a simulated card, operator by operator.
 
+#include "arguments.h"
 #include "card_plan_argument.h"
 #include "command.h"
 #include "model_argument.h"
-#include "number_argument.h"
 #include "progress.h"
 #include "simulate_fleet.h"
 #include "simulate_time.h"

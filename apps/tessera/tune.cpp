@@ -1,10 +1,9 @@
 // tessera tune conv2d: what configurations of a convolution take on a card, before anyone owns it.
 
+#include "arguments.h"
 #include "command.h"
-#include "conv2d_table.h"
-#include "number_argument.h"
 #include "progress.h"
-#include "tune_trainium.h"
+#include "trainium.h"
 #include "world.h"
 
 #include "tessera/core/file.h"
@@ -14,6 +13,7 @@
 #include "tessera/scale/shared_work.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_work.h"
 #include "tessera/targets/tensix/time/kernel_time.h"
+#include "tessera/targets/tensix/views/conv2d_table.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -89,7 +89,7 @@ void fill_table(const TuneOptions& options, const Context& context) {
   const Machine machine = load_machine(options.device);
   const Csv csv = with_context(fmt::format("while reading {}", options.table),
                                [&] { return parse_csv(read_text_file(options.table)); });
-  const std::vector<Column> results = result_columns();
+  const std::vector<Column> results = tensix::conv2d_result_columns();
   std::vector<Column> columns;
   std::vector<std::size_t> kept;  // configuration columns: all that are not results
   for (std::size_t i = 0; i < csv.columns.size(); ++i) {
@@ -105,10 +105,10 @@ void fill_table(const TuneOptions& options, const Context& context) {
   Progress progress("convolutions", csv.rows.size(), context.quiet || launched_rank() != 0);
   const auto row = [&](std::size_t i) {
     progress.at(i, csv.rows[i].front());
-    const Conv2dProblem problem =
-        with_context(fmt::format("in row {} of {}", i + 1, options.table), [&] { return problem_of_row(csv, i); });
+    const Conv2dProblem problem = with_context(fmt::format("in row {} of {}", i + 1, options.table),
+                                               [&] { return tensix::problem_of_row(csv, i); });
     const Conv2dTrial trial = tensix::try_conv2d(problem, machine, options.l1_small_bytes);
-    return row_bytes(trial.fits(), result_cells(trial));
+    return row_bytes(trial.fits(), tensix::conv2d_result_cells(trial));
   };
   // By all processes that were started together; the first of them writes.
   const std::unique_ptr<Communicator> alone = single_process();
@@ -159,16 +159,16 @@ Conv2dProblem problem_of(const TuneOptions& o) {
     w.bottom = w.top, w.right = w.left;
   }
   p.has_bias = !o.no_bias;
-  p.input_dtype = dtype_named(o.dtype, "--dtype");
-  p.weights_dtype = dtype_named(o.weights_dtype, "--weights-dtype");
-  p.output_dtype = o.output_dtype.empty() ? p.input_dtype : dtype_named(o.output_dtype, "--output-dtype");
+  p.input_dtype = tensix::dtype_named(o.dtype, "--dtype");
+  p.weights_dtype = tensix::dtype_named(o.weights_dtype, "--weights-dtype");
+  p.output_dtype = o.output_dtype.empty() ? p.input_dtype : tensix::dtype_named(o.output_dtype, "--output-dtype");
   p.input_layout = p.input_dtype == DType::bfloat16 ? Layout::row_major : Layout::tile;
-  if (!o.input_layout.empty()) p.input_layout = layout_named(o.input_layout, "--input-layout");
+  if (!o.input_layout.empty()) p.input_layout = tensix::layout_named(o.input_layout, "--input-layout");
   p.config.weights_dtype = p.weights_dtype;
-  p.config.output_layout = layout_named(o.output_layout, "--output-layout");
+  p.config.output_layout = tensix::layout_named(o.output_layout, "--output-layout");
   p.config.full_inner_dim = o.full_inner_dim;
   p.config.enable_activation_reuse = o.activation_reuse;
-  p.compute.fidelity = fidelity_named(o.fidelity, "--fidelity");
+  p.compute.fidelity = tensix::fidelity_named(o.fidelity, "--fidelity");
   p.compute.fp32_dest_acc_en = o.fp32_dest_acc;
   p.compute.packer_l1_acc = o.packer_l1_acc;
   return p;
@@ -178,7 +178,8 @@ tensix::Conv2dSweep sweep_of(const TuneOptions& options) {
   tensix::Conv2dSweep sweep;
   if (!options.shardings.empty()) {
     sweep.layouts.clear();
-    for (const std::string& word : options.shardings) sweep.layouts.push_back(sharding_named(word, "--sharding"));
+    for (const std::string& word : options.shardings)
+      sweep.layouts.push_back(tensix::sharding_named(word, "--sharding"));
   }
   sweep.block_heights = options.block_heights;
   if (!options.double_buffers.empty()) {

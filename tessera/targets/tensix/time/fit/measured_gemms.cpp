@@ -1,4 +1,4 @@
-#include "measured_ops.h"
+#include "tessera/targets/tensix/time/fit/measured_ops.h"
 
 #include "tessera/core/csv.h"
 #include "tessera/core/error.h"
@@ -14,10 +14,8 @@
 #include <charconv>
 #include <map>
 
-namespace tessera::cli {
+namespace tessera::tensix {
 namespace {
-
-using tensix::kTile;
 
 class GemmRow {
  public:
@@ -49,8 +47,8 @@ const std::map<std::string, std::string, std::less<>>& boards() {
   return all;
 }
 
-tensix::CoreGrid grid_named(const std::string& text) {
-  tensix::CoreGrid grid;
+CoreGrid grid_named(const std::string& text) {
+  CoreGrid grid;
   const std::size_t x = text.find('x');
   const auto read = [&](std::size_t from, std::size_t to, int& out) {
     return std::from_chars(text.data() + from, text.data() + to, out).ec == std::errc();
@@ -60,19 +58,18 @@ tensix::CoreGrid grid_named(const std::string& text) {
   return grid;
 }
 
-tensix::MathFidelity gemm_fidelity(const std::string& text) {
-  for (const tensix::MathFidelity f : {tensix::MathFidelity::lofi, tensix::MathFidelity::hifi2,
-                                       tensix::MathFidelity::hifi3, tensix::MathFidelity::hifi4})
+MathFidelity gemm_fidelity(const std::string& text) {
+  for (const MathFidelity f : {MathFidelity::lofi, MathFidelity::hifi2, MathFidelity::hifi3, MathFidelity::hifi4})
     if (name(f) == text) return f;
   fail(Code::parse, "there is no fidelity '{}'", text);
 }
 
-tensix::MemoryConfig block_shards(std::int64_t rows, std::int64_t columns, tensix::CoreGrid grid) {
-  return tensix::MemoryConfig(
-      tensix::TensorMemoryLayout::block_sharded, tensix::BufferType::l1,
-      tensix::ShardSpec{tensix::CoreRangeSet({{0, 0}, {grid.x - 1, grid.y - 1}}),
-                        {ceil_div(rows, std::int64_t{grid.y}) * kTile, ceil_div(columns, std::int64_t{grid.x}) * kTile},
-                        tensix::ShardOrientation::row_major});
+MemoryConfig block_shards(std::int64_t rows, std::int64_t columns, CoreGrid grid) {
+  return MemoryConfig(
+      TensorMemoryLayout::block_sharded, BufferType::l1,
+      ShardSpec{CoreRangeSet({{0, 0}, {grid.x - 1, grid.y - 1}}),
+                {ceil_div(rows, std::int64_t{grid.y}) * kTile, ceil_div(columns, std::int64_t{grid.x}) * kTile},
+                ShardOrientation::row_major});
 }
 
 MeasuredOp gemm_of(const GemmRow& row) {
@@ -86,7 +83,7 @@ MeasuredOp gemm_of(const GemmRow& row) {
   std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const std::optional<DType> dtype = parse_dtype(lower);
   check(dtype.has_value(), Code::parse, "there is no dtype '{}'", row.text("dtype"));
-  tensix::MatmulProblem p;
+  MatmulProblem p;
   p.m = row.tiles("M");
   p.k = row.tiles("K");
   p.n = row.tiles("N");
@@ -96,22 +93,22 @@ MeasuredOp gemm_of(const GemmRow& row) {
   p.grid = grid_named(row.text("grid"));
   p.core_grid = row.text("mode") == "tuned" ? std::optional(p.grid) : std::nullopt;
   p.free_bytes = card.l1_bank_bytes();
-  p.a_memory = p.out_memory = p.b_memory = tensix::kDramMemoryConfig;
+  p.a_memory = p.out_memory = p.b_memory = kDramMemoryConfig;
   // Tuned rows use the whole grid, with blocks of the inner dimension as long as a shard of the first operand.
-  tensix::MatmulPlan plan = tensix::plan_matmul(p);
+  MatmulPlan plan = plan_matmul(p);
   if (in_l1) p.a_memory = block_shards(p.m, p.k, p.grid);
   if (out_l1) p.out_memory = plan.output = block_shards(p.m, p.n, p.grid);
   if (in_l1) {
-    tensix::MatmulProgramConfig& c = plan.program;
-    c.kind = tensix::MatmulKind::multicast_2d;
+    MatmulProgramConfig& c = plan.program;
+    c.kind = MatmulKind::multicast_2d;
     c.grid = p.grid;
     c.block_k = std::max<std::int64_t>(p.k / p.grid.x, 1);
     c.per_core_m = ceil_div(p.m, std::int64_t{p.grid.y});
     c.per_core_n = ceil_div(p.n, std::int64_t{p.grid.x});
     c.out_block_h = c.out_block_w = 0;
-    plan.cores = tensix::CoreRangeSet({{0, 0}, {p.grid.x - 1, p.grid.y - 1}});
+    plan.cores = CoreRangeSet({{0, 0}, {p.grid.x - 1, p.grid.y - 1}});
   }
-  out.work = tensix::matmul_work(p, plan);
+  out.work = matmul_work(p, plan);
   out.kind = "gemm";
   out.machine = machine.name;
   out.measured_ns = row.number("time_ns");
@@ -139,4 +136,4 @@ MeasuredOps read_measured_gemms(const std::filesystem::path& path) {
   return out;
 }
 
-}  // namespace tessera::cli
+}  // namespace tessera::tensix

@@ -3,6 +3,7 @@
 // Processes that train one layer together: what they have to agree on, what the first one decides for all, and what
 // they have done.
 
+#include "tessera/core/export.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/ncp/tasks/task.h"
 #include "tessera/scale/rank_exchange.h"
@@ -11,13 +12,14 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
-namespace tessera::cli {
+namespace tessera {
 
-class TrainingWorld {
+class TSR_API TrainingWorld {
  public:
-  // Of those that mpirun started, or one. `threads` 0: this rank's share of the CPUs.
-  TrainingWorld(bool deterministic, int threads);
+  // An Error everywhere unless all are of one version. `threads` 0: this rank's share of the CPUs.
+  TrainingWorld(Communicator& all, std::string_view version, bool deterministic, int threads);
 
   Communicator& all() { return all_; }
   bool first() const { return all_.rank() == 0; }
@@ -38,4 +40,4 @@ class TrainingWorld {
   std::optional<ThreadLimit> limit_;
 };
 
-}  // namespace tessera::cli
+}  // namespace tessera

@@ -1,9 +1,11 @@
 #pragma once
 
+#include "tessera/core/export.h"
+
 #include <span>
 #include <string>
 
-namespace tessera::cli {
+namespace tessera {
 
 struct TimingPoint {
   std::string kind;
@@ -11,6 +13,6 @@ struct TimingPoint {
 };
 
 // Predicted over measured times, both on logarithmic axes, as an SVG.
-std::string timing_picture(std::span<const TimingPoint> points);
+TSR_API std::string timing_picture(std::span<const TimingPoint> points);
 
-}  // namespace tessera::cli
+}  // namespace tessera

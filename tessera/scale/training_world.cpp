@@ -1,6 +1,4 @@
-#include "ncp_together.h"
-
-#include "world.h"
+#include "tessera/scale/training_world.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
@@ -13,15 +11,15 @@
 
 #include <algorithm>
 
-namespace tessera::cli {
+namespace tessera {
 namespace {
 
 constexpr std::uint64_t kLargestSharedFile = std::uint64_t{64} << 30;
 
 }  // namespace
 
-TrainingWorld::TrainingWorld(bool deterministic, int threads) : all_(world()) {
-  must_agree(all_, "the version", TESSERA_VERSION);
+TrainingWorld::TrainingWorld(Communicator& all, std::string_view version, bool deterministic, int threads) : all_(all) {
+  must_agree(all_, "the version", std::string(version));
   must_agree(all_, "the instruction set (TESSERA_ISA sets it)", name(active_isa()));
   must_agree(all_, "--deterministic", deterministic ? "it" : "not");
   if (all_.size() > 1) exchange_.emplace(all_, deterministic ? SumOrder::as_one_rank : SumOrder::any);
@@ -69,4 +67,4 @@ std::string TrainingWorld::closing_text(double seconds, std::int64_t samples) {
                      100 * busy / (seconds * all_.size()), each);
 }
 
-}  // namespace tessera::cli
+}  // namespace tessera

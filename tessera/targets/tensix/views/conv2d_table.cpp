@@ -1,25 +1,23 @@
-#include "conv2d_table.h"
+#include "tessera/targets/tensix/views/conv2d_table.h"
 
+#include "tessera/core/error.h"
 #include "tessera/core/refusal.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstdint>
 #include <optional>
 
-namespace tessera::cli {
+namespace tessera::tensix {
 namespace {
 
-using tensix::Conv2dPlan;
-using tensix::Conv2dProblem;
-using tensix::Conv2dTrial;
-
-class TableRow {
+class Conv2dTableRow {
  public:
-  TableRow(const Csv& csv, std::size_t row) : csv_(csv), cells_(csv.rows[row]) {}
+  Conv2dTableRow(const Csv& csv, std::size_t row) : csv_(csv), cells_(csv.rows[row]) {}
 
   bool has(std::string_view column) const { return csv_.find(column) >= 0; }
 
@@ -55,12 +53,16 @@ class TableRow {
   const std::vector<std::string>& cells_;
 };
 
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
+
 int small(std::int64_t value, std::string_view column) {
   check(value >= INT32_MIN && value <= INT32_MAX, Code::parse, "column '{}': {} is out of range", column, value);
   return static_cast<int>(value);
 }
-
-std::string error_text(const std::optional<Refusal>& refusal) { return refusal ? refusal->message : std::string(); }
 
 }  // namespace
 
@@ -76,26 +78,25 @@ Layout layout_named(const std::string& text, const std::string& what) {
   return *layout;
 }
 
-tensix::TensorMemoryLayout sharding_named(const std::string& text, const std::string& what) {
-  for (const tensix::TensorMemoryLayout layout :
-       {tensix::TensorMemoryLayout::height_sharded, tensix::TensorMemoryLayout::block_sharded,
-        tensix::TensorMemoryLayout::width_sharded}) {
+TensorMemoryLayout sharding_named(const std::string& text, const std::string& what) {
+  for (const TensorMemoryLayout layout :
+       {TensorMemoryLayout::height_sharded, TensorMemoryLayout::block_sharded, TensorMemoryLayout::width_sharded}) {
     const std::string_view full = name(layout);
     const std::string_view word = full.substr(0, full.find('_'));
-    if (CLI::detail::to_lower(text) == CLI::detail::to_lower(std::string(word)) || text == full) return layout;
+    if (lower(text) == lower(word) || text == full) return layout;
   }
   fail(Code::parse, "{}: there is no sharding '{}', only HEIGHT, BLOCK and WIDTH", what, text);
 }
 
-tensix::MathFidelity fidelity_named(const std::string& text, const std::string& what) {
-  for (const tensix::MathFidelity fidelity : {tensix::MathFidelity::lofi, tensix::MathFidelity::hifi2,
-                                              tensix::MathFidelity::hifi3, tensix::MathFidelity::hifi4})
-    if (CLI::detail::to_lower(text) == CLI::detail::to_lower(std::string(name(fidelity)))) return fidelity;
+MathFidelity fidelity_named(const std::string& text, const std::string& what) {
+  for (const MathFidelity fidelity :
+       {MathFidelity::lofi, MathFidelity::hifi2, MathFidelity::hifi3, MathFidelity::hifi4})
+    if (lower(text) == lower(name(fidelity))) return fidelity;
   fail(Code::parse, "{}: there is no fidelity '{}', only LoFi, HiFi2, HiFi3 and HiFi4", what, text);
 }
 
 Conv2dProblem problem_of_row(const Csv& csv, std::size_t index) {
-  const TableRow row(csv, index);
+  const Conv2dTableRow row(csv, index);
   Conv2dProblem p;
   p.batch = row.number("N");
   p.height = row.number("H");
@@ -112,7 +113,7 @@ Conv2dProblem problem_of_row(const Csv& csv, std::size_t index) {
   p.output_dtype = dtype_named(row.text("out_dtype"), "column 'out_dtype'");
   p.input_layout = p.input_dtype == DType::bfloat16 ? Layout::row_major : Layout::tile;
 
-  tensix::Conv2dConfig& c = p.config;
+  Conv2dConfig& c = p.config;
   c.weights_dtype = p.weights_dtype;
   if (!row.text("shard").empty()) c.shard_layout = sharding_named(row.text("shard"), "column 'shard'");
   c.act_block_h_override = small(row.number("abh"), "abh");
@@ -137,7 +138,7 @@ Conv2dProblem problem_of_row(const Csv& csv, std::size_t index) {
   return p;
 }
 
-std::vector<Column> result_columns() {
+std::vector<Column> conv2d_result_columns() {
   std::vector<Column> columns;
   for (const char* name :
        {"status", "conv_cb_bytes", "conv_cb_list", "halo_out_bytes_per_core", "conv_out_bytes_per_core",
@@ -147,12 +148,12 @@ std::vector<Column> result_columns() {
   return columns;
 }
 
-std::vector<Cell> result_cells(const Conv2dTrial& trial) {
+std::vector<Cell> conv2d_result_cells(const Conv2dTrial& trial) {
   // A product is another program: its buffers are not those of a convolution.
   const bool convolves = !trial.plan || !trial.plan->as_matmul;
   std::vector<std::int64_t> sizes;
   if (trial.plan && convolves)
-    for (const tensix::PlannedBuffer& buffer : trial.plan->circular_buffers) sizes.push_back(buffer.bytes);
+    for (const PlannedBuffer& buffer : trial.plan->circular_buffers) sizes.push_back(buffer.bytes);
   std::vector<Cell> cells{trial.fits() ? "ok" : "error",
                           convolves ? trial.circular_buffer_bytes : 0,
                           fmt::format("{}", fmt::join(sizes, " ")),
@@ -165,15 +166,15 @@ std::vector<Cell> result_cells(const Conv2dTrial& trial) {
                           trial.plan ? "ok" : "error"};
   std::string memory, shard, cores;
   if (trial.fits()) {
-    const tensix::MemoryConfig output = trial.plan->output_memory();
+    const MemoryConfig output = trial.plan->output_memory();
     memory = name(output.layout());
     if (output.shard_spec()) {
       shard = fmt::format("{}x{}", output.shard_spec()->shape.height, output.shard_spec()->shape.width);
       cores = output.shard_spec()->grid.to_string();
     }
   }
-  cells.insert(cells.end(), {memory, shard, cores, "", error_text(trial.refusal)});
+  cells.insert(cells.end(), {memory, shard, cores, "", trial.refusal ? trial.refusal->message : std::string()});
   return cells;
 }
 
-}  // namespace tessera::cli
+}  // namespace tessera::tensix

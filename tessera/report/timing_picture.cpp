@@ -1,4 +1,4 @@
-#include "timing_picture.h"
+#include "tessera/report/timing_picture.h"
 
 #include "tessera/report/markup.h"
 #include "tessera/report/units.h"
@@ -10,11 +10,11 @@
 #include <cmath>
 #include <vector>
 
-namespace tessera::cli {
+namespace tessera {
 namespace {
 
-constexpr double kSide = 520, kLeft = 80, kTop = 24, kLegend = 190;
-constexpr std::array kColours{"#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#999999"};
+constexpr double kTimingSide = 520, kTimingLeft = 80, kTimingTop = 24, kTimingLegend = 190;
+constexpr std::array kTimingColours{"#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#999999"};
 
 }  // namespace
 
@@ -31,25 +31,25 @@ std::string timing_picture(std::span<const TimingPoint> points) {
   std::ranges::stable_sort(kinds, std::greater{}, &std::pair<std::string, int>::second);
   const double low = points.empty() ? 0 : std::floor(std::log10(least)),
                high = points.empty() ? 1 : std::ceil(std::log10(most));
-  const double scale = kSide / std::max(high - low, 1.0);
-  const auto x = [&](double ns) { return kLeft + (std::log10(ns) - low) * scale; };
-  const auto y = [&](double ns) { return kTop + kSide - (std::log10(ns) - low) * scale; };
+  const double scale = kTimingSide / std::max(high - low, 1.0);
+  const auto x = [&](double ns) { return kTimingLeft + (std::log10(ns) - low) * scale; };
+  const auto y = [&](double ns) { return kTimingTop + kTimingSide - (std::log10(ns) - low) * scale; };
   const auto colour = [&](const std::string& kind) {
     for (std::size_t i = 0; i < kinds.size(); ++i)
-      if (kinds[i].first == kind) return kColours[std::min(i, kColours.size() - 1)];
-    return kColours.back();
+      if (kinds[i].first == kind) return kTimingColours[std::min(i, kTimingColours.size() - 1)];
+    return kTimingColours.back();
   };
   std::string out = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
       "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
-      kLeft + kSide + kLegend, kTop + kSide + 60);
+      kTimingLeft + kTimingSide + kTimingLegend, kTimingTop + kTimingSide + 60);
   for (double decade = low; decade <= high; ++decade) {
     const double ns = std::pow(10, decade);
     out += fmt::format("<path d=\"M{0:.1f} {1:.1f}V{2:.1f}M{3:.1f} {4:.1f}H{5:.1f}\" stroke=\"#dddddd\"/>\n", x(ns),
-                       kTop, kTop + kSide, kLeft, y(ns), kLeft + kSide);
-    out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", x(ns), kTop + kSide + 18,
-                       format_time(ns));
-    out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", kLeft - 6, y(ns) + 4,
+                       kTimingTop, kTimingTop + kTimingSide, kTimingLeft, y(ns), kTimingLeft + kTimingSide);
+    out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", x(ns),
+                       kTimingTop + kTimingSide + 18, format_time(ns));
+    out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", kTimingLeft - 6, y(ns) + 4,
                        format_time(ns));
   }
   const double a = std::pow(10, low), b = std::pow(10, high);
@@ -57,20 +57,20 @@ std::string timing_picture(std::span<const TimingPoint> points) {
   for (const TimingPoint& p : points)
     out += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\" fill-opacity=\"0.7\"/>\n",
                        x(p.measured_ns), y(p.predicted_ns), colour(p.kind));
-  for (std::size_t i = 0; i < std::min(kinds.size(), kColours.size()); ++i) {
-    const double at = kTop + 10 + 20 * static_cast<double>(i);
-    const bool rest = i + 1 == kColours.size() && kinds.size() > kColours.size();
+  for (std::size_t i = 0; i < std::min(kinds.size(), kTimingColours.size()); ++i) {
+    const double at = kTimingTop + 10 + 20 * static_cast<double>(i);
+    const bool rest = i + 1 == kTimingColours.size() && kinds.size() > kTimingColours.size();
     out += fmt::format(
         "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\"/><text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
-        kLeft + kSide + 16, at, kColours[i], kLeft + kSide + 26, at + 4,
+        kTimingLeft + kTimingSide + 16, at, kTimingColours[i], kTimingLeft + kTimingSide + 26, at + 4,
         rest ? "others" : escape_markup(kinds[i].first));
   }
-  out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">measured</text>\n", kLeft + kSide / 2,
-                     kTop + kSide + 42);
+  out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">measured</text>\n",
+                     kTimingLeft + kTimingSide / 2, kTimingTop + kTimingSide + 42);
   out += fmt::format(
       "<text transform=\"translate(18 {:.1f}) rotate(-90)\" text-anchor=\"middle\">predicted</text>\n</svg>\n",
-      kTop + kSide / 2);
+      kTimingTop + kTimingSide / 2);
   return out;
 }
 
-}  // namespace tessera::cli
+}  // namespace tessera

@@ -1,4 +1,4 @@
-#include "timing_fit.h"
+#include "tessera/targets/tensix/time/fit/timing_fit.h"
 
 #include "tessera/machine/machine_file.h"
 
@@ -9,26 +9,26 @@
 #include <functional>
 #include <utility>
 
-namespace tessera::cli {
+namespace tessera::tensix {
 namespace {
 
-using Vector = std::vector<double>;
+using FitVector = std::vector<double>;
 
 constexpr const char* kBlackhole = "blackhole_p150";
 constexpr const char* kWormhole = "wormhole_n150";
 constexpr double kQuadratic = 0.05;  // errors below 5 % count by their square, larger ones by their size
-constexpr double kPull = 0.05;       // of a price towards where it began, per squared logarithm
-constexpr double kStep = 1e-3;       // of a derivative, in logarithms
-constexpr int kRounds = 40;
+constexpr double kPricePull = 0.05;  // of a price towards where it began, per squared logarithm
+constexpr double kSlopeStep = 1e-3;  // of a derivative, in logarithms
+constexpr int kFitRounds = 40;
 
 // A free number of the fit: a price of Blackhole, which may carry over, or one that Wormhole has for itself.
-struct Unknown {
+struct FreePrice {
   double TensixCosts::* value;
   bool wormhole;
 };
 
-std::vector<Unknown> unknowns() {
-  std::vector<Unknown> out;
+std::vector<FreePrice> free_prices() {
+  std::vector<FreePrice> out;
   for (const CostField& field : kCostFields) {
     out.push_back({field.value, false});
     if (field.rule == CostRule::own) out.push_back({field.value, true});
@@ -43,7 +43,7 @@ double weight_of(const MeasuredOp& op) {
 }
 
 // Solves A x = b for a symmetric positive definite matrix, by Cholesky.
-Vector solved(std::vector<Vector> a, Vector b) {
+FitVector solved(std::vector<FitVector> a, FitVector b) {
   const std::size_t n = b.size();
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j <= i; ++j) {
@@ -64,29 +64,30 @@ Vector solved(std::vector<Vector> a, Vector b) {
 
 // Levenberg and Marquardt's way down, on logarithms of prices and times, rows weighted so that their errors count by
 // size and not by square.
-Vector descend(const Vector& start, const Vector& weights, const std::function<Vector(const Vector&)>& errors) {
+FitVector descend(const FitVector& start, const FitVector& weights,
+                  const std::function<FitVector(const FitVector&)>& errors) {
   const std::size_t n = start.size(), rows = weights.size();
-  const auto cost = [&](const Vector& e, const Vector& x) {
+  const auto cost = [&](const FitVector& e, const FitVector& x) {
     double sum = 0;
     for (std::size_t i = 0; i < rows; ++i) {
       const double size = std::abs(e[i]);
       sum += weights[i] * (size < kQuadratic ? 0.5 * size * size / kQuadratic : size - 0.5 * kQuadratic);
     }
-    for (std::size_t j = 0; j < n; ++j) sum += kPull * (x[j] - start[j]) * (x[j] - start[j]);
+    for (std::size_t j = 0; j < n; ++j) sum += kPricePull * (x[j] - start[j]) * (x[j] - start[j]);
     return sum;
   };
-  Vector x = start, e = errors(x);
+  FitVector x = start, e = errors(x);
   double best = cost(e, x), damping = 1e-2;
-  for (int round = 0; round < kRounds; ++round) {
-    std::vector<Vector> slopes(n);
+  for (int round = 0; round < kFitRounds; ++round) {
+    std::vector<FitVector> slopes(n);
     for (std::size_t j = 0; j < n; ++j) {
-      Vector moved = x;
-      moved[j] += kStep;
+      FitVector moved = x;
+      moved[j] += kSlopeStep;
       slopes[j] = errors(moved);
-      for (std::size_t i = 0; i < rows; ++i) slopes[j][i] = (slopes[j][i] - e[i]) / kStep;
+      for (std::size_t i = 0; i < rows; ++i) slopes[j][i] = (slopes[j][i] - e[i]) / kSlopeStep;
     }
-    std::vector<Vector> normal(n, Vector(n));
-    Vector downhill(n);
+    std::vector<FitVector> normal(n, FitVector(n));
+    FitVector downhill(n);
     for (std::size_t j = 0; j < n; ++j) {
       for (std::size_t i = 0; i < rows; ++i) {
         const double w = weights[i] / std::max(std::abs(e[i]), kQuadratic);
@@ -94,18 +95,18 @@ Vector descend(const Vector& start, const Vector& weights, const std::function<V
         downhill[j] -= w * slopes[j][i] * e[i];
         for (std::size_t k = 0; k <= j; ++k) normal[j][k] += w * slopes[j][i] * slopes[k][i];
       }
-      downhill[j] -= 2 * kPull * (x[j] - start[j]);
-      normal[j][j] += 2 * kPull;
+      downhill[j] -= 2 * kPricePull * (x[j] - start[j]);
+      normal[j][j] += 2 * kPricePull;
     }
     bool better = false;
     double gain = 0;
     for (int attempt = 0; attempt < 7 && !better; ++attempt) {
-      std::vector<Vector> damped = normal;
+      std::vector<FitVector> damped = normal;
       for (std::size_t j = 0; j < n; ++j) damped[j][j] *= 1 + damping;
-      const Vector step = solved(std::move(damped), downhill);
-      Vector next = x;
+      const FitVector step = solved(std::move(damped), downhill);
+      FitVector next = x;
       for (std::size_t j = 0; j < n; ++j) next[j] += std::clamp(step[j], -0.7, 0.7);
-      Vector next_errors = errors(next);
+      FitVector next_errors = errors(next);
       const double next_cost = cost(next_errors, next);
       better = next_cost < best;
       if (better) {
@@ -135,9 +136,9 @@ const TensixCosts& TimingModel::prices_of(const TensixSpec& spec, const Prices& 
   return spec.arch == card(kBlackhole).arch ? prices.blackhole : prices.wormhole;
 }
 
-tensix::StepTime TimingModel::time(const MeasuredOp& op, const Prices& prices) const {
+StepTime TimingModel::time(const MeasuredOp& op, const Prices& prices) const {
   const TensixSpec& spec = card(op.machine);
-  return tensix::time_of(op.work, spec, prices_of(spec, prices));
+  return time_of(op.work, spec, prices_of(spec, prices));
 }
 
 double TimingModel::predicted_ns(const MeasuredOp& op, const Prices& prices) const {
@@ -149,24 +150,24 @@ double TimingModel::predicted_ns(const MeasuredOp& op, const Prices& prices) con
 }
 
 Prices TimingModel::fit(std::span<const MeasuredOp* const> rows) const {
-  const std::vector<Unknown> free = unknowns();
+  const std::vector<FreePrice> free = free_prices();
   const TensixSpec &from = card(kBlackhole), &to = card(kWormhole);
-  Vector start;
-  for (const Unknown& u : free) start.push_back(std::log((u.wormhole ? given_.wormhole : given_.blackhole).*u.value));
-  const auto prices_at = [&](const Vector& x) {
+  FitVector start;
+  for (const FreePrice& u : free) start.push_back(std::log((u.wormhole ? given_.wormhole : given_.blackhole).*u.value));
+  const auto prices_at = [&](const FitVector& x) {
     Prices p = given_;
     for (std::size_t i = 0; i < free.size(); ++i) {
       TensixCosts& side = free[i].wormhole ? p.wormhole : p.blackhole;
       side.*free[i].value = std::exp(x[i]);
     }
-    p.wormhole = tensix::carried_over(p.blackhole, from, to, p.wormhole);
+    p.wormhole = carried_over(p.blackhole, from, to, p.wormhole);
     return p;
   };
-  Vector weights;
+  FitVector weights;
   for (const MeasuredOp* op : rows) weights.push_back(weight_of(*op));
-  const auto errors = [&](const Vector& x) {
+  const auto errors = [&](const FitVector& x) {
     const Prices p = prices_at(x);
-    Vector e;
+    FitVector e;
     e.reserve(rows.size());
     for (const MeasuredOp* op : rows) e.push_back(std::log(predicted_ns(*op, p) / op->measured_ns));
     return e;
@@ -220,4 +221,4 @@ std::string cost_sections(const Prices& prices) {
   return out;
 }
 
-}  // namespace tessera::cli
+}  // namespace tessera::tensix

@@ -1,4 +1,4 @@
-#include "fleet_table.h"
+#include "tessera/fleet/fleet_table.h"
 
 #include "tessera/report/units.h"
 
@@ -8,12 +8,8 @@
 #include <limits>
 #include <utility>
 
-namespace tessera::cli {
+namespace tessera::fleet {
 namespace {
-
-using fleet::Availability;
-using fleet::DataParallel;
-using fleet::ServingResult;
 
 Cell ms_cell(double ns) { return Cell(ns * 1e-6, fmt::format("{:.3f}", ns * 1e-6)); }
 Cell percent_cell(double share, int digits = 1) { return Cell(share, fmt::format("{:.{}f}%", 100 * share, digits)); }
@@ -172,4 +168,4 @@ ScalingPicture fleet_picture(const FleetFigures& done, const std::string& title)
   return p;
 }
 
-}  // namespace tessera::cli
+}  // namespace tessera::fleet

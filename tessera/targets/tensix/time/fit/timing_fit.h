@@ -2,9 +2,9 @@
 
 // Finding the prices of a card's work from measured times.
 
-#include "measured_ops.h"
-
+#include "tessera/core/export.h"
 #include "tessera/machine/machine.h"
+#include "tessera/targets/tensix/time/fit/measured_ops.h"
 #include "tessera/targets/tensix/time/program_time.h"
 
 #include <map>
@@ -12,20 +12,20 @@
 #include <string>
 #include <vector>
 
-namespace tessera::cli {
+namespace tessera::tensix {
 
 // Of the two generations there are; other boards differ in cores, clock and memory only.
 struct Prices {
   TensixCosts blackhole, wormhole;
 };
 
-class TimingModel {
+class TSR_API TimingModel {
  public:
   TimingModel();  // as the machine files have it
 
   const Prices& given() const { return given_; }
   const TensixSpec& card(const std::string& machine) const;
-  tensix::StepTime time(const MeasuredOp& op, const Prices& prices) const;
+  StepTime time(const MeasuredOp& op, const Prices& prices) const;
   // What a measurement of it would show: the kernel, and on the host the loop around it.
   double predicted_ns(const MeasuredOp& op, const Prices& prices) const;
 
@@ -43,6 +43,6 @@ class TimingModel {
 };
 
 // [cost] of both generations, to be put into machine files.
-std::string cost_sections(const Prices& prices);
+TSR_API std::string cost_sections(const Prices& prices);
 
-}  // namespace tessera::cli
+}  // namespace tessera::tensix

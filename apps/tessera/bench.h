@@ -1,5 +1,7 @@
 #pragma once
 
+// Subjects of `tessera bench` with files of their own.
+
 #include "command.h"
 
 #include <string>
@@ -16,5 +18,8 @@ struct BenchTimingOptions {
 
 // Predicted against measured times of operators on cards.
 void bench_timing(const BenchTimingOptions& options, const Context& context);
+
+// Device times of networks whose layers come with their configurations, against what was published of them.
+void bench_networks(const std::string& file, const Context& context);
 
 }  // namespace tessera::cli

@@ -1,6 +1,4 @@
-#include "ncp_task.h"
-
-#include "number_argument.h"
+#include "tessera/io/ncp_task.h"
 
 #include "tessera/core/array.h"
 #include "tessera/core/error.h"
@@ -10,10 +8,10 @@
 #include <algorithm>
 #include <filesystem>
 
-namespace tessera::cli {
+namespace tessera {
 namespace {
 
-constexpr std::string_view kCsv = "csv:";
+constexpr std::string_view kCsvTask = "csv:";
 
 ncp::Trace load_trace(const std::filesystem::path& path) {
   if (path.extension() != ".npy") return ncp::read_trace(path);
@@ -40,21 +38,7 @@ ncp::Task load_cheetah(const std::string& folder) {
 
 }  // namespace
 
-void add_task_options(CLI::App& command, TaskOptions& options) {
-  command.add_option("--task", options.task, "xor, sine, cheetah (with --data), or csv:FILE");
-  command.add_option("--data", options.data, "Folder of the half-cheetah's traces");
-  command.add_option("--samples", options.samples, "Sequences of xor to train on; 0: all 100,000")
-      ->check(whole_number(0, 10'000'000));
-  command.add_option("--loss", options.loss, "Of csv: mse, cross_entropy or bce")
-      ->check(CLI::IsMember({"mse", "cross_entropy", "bce"}));
-  command.add_option("--readout", options.readout, "Of csv: every_step or last_step")
-      ->check(CLI::IsMember({"every_step", "last_step"}));
-  command.add_option("--window", options.window, "Of csv without a column 'sequence': rows of a sequence")
-      ->check(whole_number(1));
-  command.add_option("--stride", options.stride, "Rows from window to window; 0: the window")->check(whole_number(0));
-}
-
-ncp::Task make_task(const TaskOptions& options) {
+ncp::Task load_ncp_task(const NcpTaskOptions& options) {
   if (options.task == "xor") {
     ncp::XorSizes sizes;
     if (options.samples > 0) sizes.training = options.samples;
@@ -62,8 +46,8 @@ ncp::Task make_task(const TaskOptions& options) {
   }
   if (options.task == "sine") return ncp::sine_task();
   if (options.task == "cheetah") return load_cheetah(options.data);
-  if (options.task.starts_with(kCsv)) {
-    const std::string path = options.task.substr(kCsv.size());
+  if (options.task.starts_with(kCsvTask)) {
+    const std::string path = options.task.substr(kCsvTask.size());
     return with_context("while reading " + path, [&] {
       return ncp::csv_task(
           read_text_file(path, 1u << 30),
@@ -79,7 +63,7 @@ ncp::Task make_task(const TaskOptions& options) {
   fail(Code::not_found, "there is no task '{}': it can be xor, sine, cheetah or csv:FILE", options.task);
 }
 
-std::map<std::string, std::string> task_notes(const TaskOptions& options) {
+std::map<std::string, std::string> ncp_task_notes(const NcpTaskOptions& options) {
   return {{"task", options.task},
           {"data", options.data},
           {"samples", std::to_string(options.samples)},
@@ -89,7 +73,7 @@ std::map<std::string, std::string> task_notes(const TaskOptions& options) {
           {"stride", std::to_string(options.stride)}};
 }
 
-TaskOptions task_from_notes(const std::map<std::string, std::string>& notes) {
+NcpTaskOptions ncp_task_from_notes(const std::map<std::string, std::string>& notes) {
   const auto at = [&](const char* key) {
     const auto found = notes.find(key);
     check(found != notes.end(), Code::parse, "the checkpoint does not say what '{}' was", key);
@@ -110,4 +94,4 @@ TaskOptions task_from_notes(const std::map<std::string, std::string>& notes) {
           .stride = number("stride")};
 }
 
-}  // namespace tessera::cli
+}  // namespace tessera

@@ -2,6 +2,8 @@
 
 // The convolution that `tessera trainium conv2d` and `tessera tune trainium-conv2d` speak of.
 
+#include "command.h"
+
 #include "tessera/targets/neuron/kernels/conv2d.h"
 
 #include <CLI/CLI.hpp>
@@ -18,5 +20,8 @@ struct TrainiumArgument {
   void add_to(CLI::App& command);
   neuron::ConvProblem problem() const;
 };
+
+// tessera tune trainium-conv2d.
+void add_tune_trainium(CLI::App& tune_command, const Context& context);
 
 }  // namespace tessera::cli
