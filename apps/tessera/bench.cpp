@@ -10,6 +10,7 @@
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/io/layer_file.h"
+#include "tessera/io/samples.h"
 #include "tessera/report/units.h"
 #include "tessera/session/profile.h"
 #include "tessera/session/session.h"

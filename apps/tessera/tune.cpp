@@ -11,8 +11,7 @@
 #include "tessera/machine/machine_file.h"
 #include "tessera/report/units.h"
 #include "tessera/scale/shared_work.h"
-#include "tessera/targets/tensix/ops/conv2d/conv2d_work.h"
-#include "tessera/targets/tensix/time/kernel_time.h"
+#include "tessera/targets/tensix/time/conv2d_trial_time.h"
 #include "tessera/targets/tensix/views/conv2d_table.h"
 
 #include <fmt/format.h>
@@ -35,6 +34,7 @@ namespace {
 using tensix::Conv2dPlan;
 using tensix::Conv2dProblem;
 using tensix::Conv2dTrial;
+using tensix::TrialTime;
 
 constexpr const char* kLayer = "The layer";
 constexpr const char* kSwept = "What is swept";
@@ -211,44 +211,6 @@ Cell verdict_cell(const std::optional<Refusal>& refusal) {
   }
 }
 
-// Of all programs of a trial: the input into shards, halo, convolution.
-struct TrialTime {
-  double ns = 0, conv_ns = 0, roof_ns = 0;              // the last two: of convolutions alone
-  std::string_view bound_by;                            // what bounds the longest of them
-  tensix::TimeBasis basis = tensix::TimeBasis::fitted;  // the weakest of its programs
-  double roof_fraction() const { return conv_ns > 0 ? roof_ns / conv_ns : 0; }
-};
-
-std::optional<TrialTime> time_of_trial(const Conv2dTrial& trial, const TensixSpec& card, const TensixCosts& costs) {
-  if (!trial.plan) return std::nullopt;
-  // One that does not fit has run nothing: what its plan would have run.
-  std::vector<std::shared_ptr<const tensix::ProgramWork>> programs = trial.programs;
-  if (programs.empty())
-    for (const tensix::ProgramWork& work : tensix::conv2d_programs(*trial.plan))
-      programs.push_back(std::make_shared<const tensix::ProgramWork>(work));
-  TrialTime out;
-  double longest = 0;
-  for (const auto& work : programs) {
-    const tensix::StepTime t = tensix::time_of({work->kind, "", {}, work}, card, costs);
-    out.ns += t.ns;
-    out.basis = std::max(out.basis, t.basis);
-    if (work->matmul_tiles == 0) continue;
-    out.conv_ns += t.ns;
-    out.roof_ns += t.roof_ns;
-    if (t.ns > longest) longest = t.ns, out.bound_by = t.bound_by;
-  }
-  return out;
-}
-
-// The fastest that fits; of equals, the one that the rule without times prefers.
-std::optional<std::size_t> fastest(const std::vector<Conv2dTrial>& trials,
-                                   const std::vector<std::optional<TrialTime>>& times) {
-  std::optional<std::size_t> best = best_trial(trials);
-  for (std::size_t i = 0; i < trials.size(); ++i)
-    if (trials[i].fits() && times[i] && (!best || !times[*best] || times[i]->ns < times[*best]->ns)) best = i;
-  return best;
-}
-
 Table sweep_table(const std::vector<Conv2dTrial>& trials, const std::vector<std::optional<TrialTime>>& times,
                   std::optional<std::size_t> best, std::int64_t bank_bytes) {
   Table table({{.name = "", .key = "best"},
@@ -327,8 +289,8 @@ void sweep(const TuneOptions& options, const Context& context) {
   if (!trials.front().fits() && std::all_of(trials.begin(), trials.end(), same)) raise(*trials.front().refusal);
   const TensixCosts costs = tensix_costs(machine);
   std::vector<std::optional<TrialTime>> times;
-  for (const Conv2dTrial& trial : trials) times.push_back(time_of_trial(trial, card, costs));
-  const std::optional<std::size_t> best = fastest(trials, times);
+  for (const Conv2dTrial& trial : trials) times.push_back(tensix::time_of_trial(trial, card, costs));
+  const std::optional<std::size_t> best = tensix::fastest_trial(trials, times);
   const std::int64_t bank_bytes = card.l1_bank_bytes() - options.l1_small_bytes;
   context.print(sweep_table(trials, times, best, bank_bytes));
   const bool for_people = context.format == Format::table || context.format == Format::markdown;
