@@ -53,7 +53,7 @@ class Conv2dTableRow {
   const std::vector<std::string>& cells_;
 };
 
-std::string lower(std::string_view text) {
+std::string lower_case(std::string_view text) {
   std::string out(text);
   std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return out;
@@ -83,7 +83,7 @@ TensorMemoryLayout sharding_named(const std::string& text, const std::string& wh
        {TensorMemoryLayout::height_sharded, TensorMemoryLayout::block_sharded, TensorMemoryLayout::width_sharded}) {
     const std::string_view full = name(layout);
     const std::string_view word = full.substr(0, full.find('_'));
-    if (lower(text) == lower(word) || text == full) return layout;
+    if (lower_case(text) == lower_case(word) || text == full) return layout;
   }
   fail(Code::parse, "{}: there is no sharding '{}', only HEIGHT, BLOCK and WIDTH", what, text);
 }
@@ -91,7 +91,7 @@ TensorMemoryLayout sharding_named(const std::string& text, const std::string& wh
 MathFidelity fidelity_named(const std::string& text, const std::string& what) {
   for (const MathFidelity fidelity :
        {MathFidelity::lofi, MathFidelity::hifi2, MathFidelity::hifi3, MathFidelity::hifi4})
-    if (lower(text) == lower(name(fidelity))) return fidelity;
+    if (lower_case(text) == lower_case(name(fidelity))) return fidelity;
   fail(Code::parse, "{}: there is no fidelity '{}', only LoFi, HiFi2, HiFi3 and HiFi4", what, text);
 }
 
