@@ -1,15 +1,12 @@
 // tessera bench timing: how good the times of simulated cards are.
 
-#include "bench_timing.h"
-
-#include "bench_networks.h"
-#include "measured_ops.h"
-#include "timing_fit.h"
-#include "timing_picture.h"
+#include "bench.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
+#include "tessera/report/timing_picture.h"
 #include "tessera/report/units.h"
+#include "tessera/targets/tensix/time/fit/timing_fit.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -21,6 +18,11 @@
 
 namespace tessera::cli {
 namespace {
+
+using tensix::MeasuredOp;
+using tensix::MeasuredOps;
+using tensix::Prices;
+using tensix::TimingModel;
 
 struct Errors {
   std::vector<double> values;  // predicted / measured - 1
@@ -58,9 +60,9 @@ void bench_timing(const BenchTimingOptions& options, const Context& context) {
     return bench_networks(options.layers, context);
   }
   MeasuredOps measured;
-  if (!options.ops.empty()) measured = read_measured_ops(options.ops);
+  if (!options.ops.empty()) measured = tensix::read_measured_ops(options.ops);
   if (!options.gemm.empty()) {
-    MeasuredOps more = read_measured_gemms(options.gemm);
+    MeasuredOps more = tensix::read_measured_gemms(options.gemm);
     std::ranges::move(more.rows, std::back_inserter(measured.rows));
     std::ranges::move(more.left_out, std::back_inserter(measured.left_out));
   }
@@ -72,7 +74,7 @@ void bench_timing(const BenchTimingOptions& options, const Context& context) {
     std::vector<const MeasuredOp*> all;
     for (const MeasuredOp& row : rows) all.push_back(&row);
     prices = model.fit(all);
-    if (options.folds == 0) return context.print(cost_sections(prices));
+    if (options.folds == 0) return context.print(tensix::cost_sections(prices));
   }
   std::vector<double> predicted;
   if (options.folds > 0)

@@ -1,9 +1,9 @@
 // tessera compare: the outputs of a network here and elsewhere, and the first node that differs; or, with --device,
 // what the arithmetic of a machine costs; or, with --plans, what two plans do differently.
 
+#include "arguments.h"
 #include "command.h"
 #include "model_argument.h"
-#include "number_argument.h"
 #include "peer.h"
 #include "plan_argument.h"
 #include "progress.h"

@@ -1,7 +1,7 @@
 // tessera export: a network as an ONNX file, or each layer of a file as one.
 
+#include "arguments.h"
 #include "command.h"
-#include "layer_argument.h"
 
 #include "tessera/core/error.h"
 #include "tessera/graph/zoo/zoo.h"

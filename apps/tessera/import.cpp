@@ -1,7 +1,7 @@
 // tessera import: what in an ONNX model can be run here, and what cannot.
 
+#include "arguments.h"
 #include "command.h"
-#include "shape_argument.h"
 
 #include "tessera/io/onnx/import.h"
 

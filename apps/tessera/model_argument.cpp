@@ -1,8 +1,6 @@
 #include "model_argument.h"
 
-#include "layer_argument.h"
-#include "number_argument.h"
-#include "shape_argument.h"
+#include "arguments.h"
 
 #include "tessera/core/error.h"
 #include "tessera/graph/passes/pass.h"
@@ -12,6 +10,7 @@
 #include "tessera/io/onnx/import.h"
 #include "tessera/io/plan_document.h"
 #include "tessera/io/plan_file.h"
+#include "tessera/io/samples.h"
 #include "tessera/kernel_plan/parts.h"
 
 #include <fmt/ranges.h>
@@ -19,7 +18,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <random>
 
 namespace tessera::cli {
 namespace {
@@ -91,22 +89,6 @@ Graph load_graph(const ModelArgument& argument, const std::map<std::string, Arra
 
 Graph load_graph(const ModelArgument& argument, std::span<const std::byte> file, const fs::path& folder) {
   return load_graph(argument, {}, file, folder);
-}
-
-Array random_array(const TensorType& type, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  Array out(type.type, type.shape());
-  std::normal_distribution<float> normal;
-  visit_element_type(type.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    for (T& value : out.as<T>()) {
-      if constexpr (is_floating_v<T>)
-        value = T(normal(random));
-      else
-        value = static_cast<T>(random() & 1);
-    }
-  });
-  return out;
 }
 
 void add_model_argument(CLI::App& command, ModelArgument& argument) {

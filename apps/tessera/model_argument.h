@@ -51,7 +51,4 @@ struct SessionArgument {
 void add_session_argument(CLI::App& command, SessionArgument& argument);
 SessionOptions session_options(const SessionArgument& argument);
 
-// Normal numbers for floating types, 0 and 1 for the others: valid wherever indices are.
-Array random_array(const TensorType& type, std::uint64_t seed);
-
 }  // namespace tessera::cli

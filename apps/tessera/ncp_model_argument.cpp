@@ -1,4 +1,4 @@
-#include "ncp_model_argument.h"
+#include "ncp.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"

@@ -1,8 +1,6 @@
 // tessera ncp devices|profile|validate|lint: liquid layers held against device profiles.
 
-#include "ncp_profile.h"
-
-#include "ncp_model_argument.h"
+#include "ncp.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"

@@ -1,6 +1,6 @@
-#include "ncp_train_options.h"
+#include "ncp.h"
 
-#include "number_argument.h"
+#include "arguments.h"
 
 #include "tessera/core/error.h"
 
@@ -67,6 +67,20 @@ void add_training_options(CLI::App& command, TrainOptions& o) {
 }
 
 }  // namespace
+
+void add_task_options(CLI::App& command, NcpTaskOptions& options) {
+  command.add_option("--task", options.task, "xor, sine, cheetah (with --data), or csv:FILE");
+  command.add_option("--data", options.data, "Folder of the half-cheetah's traces");
+  command.add_option("--samples", options.samples, "Sequences of xor to train on; 0: all 100,000")
+      ->check(whole_number(0, 10'000'000));
+  command.add_option("--loss", options.loss, "Of csv: mse, cross_entropy or bce")
+      ->check(CLI::IsMember({"mse", "cross_entropy", "bce"}));
+  command.add_option("--readout", options.readout, "Of csv: every_step or last_step")
+      ->check(CLI::IsMember({"every_step", "last_step"}));
+  command.add_option("--window", options.window, "Of csv without a column 'sequence': rows of a sequence")
+      ->check(whole_number(1));
+  command.add_option("--stride", options.stride, "Rows from window to window; 0: the window")->check(whole_number(0));
+}
 
 void add_train_options(CLI::App& command, TrainOptions& o) {
   add_task_options(command, o.task);

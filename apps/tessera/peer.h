@@ -27,7 +27,4 @@ struct PeerResult {
 // Runs the model there. What is missing (the interpreter, a package) is an Error that says how to get it.
 PeerResult run_onnxruntime(const PeerRequest& request);
 
-// The program that the interpreter runs: onnxruntime_script.cpp.
-extern const char* const kOnnxRuntimeScript;
-
 }  // namespace tessera::cli

@@ -1,6 +1,6 @@
 #include "plan_argument.h"
 
-#include "layer_argument.h"
+#include "arguments.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/text.h"

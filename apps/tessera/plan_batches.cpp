@@ -1,8 +1,8 @@
 #include "plan_batches.h"
 
 #include "diagnostics.h"
-#include "interrupt_watch.h"
 #include "plan_search.h"
+#include "progress.h"
 
 #include "tessera/core/refusal.h"
 #include "tessera/io/plan_document.h"

@@ -1,7 +1,6 @@
 #include "plan_search.h"
 
 #include "diagnostics.h"
-#include "interrupt_watch.h"
 #include "plan_argument.h"
 #include "progress.h"
 #include "world.h"

@@ -1,14 +1,16 @@
 #pragma once
 
-// One line on the terminal that says how far long work has come. Nothing where standard error is no terminal.
+// Long work: a line on the terminal that says how far it has come, and what Ctrl-C does meanwhile.
 
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace tessera::cli {
 
+// Nothing where standard error is no terminal.
 class Progress {
  public:
   // Shows nothing if quiet.
@@ -26,6 +28,21 @@ class Progress {
   std::size_t total_;
   bool shown_;
   std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now();
+};
+
+// While it lives, the first SIGINT or SIGTERM is only remembered; the second ends the process. One at a time.
+class InterruptWatch {
+ public:
+  InterruptWatch();
+  ~InterruptWatch();
+  InterruptWatch(const InterruptWatch&) = delete;
+  InterruptWatch& operator=(const InterruptWatch&) = delete;
+
+  static bool came() { return signal_ != 0; }
+
+ private:
+  static volatile std::sig_atomic_t signal_;
+  struct sigaction before_int_{}, before_term_{};
 };
 
 }  // namespace tessera::cli

@@ -5,8 +5,8 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/sha256.h"
-#include "tessera/io/npy.h"
-#include "tessera/io/npz.h"
+#include "tessera/graph/graph.h"
+#include "tessera/io/samples.h"
 #include "tessera/report/units.h"
 #include "tessera/scale/chunked_run.h"
 #include "tessera/scale/run_parts.h"
@@ -16,7 +16,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string_view>
 
@@ -26,88 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path parts_folder(const std::string& folder) { return fs::path(folder) / ".unfinished"; }
-
-// Samples of one input as they come from files, one behind the other.
-class Stack {
- public:
-  void add(const std::string& file, NpyArray array, std::size_t rank) {
-    // A file without the extent that counts is one sample.
-    if (array.shape.size() + 1 == rank) array.shape.insert(array.shape.begin(), 1);
-    check(array.shape.size() == rank, Code::invalid_argument, "{} has shape {}: the input has {} extents", file,
-          Shape(array.shape).to_string(), rank);
-    if (data_.empty()) {
-      type_ = array.type;
-      shape_ = array.shape;
-      shape_[0] = 0;
-    }
-    check(array.type == type_ && std::equal(shape_.begin() + 1, shape_.end(), array.shape.begin() + 1),
-          Code::invalid_argument, "{} holds {} of {}, the files before it {} of {}", file, name(array.type),
-          Shape(array.shape).to_string(), name(type_), Shape(shape_).to_string());
-    shape_[0] += array.shape[0];
-    data_.insert(data_.end(), array.data.begin(), array.data.end());
-  }
-  Array array() && { return Array(type_, Shape(shape_), std::move(data_)); }
-
- private:
-  ElementType type_ = ElementType::float32;
-  std::vector<std::int64_t> shape_;
-  std::vector<std::byte> data_;
-};
-
-std::vector<fs::path> files_in(const fs::path& folder) {
-  std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
-    if (entry.path().extension() == ".npy" || entry.path().extension() == ".npz") files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
-  check(!files.empty(), Code::not_found, "there is no .npy or .npz file in {}", folder.string());
-  return files;
-}
-
-// All samples, in the graph's order of inputs.
-std::vector<Array> read_samples(const ModelArgument& model, const DatasetArgument& argument, const Graph& graph) {
-  std::map<std::string, Stack> stacks;
-  std::map<std::string, std::size_t> ranks;
-  for (const ValueId id : graph.inputs) ranks[graph.value(id).name] = graph.value(id).type.shape().rank();
-  const auto add = [&](const std::string& input, const std::string& file, NpyArray array) {
-    graph.input_position(input);  // an Error that lists the names
-    stacks[input].add(file, std::move(array), ranks.at(input));
-  };
-  const auto read = [&](const std::string& input, const fs::path& file) {
-    if (file.extension() == ".npz") {
-      for (auto& [name, array] : load_npz(file)) add(name, file.string(), std::move(array));
-      return;
-    }
-    check(!input.empty() || graph.inputs.size() == 1, Code::invalid_argument, Hint{"NAME=FOLDER, or .npz files"},
-          "{} does not say which of {} inputs it is for", file.string(), graph.inputs.size());
-    add(input.empty() ? graph.value(graph.inputs[0]).name : input, file.string(), load_npy(file));
-  };
-  for (const std::string& word : model.inputs) {
-    const std::size_t at = fs::exists(word) ? std::string::npos : word.rfind('=');
-    const std::string input = at == std::string::npos ? "" : word.substr(0, at);
-    const fs::path path = at == std::string::npos ? word : word.substr(at + 1);
-    check(fs::exists(path), Code::not_found, "there is no file or folder '{}'", path.string());
-    if (!fs::is_directory(path)) {
-      read(input, path);
-      continue;
-    }
-    for (const fs::path& file : files_in(path)) read(input, file);
-  }
-  std::vector<Array> samples;
-  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
-    const Value& value = graph.value(graph.inputs[i]);
-    if (const auto found = stacks.find(value.name); found != stacks.end()) {
-      samples.push_back(std::move(found->second).array());
-      continue;
-    }
-    check(argument.samples > 0, Code::invalid_argument,
-          Hint{fmt::format("--input {}=FOLDER, or --samples N for random ones", value.name)},
-          "there are no samples of input '{}'", value.name);
-    TensorType type = value.type;
-    type.dims->front() = argument.samples;
-    samples.push_back(random_array(type, model.seed + i));
-  }
-  return samples;
-}
 
 std::vector<std::string> marked(std::string_view mark, std::vector<std::string> words) {
   for (std::string& word : words) word.insert(0, mark);
@@ -199,7 +116,7 @@ DatasetRun run_dataset(const ModelArgument& given, const SessionArgument& sessio
     for (const ValueId id : graph.inputs)
       check(graph.value(id).type.is_static(), Code::invalid_argument, Hint{"--shape, --dim, --batch"},
             "input '{}' is {}: which shape shall it have?", graph.value(id).name, graph.value(id).type.to_string());
-    if (all.rank() == 0) samples = read_samples(given, argument, graph);
+    if (all.rank() == 0) samples = read_samples(graph, given.inputs, {.count = argument.samples, .seed = given.seed});
     session.emplace(std::move(graph), session_options(session_argument));
   });
   must_agree(all, "the network", network_text(*session));

@@ -1,8 +1,8 @@
 // tessera simulate: a whole network on a simulated machine, operator by operator.
 
+#include "arguments.h"
 #include "command.h"
 #include "model_argument.h"
-#include "number_argument.h"
 #include "plan_argument.h"
 #include "progress.h"
 #include "simulate_fleet.h"

@@ -1,7 +1,6 @@
 #include "simulate_fleet.h"
 
-#include "fleet_table.h"
-#include "number_argument.h"
+#include "arguments.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
@@ -9,6 +8,7 @@
 #include "tessera/fleet/availability.h"
 #include "tessera/fleet/chip_work.h"
 #include "tessera/fleet/data_parallel.h"
+#include "tessera/fleet/fleet_table.h"
 #include "tessera/fleet/serving.h"
 #include "tessera/fleet/weights.h"
 #include "tessera/report/scaling_picture.h"
@@ -27,7 +27,10 @@ namespace tessera::cli {
 namespace {
 
 using fleet::DataParallel;
+using fleet::FailureRow;
+using fleet::FleetFigures;
 using fleet::ServingOptions;
+using fleet::ServingRow;
 
 constexpr std::int64_t kMostCards = 10'000'000;
 
@@ -232,10 +235,10 @@ void simulate_fleet(const FleetArguments& o, const TimeArguments& time, const Ma
   const FleetFigures done = FleetSimulation(o, time, machine, model).take();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const std::string title = fmt::format("{} on {}", model.name, machine.title);
-  if (!o.svg.empty()) write_file_atomically(o.svg, scaling_to_svg(fleet_picture(done, title)));
+  if (!o.svg.empty()) write_file_atomically(o.svg, scaling_to_svg(fleet::fleet_picture(done, title)));
   const bool with_serving = !done.served.empty();
-  const Table rows = fleet_table(done.rows), served = serving_table(done.served),
-              failures = failure_table(done.failures, with_serving, o.failures > 0);
+  const Table rows = fleet::fleet_table(done.rows), served = fleet::serving_table(done.served),
+              failures = fleet::failure_table(done.failures, with_serving, o.failures > 0);
   if (context.format == Format::json) {
     const auto parsed = [](const Table& t) { return nlohmann::json::parse(render_json(t))["rows"]; };
     const nlohmann::json out = {{"schema", 1},

@@ -1,8 +1,8 @@
 // tessera trainium conv2d: the fused convolution of the case study on a simulated NeuronCore, one version or all.
 
+#include "trainium.h"
+#include "arguments.h"
 #include "command.h"
-#include "number_argument.h"
-#include "trainium_argument.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"

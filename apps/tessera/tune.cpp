@@ -1,10 +1,9 @@
 // tessera tune conv2d: what configurations of a convolution take on a card, before anyone owns it.
 
+#include "arguments.h"
 #include "command.h"
-#include "conv2d_table.h"
-#include "number_argument.h"
 #include "progress.h"
-#include "tune_trainium.h"
+#include "trainium.h"
 #include "world.h"
 
 #include "tessera/core/file.h"
@@ -12,8 +11,8 @@
 #include "tessera/machine/machine_file.h"
 #include "tessera/report/units.h"
 #include "tessera/scale/shared_work.h"
-#include "tessera/targets/tensix/ops/conv2d/conv2d_work.h"
-#include "tessera/targets/tensix/time/kernel_time.h"
+#include "tessera/targets/tensix/time/conv2d_trial_time.h"
+#include "tessera/targets/tensix/views/conv2d_table.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -35,6 +34,7 @@ namespace {
 using tensix::Conv2dPlan;
 using tensix::Conv2dProblem;
 using tensix::Conv2dTrial;
+using tensix::TrialTime;
 
 constexpr const char* kLayer = "The layer";
 constexpr const char* kSwept = "What is swept";
@@ -89,7 +89,7 @@ void fill_table(const TuneOptions& options, const Context& context) {
   const Machine machine = load_machine(options.device);
   const Csv csv = with_context(fmt::format("while reading {}", options.table),
                                [&] { return parse_csv(read_text_file(options.table)); });
-  const std::vector<Column> results = result_columns();
+  const std::vector<Column> results = tensix::conv2d_result_columns();
   std::vector<Column> columns;
   std::vector<std::size_t> kept;  // configuration columns: all that are not results
   for (std::size_t i = 0; i < csv.columns.size(); ++i) {
@@ -105,10 +105,10 @@ void fill_table(const TuneOptions& options, const Context& context) {
   Progress progress("convolutions", csv.rows.size(), context.quiet || launched_rank() != 0);
   const auto row = [&](std::size_t i) {
     progress.at(i, csv.rows[i].front());
-    const Conv2dProblem problem =
-        with_context(fmt::format("in row {} of {}", i + 1, options.table), [&] { return problem_of_row(csv, i); });
+    const Conv2dProblem problem = with_context(fmt::format("in row {} of {}", i + 1, options.table),
+                                               [&] { return tensix::problem_of_row(csv, i); });
     const Conv2dTrial trial = tensix::try_conv2d(problem, machine, options.l1_small_bytes);
-    return row_bytes(trial.fits(), result_cells(trial));
+    return row_bytes(trial.fits(), tensix::conv2d_result_cells(trial));
   };
   // By all processes that were started together; the first of them writes.
   const std::unique_ptr<Communicator> alone = single_process();
@@ -159,16 +159,16 @@ Conv2dProblem problem_of(const TuneOptions& o) {
     w.bottom = w.top, w.right = w.left;
   }
   p.has_bias = !o.no_bias;
-  p.input_dtype = dtype_named(o.dtype, "--dtype");
-  p.weights_dtype = dtype_named(o.weights_dtype, "--weights-dtype");
-  p.output_dtype = o.output_dtype.empty() ? p.input_dtype : dtype_named(o.output_dtype, "--output-dtype");
+  p.input_dtype = tensix::dtype_named(o.dtype, "--dtype");
+  p.weights_dtype = tensix::dtype_named(o.weights_dtype, "--weights-dtype");
+  p.output_dtype = o.output_dtype.empty() ? p.input_dtype : tensix::dtype_named(o.output_dtype, "--output-dtype");
   p.input_layout = p.input_dtype == DType::bfloat16 ? Layout::row_major : Layout::tile;
-  if (!o.input_layout.empty()) p.input_layout = layout_named(o.input_layout, "--input-layout");
+  if (!o.input_layout.empty()) p.input_layout = tensix::layout_named(o.input_layout, "--input-layout");
   p.config.weights_dtype = p.weights_dtype;
-  p.config.output_layout = layout_named(o.output_layout, "--output-layout");
+  p.config.output_layout = tensix::layout_named(o.output_layout, "--output-layout");
   p.config.full_inner_dim = o.full_inner_dim;
   p.config.enable_activation_reuse = o.activation_reuse;
-  p.compute.fidelity = fidelity_named(o.fidelity, "--fidelity");
+  p.compute.fidelity = tensix::fidelity_named(o.fidelity, "--fidelity");
   p.compute.fp32_dest_acc_en = o.fp32_dest_acc;
   p.compute.packer_l1_acc = o.packer_l1_acc;
   return p;
@@ -178,7 +178,8 @@ tensix::Conv2dSweep sweep_of(const TuneOptions& options) {
   tensix::Conv2dSweep sweep;
   if (!options.shardings.empty()) {
     sweep.layouts.clear();
-    for (const std::string& word : options.shardings) sweep.layouts.push_back(sharding_named(word, "--sharding"));
+    for (const std::string& word : options.shardings)
+      sweep.layouts.push_back(tensix::sharding_named(word, "--sharding"));
   }
   sweep.block_heights = options.block_heights;
   if (!options.double_buffers.empty()) {
@@ -208,44 +209,6 @@ Cell verdict_cell(const std::optional<Refusal>& refusal) {
     case Shortage::l1_clash: return Cell(std::move(full), "no: circular buffers clash with tensors");
     default: return Cell(full, "no: " + full);
   }
-}
-
-// Of all programs of a trial: the input into shards, halo, convolution.
-struct TrialTime {
-  double ns = 0, conv_ns = 0, roof_ns = 0;              // the last two: of convolutions alone
-  std::string_view bound_by;                            // what bounds the longest of them
-  tensix::TimeBasis basis = tensix::TimeBasis::fitted;  // the weakest of its programs
-  double roof_fraction() const { return conv_ns > 0 ? roof_ns / conv_ns : 0; }
-};
-
-std::optional<TrialTime> time_of_trial(const Conv2dTrial& trial, const TensixSpec& card, const TensixCosts& costs) {
-  if (!trial.plan) return std::nullopt;
-  // One that does not fit has run nothing: what its plan would have run.
-  std::vector<std::shared_ptr<const tensix::ProgramWork>> programs = trial.programs;
-  if (programs.empty())
-    for (const tensix::ProgramWork& work : tensix::conv2d_programs(*trial.plan))
-      programs.push_back(std::make_shared<const tensix::ProgramWork>(work));
-  TrialTime out;
-  double longest = 0;
-  for (const auto& work : programs) {
-    const tensix::StepTime t = tensix::time_of({work->kind, "", {}, work}, card, costs);
-    out.ns += t.ns;
-    out.basis = std::max(out.basis, t.basis);
-    if (work->matmul_tiles == 0) continue;
-    out.conv_ns += t.ns;
-    out.roof_ns += t.roof_ns;
-    if (t.ns > longest) longest = t.ns, out.bound_by = t.bound_by;
-  }
-  return out;
-}
-
-// The fastest that fits; of equals, the one that the rule without times prefers.
-std::optional<std::size_t> fastest(const std::vector<Conv2dTrial>& trials,
-                                   const std::vector<std::optional<TrialTime>>& times) {
-  std::optional<std::size_t> best = best_trial(trials);
-  for (std::size_t i = 0; i < trials.size(); ++i)
-    if (trials[i].fits() && times[i] && (!best || !times[*best] || times[i]->ns < times[*best]->ns)) best = i;
-  return best;
 }
 
 Table sweep_table(const std::vector<Conv2dTrial>& trials, const std::vector<std::optional<TrialTime>>& times,
@@ -326,8 +289,8 @@ void sweep(const TuneOptions& options, const Context& context) {
   if (!trials.front().fits() && std::all_of(trials.begin(), trials.end(), same)) raise(*trials.front().refusal);
   const TensixCosts costs = tensix_costs(machine);
   std::vector<std::optional<TrialTime>> times;
-  for (const Conv2dTrial& trial : trials) times.push_back(time_of_trial(trial, card, costs));
-  const std::optional<std::size_t> best = fastest(trials, times);
+  for (const Conv2dTrial& trial : trials) times.push_back(tensix::time_of_trial(trial, card, costs));
+  const std::optional<std::size_t> best = tensix::fastest_trial(trials, times);
   const std::int64_t bank_bytes = card.l1_bank_bytes() - options.l1_small_bytes;
   context.print(sweep_table(trials, times, best, bank_bytes));
   const bool for_people = context.format == Format::table || context.format == Format::markdown;
