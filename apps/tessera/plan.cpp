@@ -2,7 +2,7 @@
 
 #include "command.h"
 #include "diagnostics.h"
-#include "interrupt_watch.h"
+#include "progress.h"
 #include "model_argument.h"
 #include "plan_batches.h"
 #include "plan_options.h"

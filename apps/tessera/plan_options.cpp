@@ -1,6 +1,6 @@
 #include "plan_options.h"
 
-#include "number_argument.h"
+#include "arguments.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
