@@ -83,7 +83,7 @@ TEST(KernelTime, AConvolutionTakesAsLongAsItsTrialPredicts) {
           p.input_layout = input;
           p.config.shard_layout = layout;
           const Conv2dTrial trial = try_conv2d(p, load_machine(machine), kL1Small);
-          ASSERT_TRUE(trial.fits()) << trial.refusal->message();
+          ASSERT_TRUE(trial.fits()) << trial.refusal->message;
           const double ns = predicted_ns(trial, load_machine(machine));
           EXPECT_GT(ns, 2000) << machine << " " << kernel;
           EXPECT_DOUBLE_EQ(run_ns(p, machine), ns) << machine << " " << kernel << " " << name(layout);

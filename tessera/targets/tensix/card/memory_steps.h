@@ -81,7 +81,7 @@ class TSR_API MemorySteps {
 
   // Refuses what does not fit, and changes nothing. `reached` gets the peak so far when it refuses, the circular
   // buffers of a program that does not fit included.
-  MemoryStory rehearse(MemoryPeak* reached = nullptr) const;
+  Result<MemoryStory> rehearse(MemoryPeak* reached = nullptr) const;
   // After a rehearsal. The tensor of each slot that has one and is still allocated.
   std::vector<std::optional<DeviceTensor>> carry_out() const;
 

@@ -12,17 +12,12 @@ namespace tessera::tensix {
 
 struct TensorWork;
 
-// The cards that programs of a kind were measured on. Elsewhere their times are carried over from those, and without
-// any they are assumed.
-enum class Measured : std::uint8_t { nowhere, blackhole, blackhole_and_wormhole };
-
 struct CardOp {
   ProgramKind kind;
 
   // The price. `count` fills in what a program does on its busiest core, from its tensors (ops/tensor_work.h). Null:
   // only the operator's plan can say, and a program that left it out is refused by who prices it.
   void (*count)(TensorWork& work) = nullptr;
-  Measured measured = Measured::nowhere;
 };
 
 #define CARD_OP(op) extern const CardOp card_op_##op;

@@ -1,10 +1,10 @@
 #include "tessera/targets/tensix/time/program_time.h"
 
-#include "tessera/targets/tensix/ops/card_op.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
+#include <vector>
 
 namespace tessera::tensix {
 namespace {
@@ -110,12 +110,13 @@ double stream_cycles(const ProgramWork& w, const Parts& p) {
   return all + ends / std::max(w.blocks, 1.0);
 }
 
-// By the cards that programs of this kind were measured on.
+// The machine file says which programs its prices were fitted with.
 TimeBasis basis_of(ProgramKind kind, const TensixSpec& card) {
-  const Measured measured = card_op(kind).measured;
-  if (card.arch == "WORMHOLE_B0" && measured == Measured::blackhole_and_wormhole) return TimeBasis::fitted;
-  if (measured == Measured::nowhere) return TimeBasis::assumed;
-  return card.arch == "BLACKHOLE" ? TimeBasis::fitted : TimeBasis::scaled;
+  const auto has = [&](const std::vector<std::string>& kinds) {
+    return std::ranges::find(kinds, name(kind)) != kinds.end();
+  };
+  if (has(card.fitted_programs)) return TimeBasis::fitted;
+  return has(card.scaled_programs) ? TimeBasis::scaled : TimeBasis::assumed;
 }
 
 }  // namespace

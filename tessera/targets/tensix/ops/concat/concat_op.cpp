@@ -34,6 +34,6 @@ void count_concat(TensorWork& w) {
 
 }  // namespace
 
-const CardOp card_op_concat = {.kind = ProgramKind::concat, .count = count_concat, .measured = Measured::blackhole};
+const CardOp card_op_concat = {.kind = ProgramKind::concat, .count = count_concat};
 
 }  // namespace tessera::tensix

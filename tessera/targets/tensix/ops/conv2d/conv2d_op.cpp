@@ -2,6 +2,6 @@
 
 namespace tessera::tensix {
 
-const CardOp card_op_conv2d = {.kind = ProgramKind::conv2d, .measured = Measured::blackhole_and_wormhole};
+const CardOp card_op_conv2d = {.kind = ProgramKind::conv2d};
 
 }  // namespace tessera::tensix

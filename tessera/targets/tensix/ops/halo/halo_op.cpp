@@ -2,6 +2,6 @@
 
 namespace tessera::tensix {
 
-const CardOp card_op_halo = {.kind = ProgramKind::halo, .measured = Measured::blackhole};
+const CardOp card_op_halo = {.kind = ProgramKind::halo};
 
 }  // namespace tessera::tensix

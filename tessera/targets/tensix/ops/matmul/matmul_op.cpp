@@ -2,6 +2,6 @@
 
 namespace tessera::tensix {
 
-const CardOp card_op_matmul = {.kind = ProgramKind::matmul, .measured = Measured::blackhole_and_wormhole};
+const CardOp card_op_matmul = {.kind = ProgramKind::matmul};
 
 }  // namespace tessera::tensix

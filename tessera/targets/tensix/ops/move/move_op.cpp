@@ -3,6 +3,6 @@
 
 namespace tessera::tensix {
 
-const CardOp card_op_move = {.kind = ProgramKind::move, .count = count_copied_pages, .measured = Measured::blackhole};
+const CardOp card_op_move = {.kind = ProgramKind::move, .count = count_copied_pages};
 
 }  // namespace tessera::tensix

@@ -20,8 +20,8 @@ void count_reduce(TensorWork& w) {
 
 }  // namespace
 
-const CardOp card_op_max_pool2d = {.kind = ProgramKind::max_pool2d, .measured = Measured::blackhole};
-const CardOp card_op_avg_pool2d = {.kind = ProgramKind::avg_pool2d, .measured = Measured::blackhole};
+const CardOp card_op_max_pool2d = {.kind = ProgramKind::max_pool2d};
+const CardOp card_op_avg_pool2d = {.kind = ProgramKind::avg_pool2d};
 // An average over all of an image.
 const CardOp card_op_reduce = {.kind = ProgramKind::reduce, .count = count_reduce};
 

@@ -50,9 +50,7 @@ void count_slice_write(TensorWork& w) {
 }  // namespace
 
 const CardOp card_op_slice = {.kind = ProgramKind::slice, .count = count_slice};
-const CardOp card_op_padded_slice = {
-    .kind = ProgramKind::padded_slice, .count = count_slice, .measured = Measured::blackhole};
-const CardOp card_op_slice_write = {
-    .kind = ProgramKind::slice_write, .count = count_slice_write, .measured = Measured::blackhole};
+const CardOp card_op_padded_slice = {.kind = ProgramKind::padded_slice, .count = count_slice};
+const CardOp card_op_slice_write = {.kind = ProgramKind::slice_write, .count = count_slice_write};
 
 }  // namespace tessera::tensix

@@ -71,12 +71,11 @@ void count_cut_untilize(TensorWork& w) { untilize_rows(w, true); }
 
 }  // namespace
 
-const CardOp card_op_tilize = {.kind = ProgramKind::tilize, .count = count_tilize, .measured = Measured::blackhole};
-const CardOp card_op_tilize_with_val_padding = {
-    .kind = ProgramKind::tilize_with_val_padding, .count = count_padded_tilize, .measured = Measured::blackhole};
-const CardOp card_op_untilize = {
-    .kind = ProgramKind::untilize, .count = count_untilize, .measured = Measured::blackhole};
-const CardOp card_op_untilize_with_unpadding = {
-    .kind = ProgramKind::untilize_with_unpadding, .count = count_cut_untilize, .measured = Measured::blackhole};
+const CardOp card_op_tilize = {.kind = ProgramKind::tilize, .count = count_tilize};
+const CardOp card_op_tilize_with_val_padding = {.kind = ProgramKind::tilize_with_val_padding,
+                                                .count = count_padded_tilize};
+const CardOp card_op_untilize = {.kind = ProgramKind::untilize, .count = count_untilize};
+const CardOp card_op_untilize_with_unpadding = {.kind = ProgramKind::untilize_with_unpadding,
+                                                .count = count_cut_untilize};
 
 }  // namespace tessera::tensix

@@ -39,11 +39,9 @@ void count_reshard(TensorWork& w) {
 
 }  // namespace
 
-const CardOp card_op_interleaved_to_sharded = {
-    .kind = ProgramKind::interleaved_to_sharded, .count = count_to_shards, .measured = Measured::blackhole};
-const CardOp card_op_sharded_to_interleaved = {
-    .kind = ProgramKind::sharded_to_interleaved, .count = count_from_shards, .measured = Measured::blackhole};
-const CardOp card_op_reshard = {.kind = ProgramKind::reshard, .count = count_reshard, .measured = Measured::blackhole};
+const CardOp card_op_interleaved_to_sharded = {.kind = ProgramKind::interleaved_to_sharded, .count = count_to_shards};
+const CardOp card_op_sharded_to_interleaved = {.kind = ProgramKind::sharded_to_interleaved, .count = count_from_shards};
+const CardOp card_op_reshard = {.kind = ProgramKind::reshard, .count = count_reshard};
 const CardOp card_op_copy = {.kind = ProgramKind::copy, .count = count_copied_pages};
 const CardOp card_op_clone = {.kind = ProgramKind::clone, .count = count_copied_pages};
 

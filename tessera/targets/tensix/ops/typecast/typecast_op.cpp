@@ -9,7 +9,6 @@ void count_typecast(TensorWork& w) { w.element_wise(1, false); }
 
 }  // namespace
 
-const CardOp card_op_typecast = {
-    .kind = ProgramKind::typecast, .count = count_typecast, .measured = Measured::blackhole};
+const CardOp card_op_typecast = {.kind = ProgramKind::typecast, .count = count_typecast};
 
 }  // namespace tessera::tensix
