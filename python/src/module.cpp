@@ -1,6 +1,7 @@
 // The extension module tessera._tessera. It only translates: what it does is in the C++ library.
 
 #include "bind.h"
+#include "card_operators.h"
 
 NB_MODULE(_tessera, module) {
   module.doc() = "The C++ part of tessera.";
@@ -32,4 +33,5 @@ NB_MODULE(_tessera, module) {
   tessera::python::bind_prepare_conv(module);
   tessera::python::bind_conv_transpose2d(module);
   tessera::python::bind_nki(module);
+  tessera::python::bind_card_operators(module);
 }

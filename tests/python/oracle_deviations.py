@@ -188,7 +188,13 @@ DEVIATIONS = [
     Deviation(
         "ops_reshape",
         "not there yet",
-        lambda real, ours: real["op"] in ("view", "permute", "transpose", "squeeze", "unsqueeze", "unsqueeze_to_4D") and _is_absent(ours),
+        lambda real, ours: real["op"] in ("view", "transpose", "squeeze", "unsqueeze", "unsqueeze_to_4D") and _is_absent(ours),
+    ),
+    Deviation("ops_reshape", "permute of shards is refused", lambda real, ours: real["op"] == "permute" and real["ok"] and "shape" not in real and not ours["ok"]),
+    Deviation(
+        "ops_reshape",
+        "permute names no dimension twice",
+        lambda real, ours: real["op"] == "permute" and real["ok"] and len(set(real["dims"])) < len(real["dims"]) and not ours["ok"],
     ),
     Deviation(
         "ops_reshape",

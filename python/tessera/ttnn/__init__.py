@@ -399,6 +399,11 @@ _OPERATORS = (
     "sqrt square sub subtract subtract_ swish tanh tilize to_device to_dtype to_layout to_memory_config typecast untilize "
     "upsample"
 ).split()
+# Operators whose binding is a file of its own (python/src/ops) say so themselves.
+for _name in _ttnn.card_operators:
+    globals()[_name] = getattr(_ttnn, _name)
+__all__ += _ttnn.card_operators
+_OPERATORS += _ttnn.card_operators
 for _name in _OPERATORS:
     globals()[_name] = _queues.recorded(globals()[_name])
 
