@@ -6,7 +6,7 @@
 #include <string>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 Refusal small_memory() {
   return {.message = "program 7 wants 96 B\nand says more",
@@ -66,5 +66,5 @@ TEST(Refusal, AttemptLetsFaultsPass) {
   EXPECT_THROW(attempt([] { throw Stopped(); }), Stopped);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

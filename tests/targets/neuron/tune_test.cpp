@@ -170,6 +170,11 @@ TEST(Tune, KeepsTheReasonOfEveryRefusal) {
   for (const ConvTrial& trial : tuning.trials) {
     EXPECT_NE(trial.profile.has_value(), trial.refused.has_value());
     refused += trial.refused.has_value();
+    if (trial.refused && trial.refused->out_of_memory()) {
+      EXPECT_EQ(trial.refused->shortage, Shortage::sbuf);
+      EXPECT_GT(trial.refused->requested_bytes, trial.refused->largest_free_bytes);
+      EXPECT_GE(trial.refused->free_bytes, trial.refused->largest_free_bytes);
+    }
   }
   EXPECT_GT(refused, 0);
   EXPECT_FALSE(tuning.winner().schedule.share_image);  // all weights would be 49 * 4 * 4 * 512 bytes of a partition
