@@ -7,6 +7,7 @@
 #include "tessera/core/file.h"
 #include "tessera/report/trace_events.h"
 #include "tessera/report/units.h"
+#include "tessera/session/profile.h"
 #include "tessera/session/session.h"
 #include "tessera/simd/peak.h"
 
@@ -65,7 +66,7 @@ std::string advice(const ProfiledStep& step, const Held& held, double share) {
   return "";
 }
 
-Table steps_table(const Profile& profile, const cpu::Peak& peak, bool sorted) {
+Table steps_table(const SessionProfile& profile, const cpu::Peak& peak, bool sorted) {
   Table table({{.name = "step"},
                {.name = "op"},
                {.name = "kernel"},
@@ -100,7 +101,7 @@ Table steps_table(const Profile& profile, const cpu::Peak& peak, bool sorted) {
   return table;
 }
 
-void write_trace(const std::string& path, const std::string& network, const Profile& profile) {
+void write_trace(const std::string& path, const std::string& network, const SessionProfile& profile) {
   std::vector<TraceEvent> events;
   for (const ProfiledStep& step : profile.steps)
     events.push_back({step.node.empty() ? step.name : step.node,
@@ -118,7 +119,7 @@ void profile_network(const NetworkProfileOptions& options, const Context& contex
   const Model model = load_model(options.model);
   const Session session(model.graph, session_options(options.session));
   const cpu::Peak peak = cpu::measure_peak(session.isa(), session.threads());
-  const Profile measured = session.profile(model.inputs, options.runs);
+  const SessionProfile measured = session.profile(model.inputs, options.runs);
   if (!options.trace.empty()) write_trace(options.trace, model.name, measured);
   context.print(steps_table(measured, peak, options.sorted));
   if (context.quiet || context.format != Format::table) return;

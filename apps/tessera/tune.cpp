@@ -12,7 +12,7 @@
 #include "tessera/machine/machine_file.h"
 #include "tessera/report/units.h"
 #include "tessera/scale/shared_work.h"
-#include "tessera/targets/tensix/ops/program_works.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_work.h"
 #include "tessera/targets/tensix/time/kernel_time.h"
 
 #include <fmt/format.h>
@@ -228,7 +228,7 @@ std::optional<TrialTime> time_of_trial(const Conv2dTrial& trial, const TensixSpe
   TrialTime out;
   double longest = 0;
   for (const auto& work : programs) {
-    const tensix::StepTime t = tensix::time_of({"", "", {}, work}, card, costs);
+    const tensix::StepTime t = tensix::time_of({work->kind, "", {}, work}, card, costs);
     out.ns += t.ns;
     out.basis = std::max(out.basis, t.basis);
     if (work->matmul_tiles == 0) continue;

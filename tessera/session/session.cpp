@@ -4,7 +4,10 @@
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/graph/passes/pass.h"
+#include "tessera/io/onnx/import.h"
 #include "tessera/session/internal/engine.h"
+#include "tessera/session/network.h"
+#include "tessera/session/profile.h"
 #include "tessera/targets/cpu/kernels/move/convert_order.h"
 
 #include <fmt/ranges.h>
@@ -111,6 +114,7 @@ Session::Session(Graph graph, SessionOptions options) : impl_(std::make_unique<I
   impl_->engine = std::make_unique<Engine>(std::move(graph), impl_->options, impl_->weights);
 }
 
+Session::Session(const Network& network, SessionOptions options) : Session(network.graph(), std::move(options)) {}
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
@@ -179,10 +183,10 @@ PlanSummary Session::prepare(const std::vector<Array>& inputs) const {
   return summary;
 }
 
-Profile Session::profile(const std::vector<Array>& inputs, int runs, int warm_up) const {
+SessionProfile Session::profile(const std::vector<Array>& inputs, int runs, int warm_up) const {
   check(runs >= 1 && warm_up >= 0, Code::invalid_argument, "cannot take the time of {} runs after {}", runs, warm_up);
   for (int i = 0; i < warm_up; ++i) impl_->run(inputs);
-  Profile profile;
+  SessionProfile profile;
   profile.runs = runs;
   std::vector<double> totals;
   std::vector<std::vector<double>> seconds;
@@ -229,6 +233,8 @@ void Session::observe(const std::vector<Array>& inputs,
   };
   impl_->run(inputs, &record);
 }
+
+Session load(const std::filesystem::path& model, const SessionOptions& options) { return load(model, options, {}); }
 
 Session load(const std::filesystem::path& model, const SessionOptions& options, const ImportOptions& import) {
   return Session(import_onnx(model, import), options);

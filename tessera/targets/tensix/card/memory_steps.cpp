@@ -78,14 +78,14 @@ class MemorySteps::Rehearsal {
     take(Free{step.slot});
     if (std::optional<Refusal> refusal = give(step.slot)) return refusal;
     if (story_.addresses[step.slot] != before) {
-      begin("move", step.key, step.record);
+      begin(step.key, step.record);
       circular_buffer_bytes_ = 0;
     }
     return std::nullopt;
   }
 
   std::optional<Refusal> take(const Program& program) {
-    ProgramMemory& memory = begin(program.op, program.key, program.record);
+    ProgramMemory& memory = begin(program.key, program.record);
     if (memory.built)
       for (const KeptList& list : program.lists) {
         if (std::optional<Refusal> refusal = place(list.label, list.type, list.request, memory.allocated))
@@ -103,9 +103,9 @@ class MemorySteps::Rehearsal {
     return std::nullopt;
   }
 
-  ProgramMemory& begin(const std::string& op, const std::string& key, const TraceRecord& record) {
+  ProgramMemory& begin(const std::string& key, const TraceRecord& record) {
     ProgramMemory& memory = story_.programs.emplace_back();
-    memory.op = op;
+    memory.kind = record.kind;
     memory.work = record.work;
     memory.id = next_program_id_;
     memory.built = !device_.has_program(key) && built_.insert(key).second;

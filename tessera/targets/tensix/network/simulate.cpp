@@ -58,7 +58,7 @@ class Runner {
 
   NodeTrial try_move(const TensorSpec& from, const MemoryConfig& to) {
     NodeTrial trial;
-    run_.begin("", "reshard");
+    run_.begin("", MoveKind::reshard);
     const auto done = attempt([&] {
       DeviceTensor x = DeviceTensor::allocate(run_.device, from);
       trial.operand_bytes = run_.device->memory_view(BufferType::l1).allocated_bytes_per_bank;
@@ -103,8 +103,8 @@ class Runner {
 
   void make_moves(const PlannedCall& call) {
     for (const PlannedCall::Move& move : call.moves) {
-      run_.begin(network().graph.value(move.value).name, move.op);
-      if (move.op == "slide")
+      run_.begin(network().graph.value(move.value).name, move.kind);
+      if (move.kind == MoveKind::slide)
         values_.slide(move.value);
       else
         values_.put(move.value, to_memory_config(values_.at(move.value), move.to));

@@ -21,6 +21,16 @@ std::string place_text(const DeviceTensor& x) {
 
 void SimulationRun::begin(const std::string& node, const std::string& op) {
   recorder.begin_step(node, op);
+  reset(node, op);
+}
+
+void SimulationRun::begin(const std::string& value, MoveKind move) {
+  recorder.begin_step(value, move);
+  reset(value, std::string(name(move)));
+  step.move = move;
+}
+
+void SimulationRun::reset(const std::string& node, const std::string& op) {
   first_record = device->trace().size();
   conv_plan.reset();
   step = {};
@@ -61,12 +71,13 @@ bool SimulationRun::room_would_help(const Refusal& refusal) {
 
 bool SimulationRun::make_room(std::span<const ValueId> keep, const Refusal& because) {
   const SimulatedStep waiting = step;
-  recorder.begin_step("", "spill");
+  recorder.begin_step("", MoveKind::spill);
   const std::optional<SimulatedValues::Spilled> spilled = values.spill(keep);
   if (spilled) {
     step = {};
     step.node = spilled->name;
-    step.op = "spill";
+    step.op = name(MoveKind::spill);
+    step.move = MoveKind::spill;
     step.config = "L1 to DRAM";
     step.note = fmt::format("{} B of each core, next read by '{}', to make room for '{}': {}", spilled->bytes_per_core,
                             spilled->next, waiting.node, because.reason());

@@ -42,6 +42,8 @@ struct SimulationRun {
   HostOperands* operands = nullptr;  // kept from call to call; null: made for each
 
   void begin(const std::string& node, const std::string& op);
+  void begin(const std::string& value, MoveKind move);
+  void reset(const std::string& node, const std::string& op);  // a step of which nothing has happened
   void note(const std::string& text);
   void finish(const DeviceTensor* result);  // null: nothing new on the card
 

@@ -2,9 +2,9 @@
 #include "tessera/core/tile.h"
 #include "tessera/targets/tensix/card/tile_side.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_plan.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_work.h"
 #include "tessera/targets/tensix/ops/conv_transpose2d/conv_transpose2d.h"
 #include "tessera/targets/tensix/ops/halo/halo.h"
-#include "tessera/targets/tensix/ops/program_works.h"
 #include "tessera/targets/tensix/plan/pins.h"
 #include "tessera/targets/tensix/time/program_time.h"
 

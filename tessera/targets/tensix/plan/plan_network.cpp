@@ -152,10 +152,9 @@ Result<CardPlan> Planning::attempts(const std::vector<Precision>& precisions) {
     CardPlan plan = written(path);
     std::size_t reached = 0;
     const auto done = attempt([&] {
-      return rehearse_plan(
-          machine_, network_, plan, {.on_step = [&](const auto& step) {
-            if (step.op != "spill" && step.op != "restore" && step.op != "reshard" && step.op != "slide") ++reached;
-          }});
+      return rehearse_plan(machine_, network_, plan, {.on_step = [&](const auto& step) {
+                             if (!step.move) ++reached;
+                           }});
     });
     if (done) {
       fill(plan, *done);

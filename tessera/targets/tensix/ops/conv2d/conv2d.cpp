@@ -113,12 +113,11 @@ class SlicedCall {
       const MemorySteps::Slot padded = slots.output;
       slots.output = call_.steps.allocate(seen, "output");
       const std::int64_t bytes = seen.num_pages() * seen.page_bytes();
-      const TraceRecord record{"reshape",
+      const TraceRecord record{ProgramKind::reshape,
                                flat.to_string(),
                                {{MemoryKind::dram, MemoryKind::dram, bytes, seen.num_pages(), 0, 0}},
-                               work_on("reshape", {facts_of(whole), facts_of(seen)})};
-      call_.steps.run({.op = "reshape",
-                       .key = "reshape " + whole.to_string(),
+                               work_on(ProgramKind::reshape, {facts_of(whole), facts_of(seen)})};
+      call_.steps.run({.key = "reshape " + whole.to_string(),
                        .lists = {},
                        .circular_buffers = {},
                        .dataflow = false,
@@ -317,7 +316,7 @@ Conv2dResult finish_conv2d(const Conv2dCall& call, DeviceTensor input, const Con
   std::optional<DeviceTensor> prepared_bias;
   if (call.slots.bias) prepared_bias = tensors[*call.slots.bias];
   const auto send = [&](const char* what, const std::optional<Tensor>& host, DeviceTensor& y) {
-    device.note_transfer({"to_device", what, {host ? write_pages(*host, y) : host_transfer(y)}});
+    device.note_transfer({ProgramKind::to_device, what, {host ? write_pages(*host, y) : host_transfer(y)}});
   };
   if (!on_card(weights)) send("weights", call.weights, prepared);
   if (bias && !on_card(*bias)) send("bias", call.bias, *prepared_bias);

@@ -5,9 +5,9 @@
 #include "tessera/targets/tensix/ops/conv2d/conv2d.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_buffers.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_check.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_work.h"
 #include "tessera/targets/tensix/ops/halo/halo.h"
 #include "tessera/targets/tensix/ops/matmul/matmul_plan.h"
-#include "tessera/targets/tensix/ops/program_works.h"
 
 #include <fmt/format.h>
 

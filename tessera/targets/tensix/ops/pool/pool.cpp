@@ -142,7 +142,7 @@ PoolCall whole_call(const DeviceTensor& x, const PoolProblem& problem, const Poo
   PoolCall call{MemorySteps(x.device()), {}};
   const PoolPlan plan = plan_of(problem, options);
   call.take(plan, problem);
-  call.slots = add_pool_steps(call.steps, op_name(problem.kind), x, plan, problem, options);
+  call.slots = add_pool_steps(call.steps, x, plan, problem, options);
   return call;
 }
 
@@ -187,7 +187,7 @@ PoolCall sliced_call(const DeviceTensor& x, const PoolProblem& problem, const Po
     const PoolPlan plan = plan_of(p, each);
     each.scheme = plan.parallel.layout;  // all slices lie as the first does
     call.take(plan, p);
-    call.slots = add_pool_steps(call.steps, op_name(problem.kind), x, plan, p, options, of);
+    call.slots = add_pool_steps(call.steps, x, plan, p, options, of);
   }
   return call;
 }
@@ -305,9 +305,7 @@ DeviceTensor global_avg_pool2d(const DeviceTensor& x, const std::optional<Memory
     return Tensor::from_float32(average_pool_values(values_problem(options), read_pages(image).to_float32()), shape,
                                 from.dtype(), Layout::tile, {}, Rounding::packer);
   });
-  finish_program({"global_avg_pool2d", in.to_string(), std::move(moved),
-                  work_on("reduce", {facts_of(image.spec()), facts_of(y.spec())})},
-                 {&image}, y);
+  finish_program({ProgramKind::reduce, in.to_string(), std::move(moved), nullptr, "global_avg_pool2d"}, {&image}, y);
   return y;
 }
 
