@@ -312,7 +312,7 @@ std::vector<Array> Engine::run(const std::vector<const Array*>& inputs, RunRecor
   if (record == nullptr) {
     program.run(in, out, *memory);
   } else {
-    std::vector<cpu::StepTime> times(record->steps_too ? plan.steps.size() : 0);
+    std::vector<cpu::StepInterval> times(record->steps_too ? plan.steps.size() : 0);
     std::function<void(std::size_t, const cpu::StepArgs&)> after;
     if (record->observer)
       after = [&](std::size_t step, const cpu::StepArgs& args) { record->observer(plan, step, args); };

@@ -35,7 +35,7 @@ struct StepRecord {
   const Plan* plan = nullptr;  // null: a node that ran outside of any plan
   std::size_t step = 0;
   const Node* node = nullptr;  // null: a conversion
-  cpu::StepTime time;
+  cpu::StepInterval time;
 };
 struct RunRecord {
   bool steps_too = true;  // times of steps are asked for

@@ -89,7 +89,8 @@ TEST(Tune, WinnersComputeTheSameAsTheLadderForAnyLegalShape) {
     EXPECT_EQ(*run_conv(trainium2(), x, w, bias, p.pool, s).y,
               *run_conv(trainium2(), x, w, bias, p.pool, conv_step("native").run).y)
         << p.text() << ": " << s.text();
-    for (const Window window : {Window::flat, Window::strided, Window::copied, Window::shared})
+    for (const WindowAccess window :
+         {WindowAccess::flat, WindowAccess::strided, WindowAccess::copied, WindowAccess::shared})
       for (const bool share : {true, false}) {
         const ConvSchedule other{.rows = p.pool,
                                  .joined = 3,
@@ -200,7 +201,7 @@ TEST(Tune, EmitsTheScheduleItFound) {
   EXPECT_THAT(flat, testing::HasSubstr("\nROWS = 6 "));
   EXPECT_THAT(flat, testing::HasSubstr("BLOCKS = 8 "));
   EXPECT_THAT(flat, testing::HasSubstr("run = (rows - 1) * WIDTH + OW"));
-  s.window = Window::copied;
+  s.window = WindowAccess::copied;
   EXPECT_THAT(nki_script({}, s), testing::HasSubstr("cut(tiles[ic], row - first + part, rows, tap))"));
   s.rows = s.joined = 1;
   EXPECT_THAT(nki_script({.pool = 2}, s), testing::HasSubstr("\nROWS = 2 "));
