@@ -64,7 +64,7 @@ Table trial_table(const ConvTuning& tuning) {
   for (std::size_t i = 0; i < tuning.trials.size(); ++i) {
     const ConvTrial& trial = tuning.trials[i];
     const neuron::ConvSchedule& s = trial.schedule;
-    const bool cut = s.window == neuron::Window::copied || s.window == neuron::Window::shared;
+    const bool cut = s.window == neuron::WindowAccess::copied || s.window == neuron::WindowAccess::shared;
     std::vector<Cell> cells{Cell(i == tuning.best, i == tuning.best ? "*" : ""),
                             name(s.window),
                             s.rows,

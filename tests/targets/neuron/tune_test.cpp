@@ -89,7 +89,8 @@ TEST(Tune, WinnersComputeTheSameAsTheLadderForAnyLegalShape) {
     EXPECT_EQ(*run_conv(trainium2(), x, w, bias, p.pool, s).y,
               *run_conv(trainium2(), x, w, bias, p.pool, conv_step("native").run).y)
         << p.text() << ": " << s.text();
-    for (const Window window : {Window::flat, Window::strided, Window::copied, Window::shared})
+    for (const WindowAccess window :
+         {WindowAccess::flat, WindowAccess::strided, WindowAccess::copied, WindowAccess::shared})
       for (const bool share : {true, false}) {
         const ConvSchedule other{.rows = p.pool,
                                  .joined = 3,
@@ -170,6 +171,11 @@ TEST(Tune, KeepsTheReasonOfEveryRefusal) {
   for (const ConvTrial& trial : tuning.trials) {
     EXPECT_NE(trial.profile.has_value(), trial.refused.has_value());
     refused += trial.refused.has_value();
+    if (trial.refused && trial.refused->out_of_memory()) {
+      EXPECT_EQ(trial.refused->shortage, Shortage::sbuf);
+      EXPECT_GT(trial.refused->requested_bytes, trial.refused->largest_free_bytes);
+      EXPECT_GE(trial.refused->free_bytes, trial.refused->largest_free_bytes);
+    }
   }
   EXPECT_GT(refused, 0);
   EXPECT_FALSE(tuning.winner().schedule.share_image);  // all weights would be 49 * 4 * 4 * 512 bytes of a partition
@@ -195,7 +201,7 @@ TEST(Tune, EmitsTheScheduleItFound) {
   EXPECT_THAT(flat, testing::HasSubstr("\nROWS = 6 "));
   EXPECT_THAT(flat, testing::HasSubstr("BLOCKS = 8 "));
   EXPECT_THAT(flat, testing::HasSubstr("run = (rows - 1) * WIDTH + OW"));
-  s.window = Window::copied;
+  s.window = WindowAccess::copied;
   EXPECT_THAT(nki_script({}, s), testing::HasSubstr("cut(tiles[ic], row - first + part, rows, tap))"));
   s.rows = s.joined = 1;
   EXPECT_THAT(nki_script({.pool = 2}, s), testing::HasSubstr("\nROWS = 2 "));

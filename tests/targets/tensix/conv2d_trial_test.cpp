@@ -92,6 +92,7 @@ TEST(Conv2dTrial, KeepsEachReasonThatMemoryRunsOut) {
   const Conv2dTrial clash = try_conv2d(p, n150, kL1Small);
   ASSERT_FALSE(clash.fits());
   EXPECT_EQ(clash.refusal->code, Code::out_of_memory);
+  EXPECT_EQ(clash.refusal->shortage, Shortage::l1_clash);
   EXPECT_THAT(clash.refusal->message, HasSubstr("L1 buffer allocated at 1059328"));
   EXPECT_EQ(clash.wanted_bytes, 1643072);
   // What the real one had reached when it gave up: all of the program.
@@ -104,6 +105,8 @@ TEST(Conv2dTrial, KeepsEachReasonThatMemoryRunsOut) {
   const Conv2dTrial full = try_conv2d(p, n150, kL1Small);
   ASSERT_FALSE(full.fits());
   EXPECT_THAT(full.refusal->message, HasSubstr("each bank needs to store 3211264 B"));
+  EXPECT_EQ(full.refusal->shortage, Shortage::l1);
+  EXPECT_EQ(full.refusal->requested_bytes, 3211264);
   EXPECT_EQ(full.halo_bytes, 3444736);
   EXPECT_EQ(full.peak.total_bytes, 0) << "not even the input was there";
 }

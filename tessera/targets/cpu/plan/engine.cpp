@@ -339,7 +339,7 @@ std::vector<Array> Engine::run(const std::vector<const Array*>& inputs, RunRecor
   if (record == nullptr) {
     program.run(in, out, *memory);
   } else {
-    std::vector<StepTime> times(record->steps_too ? plan.steps.size() : 0);
+    std::vector<StepInterval> times(record->steps_too ? plan.steps.size() : 0);
     std::function<void(std::size_t, const StepArgs&)> after;
     if (record->observer) after = [&](std::size_t step, const StepArgs& args) { record->observer(plan, step, args); };
     program.run(in, out, *memory, times, after);

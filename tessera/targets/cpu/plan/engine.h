@@ -38,7 +38,7 @@ struct StepRecord {
   const Plan* plan = nullptr;  // null: a node that ran outside of any plan
   std::size_t step = 0;
   const Node* node = nullptr;  // null: a conversion
-  StepTime time;
+  StepInterval time;
 };
 struct RunRecord {
   bool steps_too = true;                                                              // times of steps are asked for

@@ -163,7 +163,7 @@ Memory::Memory(const Program& program) : arena_(make_arena(program.plan())) {
 }
 
 void Program::run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs, Memory& memory,
-                  std::span<StepTime> times, const std::function<void(std::size_t, const StepArgs&)>& after) const {
+                  std::span<StepInterval> times, const std::function<void(std::size_t, const StepArgs&)>& after) const {
   for (const auto& [slot, input] : memory.from_caller_) memory.inputs_[slot] = inputs[input];
   for (const auto& [slot, input] : memory.results_from_caller_) memory.results_[slot] = inputs[input];
   for (const Memory::InPlace& place : memory.in_place_) {

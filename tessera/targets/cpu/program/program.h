@@ -19,7 +19,7 @@ namespace tessera::cpu {
 TSR_API std::int64_t now_ns();  // on the steady clock
 
 // When a step ran, by now_ns().
-struct StepTime {
+struct StepInterval {
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
 };
@@ -37,7 +37,7 @@ class TSR_API Program {
   // step is a "reference". Safe from several threads, each with its own memory. `times`, unless empty, gets one entry
   // for each step; `after`, if given, is called with each step and its operands when it has run.
   void run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs, Memory& memory,
-           std::span<StepTime> times = {},
+           std::span<StepInterval> times = {},
            const std::function<void(std::size_t step, const StepArgs&)>& after = {}) const;
 
  private:

@@ -78,8 +78,8 @@ std::string slicing_lines(Slicing slicing) {
       pad, name(slicing));
 }
 
-std::string product_lines(Window window) {
-  if (window == Window::flat)
+std::string product_lines(WindowAccess window) {
+  if (window == WindowAccess::flat)
     return R"(        run = (rows - 1) * WIDTH + OW
         bank = nl.zeros((nl.par_dim(128), rows, WIDTH), dtype=nl.float32, buffer=nl.psum)
         sums = bank.reshape((128, rows * WIDTH))
@@ -91,10 +91,10 @@ std::string product_lines(Window window) {
         valid = bank[:, :, 0:OW]
 )";
   std::string_view moving = "tiles[ic][:, top : top + rows, left : left + OW]";
-  if (window == Window::copied) moving = "cut(tiles[ic], row - first + part, rows, tap)";
-  if (window == Window::shared) moving = "tiles[(part // SUMMED * IC_TILES + ic) * K * K + tap]";
+  if (window == WindowAccess::copied) moving = "cut(tiles[ic], row - first + part, rows, tap)";
+  if (window == WindowAccess::shared) moving = "tiles[(part // SUMMED * IC_TILES + ic) * K * K + tap]";
   const char* corner =
-      window == Window::strided ? "                top, left = row - first + part + tap // K, tap % K\n" : "";
+      window == WindowAccess::strided ? "                top, left = row - first + part + tap // K, tap % K\n" : "";
   return fmt::format(R"(        valid = nl.zeros((nl.par_dim(128), rows, OW), dtype=nl.float32, buffer=nl.psum)
         for ic in nl.static_range(IC_TILES):
             for tap in nl.static_range(K * K):
@@ -172,7 +172,7 @@ std::string nki_script(const ConvProblem& p, const ConvSchedule& s) {
       "SUMMED = {}  # rows of output in one accumulation\nROWS = {}  # that are stored together\n"
       "BLOCKS = {}  # of such rows from one tile of the image\nSHARED = {}  # windows, by all output channels\n"
       "CUTTERS = [nisa.vector_engine, nisa.vector_engine, nisa.{}_engine]\n\n",
-      s.rows, stored_rows(p, s), s.blocks, s.window == Window::shared ? "True" : "False",
+      s.rows, stored_rows(p, s), s.blocks, s.window == WindowAccess::shared ? "True" : "False",
       s.cutting == Cutting::both ? "gpsimd" : "vector");
   text += kKernel;
   text += slicing_lines(s.slicing);

@@ -54,7 +54,7 @@ class Scheduled {
         for (std::int64_t row = 0; row < p_.oh(); row += stored_ * s_.blocks) {
           const std::vector<View> tiles = n + row == 0 ? std::move(ahead) : band(n, row);
           for (std::int64_t at = row; at < std::min(row + stored_ * s_.blocks, p_.oh()); at += stored_) {
-            const std::vector<View> windows = s_.window == Window::shared ? all_windows(tiles, row, at) : tiles;
+            const std::vector<View> windows = s_.window == WindowAccess::shared ? all_windows(tiles, row, at) : tiles;
             for (std::int64_t oc = 0; oc < oc_tiles_; ++oc)
               block(caches[static_cast<std::size_t>(oc)], windows, n, oc, row, at);
           }
@@ -120,7 +120,7 @@ class Scheduled {
   void accumulate(const View& cache, const std::vector<View>& tiles, std::int64_t oc, std::int64_t top,
                   std::int64_t row, std::int64_t part, const View& out) {
     const std::int64_t rows = out.size(1), taps = p_.k * p_.k;
-    const bool flat = s_.window == Window::flat;
+    const bool flat = s_.window == WindowAccess::flat;
     const std::int64_t run = (rows - 1) * p_.w + p_.ow();
     const View bank = k_.psum("sums", ElementType::float32, {kChannels, rows, flat ? p_.w : p_.ow()});
     const View sums = flat ? bank.merged(1).slice(1, 0, run) : bank;
@@ -128,9 +128,9 @@ class Scheduled {
       for (std::int64_t tap = 0; tap < taps; ++tap) {
         const std::int64_t first = top + part + tap / p_.k, column = tap % p_.k;
         View moving;
-        if (s_.window == Window::shared) {
+        if (s_.window == WindowAccess::shared) {
           moving = tiles[static_cast<std::size_t>((part / s_.rows * ic_tiles_ + ic) * taps + tap)];
-        } else if (s_.window == Window::copied) {
+        } else if (s_.window == WindowAccess::copied) {
           moving = cut(tiles[static_cast<std::size_t>(ic)], top + part, rows, tap);
         } else if (flat) {
           moving = tiles[static_cast<std::size_t>(ic)].merged(1).slice(1, first * p_.w + column, run);
@@ -158,7 +158,7 @@ class Scheduled {
 
 }  // namespace
 
-std::string_view name(Window window) {
+std::string_view name(WindowAccess window) {
   constexpr std::array<std::string_view, 4> kNames = {"copied", "strided", "flat", "shared"};
   return kNames[static_cast<std::size_t>(window)];
 }
@@ -178,7 +178,7 @@ std::string_view name(Eviction eviction) {
 std::int64_t stored_rows(const ConvProblem& p, const ConvSchedule& s) { return std::max(s.rows * s.joined, p.pool); }
 
 std::string ConvSchedule::text() const {
-  const bool cut = window == Window::copied || window == Window::shared;
+  const bool cut = window == WindowAccess::copied || window == WindowAccess::shared;
   return fmt::format("{} windows{}, {} rows x {} x {}, {}, weights by {}, out by {}, pool by {}", name(window),
                      cut && cutting == Cutting::both ? " by vector and gpsimd" : "", rows, joined, blocks,
                      share_image ? "image shared" : "oc outside", name(slicing), name(eviction), name(pooling));
@@ -186,10 +186,10 @@ std::string ConvSchedule::text() const {
 
 std::optional<Refusal> refusal(const NeuronSpec& spec, const ConvProblem& p, const ConvSchedule& s) {
   if (s.rows < 1 || s.blocks < 1 || s.joined < 1) return Refusal{"rows, accumulations and stores are at least 1"};
-  if (s.window == Window::shared && !s.share_image) return Refusal{"windows are shared where the image is"};
+  if (s.window == WindowAccess::shared && !s.share_image) return Refusal{"windows are shared where the image is"};
   if (stored_rows(p, s) % p.pool != 0) return Refusal{fmt::format("{} rows are no multiple of the pool", s.rows)};
-  const std::int64_t columns = s.window == Window::flat ? (s.rows - 1) * p.w + p.ow() : s.rows * p.ow();
-  const std::int64_t bank = s.rows * (s.window == Window::flat ? p.w : p.ow());
+  const std::int64_t columns = s.window == WindowAccess::flat ? (s.rows - 1) * p.w + p.ow() : s.rows * p.ow();
+  const std::int64_t bank = s.rows * (s.window == WindowAccess::flat ? p.w : p.ow());
   if (columns > spec.moving_max_columns || bank > spec.psum_bank_bytes() / 4)
     return Refusal{fmt::format("{} rows are {} columns, a bank has {}", s.rows, std::max(columns, bank),
                                spec.psum_bank_bytes() / 4)};

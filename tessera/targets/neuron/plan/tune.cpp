@@ -55,8 +55,8 @@ class Search {
 };
 
 // As many rows as one accumulation takes with such windows, and half of that.
-std::vector<std::int64_t> row_choices(const NeuronSpec& spec, const ConvProblem& p, Window window) {
-  const std::int64_t width = window == Window::flat ? p.w : p.ow(), columns = spec.moving_max_columns;
+std::vector<std::int64_t> row_choices(const NeuronSpec& spec, const ConvProblem& p, WindowAccess window) {
+  const std::int64_t width = window == WindowAccess::flat ? p.w : p.ow(), columns = spec.moving_max_columns;
   std::vector<std::int64_t> out;
   for (std::int64_t rows : {columns / width, columns / width / 2, p.pool}) {
     rows = std::min({rows, columns / width, p.oh()}) / p.pool * p.pool;
@@ -96,7 +96,7 @@ ConvTuning tune_conv(const NeuronSpec& spec, const ConvProblem& p) {
   Search search(spec, tuning);
   // Somewhere to begin: the largest accumulation of every kind of window, weights of all output channels or of some.
   for (const bool share : {true, false}) {
-    for (const Window window : {Window::flat, Window::strided, Window::copied}) {
+    for (const WindowAccess window : {WindowAccess::flat, WindowAccess::strided, WindowAccess::copied}) {
       ConvSchedule s;
       s.window = window;
       s.share_image = share;
@@ -128,19 +128,19 @@ ConvTuning tune_conv(const NeuronSpec& spec, const ConvProblem& p) {
       }
     };
     vary(
-        [&](ConvSchedule& s, Window w) {
+        [&](ConvSchedule& s, WindowAccess w) {
           s.window = w;
-          if (w == Window::shared) s.share_image = true;
+          if (w == WindowAccess::shared) s.share_image = true;
           const std::vector<std::int64_t> rows = row_choices(spec, p, w);
           if (!rows.empty()) s.rows = rows.front();
         },
-        std::vector{Window::flat, Window::strided, Window::copied, Window::shared});
+        std::vector{WindowAccess::flat, WindowAccess::strided, WindowAccess::copied, WindowAccess::shared});
     vary([](ConvSchedule& s, std::int64_t rows) { s.rows = rows; }, row_choices(spec, p, search.best().window));
     std::vector<std::int64_t> joined{1};
     while (joined.back() < 32 && joined.back() * search.best().rows < p.oh()) joined.push_back(2 * joined.back());
     vary([](ConvSchedule& s, std::int64_t stored) { s.joined = stored; }, joined);
     vary([](ConvSchedule& s, std::int64_t blocks) { s.blocks = blocks; }, std::vector<std::int64_t>{1, 2, 4, 8, 16});
-    if (search.best().window == Window::copied || search.best().window == Window::shared)
+    if (search.best().window == WindowAccess::copied || search.best().window == WindowAccess::shared)
       vary([](ConvSchedule& s, Cutting cutting) { s.cutting = cutting; }, std::vector{Cutting::vector, Cutting::both});
     vary([](ConvSchedule& s, bool share) { s.share_image = share; }, std::vector<bool>{true, false});
     vary([](ConvSchedule& s, Slicing slicing) { s.slicing = slicing; },

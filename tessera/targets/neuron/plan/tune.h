@@ -16,13 +16,13 @@
 namespace tessera::neuron {
 
 // How the PE array gets the part of the image that a filter tap sees.
-enum class Window : std::uint8_t {
+enum class WindowAccess : std::uint8_t {
   copied,   // cut out for each product
   strided,  // read where it lies; the array waits at each new row
   flat,     // whole rows in one run, with the columns between that no output needs
   shared,   // cut out once for all output channels
 };
-TSR_API std::string_view name(Window window);
+TSR_API std::string_view name(WindowAccess window);
 
 // How weight slices get to where the PE array can turn them.
 enum class Slicing : std::uint8_t { vector, gpsimd, direct };
@@ -41,7 +41,7 @@ struct TSR_API ConvSchedule {
   std::int64_t joined = 1;  // accumulations in one store
   std::int64_t blocks = 1;  // stores from one tile of the image
   bool share_image = true;  // all output channels use a tile before the next one; otherwise they are the outer loop
-  Window window = Window::flat;
+  WindowAccess window = WindowAccess::flat;
   Cutting cutting = Cutting::vector;
   Slicing slicing = Slicing::vector;
   Eviction eviction = Eviction::scalar;

@@ -148,7 +148,7 @@ class BatchPlanning {
     for (const std::int64_t images : groups) {
       const tensix::LoweredGraph together = tensix::group_images(network_, images);
       Planning planning(together, machine_, request_, {});
-      const Glance glance = planning.convolutions(precisions_);
+      const QuickEstimate glance = planning.convolutions(precisions_);
       out.push_back({0, images, glance.ns, glance.without_room, planning.convolutions_ns(precisions_)});
     }
     std::ranges::stable_sort(out, {}, &Division::free_ns);
@@ -177,7 +177,7 @@ class BatchPlanning {
       std::vector<Division> of_size;
       for (const std::int64_t images : groups_of(pass)) {
         const tensix::LoweredGraph together = tensix::group_images(pass, images);
-        const Glance glance = Planning(together, machine_, request_, {}).convolutions(precisions_);
+        const QuickEstimate glance = Planning(together, machine_, request_, {}).convolutions(precisions_);
         of_size.push_back({size, images, count * glance.ns, glance.without_room, 0});
       }
       const auto has_room = [](const Division& d) { return d.without_room == 0; };

@@ -275,7 +275,7 @@ void Planning::fill(CardPlan& plan, const tensix::Simulation& done) {
     }
 }
 
-void Planning::explain(CardPlan& plan, std::vector<Search::Weighed> weighed) {
+void Planning::explain(CardPlan& plan, std::vector<Search::ScoredAlternatives> weighed) {
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     PlannedStep& step = plan.steps[i];
     if (std::holds_alternative<tensix::HostLayer>(network_.nodes[i].layer)) {

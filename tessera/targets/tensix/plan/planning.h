@@ -23,7 +23,7 @@ class TSR_API Planning {
   // The time of the first nodes, at best, if they fit.
   Result<double> fastest_start(const std::vector<Precision>& precisions, std::size_t nodes);
   double convolutions_ns(const std::vector<Precision>& precisions) { return search_.convolutions_ns(precisions); }
-  Glance convolutions(const std::vector<Precision>& precisions) { return search_.convolutions(precisions); }
+  QuickEstimate convolutions(const std::vector<Precision>& precisions) { return search_.convolutions(precisions); }
   std::size_t trials() { return search_.trials().count(); }
 
  private:
@@ -34,7 +34,7 @@ class TSR_API Planning {
   void learn(std::size_t node, const SearchStep& step, const PlannedStep& planned, const Refusal& refusal);
   CardPlan written(const std::vector<SearchStep>& path);
   void fill(CardPlan& plan, const tensix::Simulation& done);
-  void explain(CardPlan& plan, std::vector<Search::Weighed> weighed);
+  void explain(CardPlan& plan, std::vector<Search::ScoredAlternatives> weighed);
 
   const tensix::LoweredGraph& network_;
   const Machine& machine_;

@@ -99,14 +99,14 @@ Result<std::vector<std::vector<Search::State>>> Search::beams(const std::vector<
   for (std::size_t i = 0; i < nodes; ++i) {
     if (settings_.score) score_ahead(i, layers.back());
     std::vector<State> next;
-    Heard heard;
-    heard.states = &next;
+    NodeOutcome outcome;
+    outcome.states = &next;
     for (std::size_t s = 0; s < layers.back().size(); ++s) {
       const std::size_t before = next.size();
-      expand(i, layers.back()[s], heard);
+      expand(i, layers.back()[s], outcome);
       for (std::size_t k = before; k < next.size(); ++k) next[k].parent = s;
     }
-    if (next.empty()) return no_way(i, heard);
+    if (next.empty()) return no_way(i, outcome);
     keep_best(next);
     layers.push_back(std::move(next));
     progress(i + 1);
@@ -120,9 +120,9 @@ void Search::score_ahead(std::size_t node, const std::vector<State>& states) {
     trials_.collect();
     for (const State& state : states) {
       std::vector<State> ignored;
-      Heard heard;
-      heard.states = &ignored;
-      expand(node, state, heard);
+      NodeOutcome outcome;
+      outcome.states = &ignored;
+      expand(node, state, outcome);
     }
   } while (trials_.score(settings_.score));
 }
@@ -156,20 +156,20 @@ void Search::keep_best(std::vector<State>& states) const {
   states = std::move(kept);
 }
 
-void Search::expand(std::size_t node, const State& state, Heard& heard) {
-  if (std::holds_alternative<tensix::HostLayer>(network_.nodes[node].layer)) return expand_host(node, state, heard);
-  const std::size_t before = heard.states->size();
+void Search::expand(std::size_t node, const State& state, NodeOutcome& outcome) {
+  if (std::holds_alternative<tensix::HostLayer>(network_.nodes[node].layer)) return expand_host(node, state, outcome);
+  const std::size_t before = outcome.states->size();
   for (const Inputs& inputs : input_choices(node, state))
-    for (const ConfigId config : configs(node, inputs.specs)) consider(node, state, inputs, config, heard);
-  if (heard.states->size() > before || trials_.unknown() > 0) return;
+    for (const ConfigId config : configs(node, inputs.specs)) consider(node, state, inputs, config, outcome);
+  if (outcome.states->size() > before || trials_.unknown() > 0) return;
   // Nothing fits beside its operands: they go first.
   std::vector<std::pair<std::size_t, MemoryConfig>> all;
   for (std::size_t i = 0; i < network_.nodes[node].inputs.size(); ++i) all.emplace_back(i, kDramMemoryConfig);
   if (const auto inputs = moved(state, node, all, "operands leave room for what reads them"))
-    for (const ConfigId config : configs(node, inputs->specs)) consider(node, state, *inputs, config, heard);
+    for (const ConfigId config : configs(node, inputs->specs)) consider(node, state, *inputs, config, outcome);
 }
 
-void Search::expand_host(std::size_t node, const State& state, Heard& heard) {
+void Search::expand_host(std::size_t node, const State& state, NodeOutcome& outcome) {
   const tensix::LoweredNode& n = network_.nodes[node];
   State next = state;
   next.step = {};
@@ -185,25 +185,26 @@ void Search::expand_host(std::size_t node, const State& state, Heard& heard) {
     if (!is_last(id, node)) next.live.emplace_back(id, spec);
   }
   std::sort(next.live.begin(), next.live.end());
-  heard.states->push_back(std::move(next));
+  outcome.states->push_back(std::move(next));
 }
 
-void Search::consider(std::size_t node, const State& state, const Inputs& inputs, ConfigId config, Heard& heard) {
+void Search::consider(std::size_t node, const State& state, const Inputs& inputs, ConfigId config,
+                      NodeOutcome& outcome) {
   const tensix::LoweredNode& n = network_.nodes[node];
   const Trial& trial = trials_.node(node, inputs.specs, config);
   const NodeLimit& known = (*limits_)[node];
   Alternative other;
-  if (heard.others != nullptr) {
+  if (outcome.others != nullptr) {
     const tensix::LayerConfig& asked = trials_.config(config);
     other.config = trial.config.empty() && asked.conv.shard_layout ? config_words(asked) : trial.config;
     if (asked.conv.enable_kernel_stride_folding.value_or(false)) other.config += ", folded";
     other.l1_bytes = trial.peak_bytes;
   }
   const auto refuse = [&](const Refusal& refusal) {
-    if (!heard.refusal) heard.refusal = refusal;
-    if (heard.others == nullptr) return;
+    if (!outcome.refusal) outcome.refusal = refusal;
+    if (outcome.others == nullptr) return;
     other.refusal = refusal.message;
-    heard.others->push_back(other);
+    outcome.others->push_back(other);
   };
   if (!trial.fits()) return refuse(trial.refusal);
 
@@ -249,10 +250,10 @@ void Search::consider(std::size_t node, const State& state, const Inputs& inputs
           limit < trials_.limit_bytes()
               ? fmt::format("takes {} B of a core's L1 and did not find them in one piece", estimate)
               : fmt::format("takes {} B of a core's L1, {} B more than the {} B there are", estimate, over, limit);
-      if (over < heard.least_over) {
-        heard.least_over = over;
-        heard.least_over_bytes = estimate;
-        heard.least_over_text = fmt::format("{}: {}", trial.config, reason);
+      if (over < outcome.least_over) {
+        outcome.least_over = over;
+        outcome.least_over_bytes = estimate;
+        outcome.least_over_text = fmt::format("{}: {}", trial.config, reason);
       }
       return refuse({.message = std::move(reason),
                      .code = Code::out_of_memory,
@@ -275,11 +276,11 @@ void Search::consider(std::size_t node, const State& state, const Inputs& inputs
     ns += slide.ns;
     moves.push_back(std::move(slide));
   }
-  if (heard.others != nullptr) {
+  if (outcome.others != nullptr) {
     other.ns = ns;
     for (const SearchMove& move : moves)
       other.config += fmt::format(", {} of '{}' first", name(move.kind), network_.graph.value(move.value).name);
-    heard.others->push_back(std::move(other));
+    outcome.others->push_back(std::move(other));
   }
   State next;
   const auto is_reshard = [](const SearchMove& move) { return move.kind == PlannedMove::Kind::reshard; };
@@ -293,7 +294,7 @@ void Search::consider(std::size_t node, const State& state, const Inputs& inputs
     std::sort(live.begin(), live.end());
   }
   next.live = std::move(live);
-  heard.states->push_back(std::move(next));
+  outcome.states->push_back(std::move(next));
 }
 
 std::vector<SearchMove> Search::operand_slides(const tensix::LoweredNode& node, const Live& live) {
@@ -309,20 +310,20 @@ std::vector<SearchMove> Search::operand_slides(const tensix::LoweredNode& node, 
   return slides;
 }
 
-std::vector<Search::Weighed> Search::alternatives(const std::vector<SearchStep>& path,
-                                                  const std::vector<Precision>& precisions,
-                                                  const std::vector<NodeLimit>& limits) {
+std::vector<Search::ScoredAlternatives> Search::alternatives(const std::vector<SearchStep>& path,
+                                                             const std::vector<Precision>& precisions,
+                                                             const std::vector<NodeLimit>& limits) {
   precisions_ = &precisions;
   limits_ = &limits;
-  std::vector<Weighed> out;
+  std::vector<ScoredAlternatives> out;
   State state = start();
   for (std::size_t i = 0; i < path.size(); ++i) {
     std::vector<Alternative> others;
     std::vector<State> next;
-    Heard heard;
-    heard.states = &next;
-    heard.others = &others;
-    expand(i, state, heard);
+    NodeOutcome outcome;
+    outcome.states = &next;
+    outcome.others = &others;
+    expand(i, state, outcome);
     // The way that was taken.
     const auto taken = std::find_if(next.begin(), next.end(), [&](const State& each) {
       const SearchStep &a = each.step, &b = path[i];
@@ -362,28 +363,28 @@ std::vector<Search::Weighed> Search::alternatives(const std::vector<SearchStep>&
   return out;
 }
 
-Refusal Search::no_way(std::size_t node, const Heard& heard) const {
+Refusal Search::no_way(std::size_t node, const NodeOutcome& outcome) const {
   const tensix::LoweredNode& n = network_.nodes[node];
   const std::string pins = pinned_fields(pins_[node]);
-  const std::string first = heard.refusal ? heard.refusal->message : "";
+  const std::string first = outcome.refusal ? outcome.refusal->message : "";
   if (!pins.empty())
     return {.message = fmt::format("the pins of '{}' ({}) cannot be met: {}", n.name, pins,
-                                   !heard.least_over_text.empty() ? heard.least_over_text
-                                   : first.empty()                ? "no configuration has these fields"
-                                                                  : first),
+                                   !outcome.least_over_text.empty() ? outcome.least_over_text
+                                   : first.empty()                  ? "no configuration has these fields"
+                                                                    : first),
             .hint = "leave a pin out, or take another value",
             .code = Code::invalid_argument};
-  if (!heard.least_over_text.empty())
+  if (!outcome.least_over_text.empty())
     return {.message = fmt::format("there is no way to run '{}' ({}) within L1; the closest misses it by {} B: {}",
-                                   n.name, n.op, heard.least_over, heard.least_over_text),
+                                   n.name, n.op, outcome.least_over, outcome.least_over_text),
             .hint = fmt::format("{} B less of a core would do: a smaller batch, a smaller image, or fewer bits",
-                                heard.least_over),
+                                outcome.least_over),
             .code = Code::out_of_memory,
             .shortage = Shortage::l1,
-            .requested_bytes = heard.least_over_bytes,
-            .free_bytes = heard.least_over_bytes - heard.least_over,
-            .largest_free_bytes = heard.least_over_bytes - heard.least_over};
-  Refusal out = heard.refusal.value_or(Refusal{});
+            .requested_bytes = outcome.least_over_bytes,
+            .free_bytes = outcome.least_over_bytes - outcome.least_over,
+            .largest_free_bytes = outcome.least_over_bytes - outcome.least_over};
+  Refusal out = outcome.refusal.value_or(Refusal{});
   out.message = fmt::format("there is no way to run '{}' ({}): {}", n.name, n.op,
                             first.empty() ? "no configuration of it exists" : first);
   out.hint = out.shortage == Shortage::l1_small ? "give L1_SMALL more: --l1-small 32768" : "a smaller batch or image";

@@ -56,7 +56,7 @@ struct NodeLimit {
   std::vector<Alternative> refused;  // what was tried and failed
 };
 
-struct Glance {
+struct QuickEstimate {
   double ns = 0;
   std::size_t without_room = 0;
 };
@@ -76,14 +76,15 @@ class Search {
   // glance.
   double convolutions_ns(const std::vector<Precision>& precisions);
   // The same with the L1 there is, and how many convolutions find no room in it even by themselves.
-  Glance convolutions(const std::vector<Precision>& precisions);
+  QuickEstimate convolutions(const std::vector<Precision>& precisions);
   // What could have been done at each node, had everything before it been as it is.
-  struct Weighed {
+  struct ScoredAlternatives {
     Alternative taken;                // as it was weighed; empty for the host's
     std::vector<Alternative> others;  // it may be among them
   };
-  std::vector<Weighed> alternatives(const std::vector<SearchStep>& path, const std::vector<Precision>& precisions,
-                                    const std::vector<NodeLimit>& limits);
+  std::vector<ScoredAlternatives> alternatives(const std::vector<SearchStep>& path,
+                                               const std::vector<Precision>& precisions,
+                                               const std::vector<NodeLimit>& limits);
 
   // How many ways are followed from now on. What was asked about convolutions until now is no longer told as
   // alternatives of theirs.
@@ -113,7 +114,7 @@ class Search {
     std::vector<SearchMove> moves;
     std::vector<SpecId> specs;
   };
-  struct Heard {
+  struct NodeOutcome {
     std::vector<State>* states = nullptr;
     std::vector<Alternative>* others = nullptr;
     std::optional<Refusal> refusal;  // the first of this node
@@ -122,16 +123,16 @@ class Search {
     std::string least_over_text;
   };
 
-  Glance glance(const std::vector<Precision>& precisions, std::int64_t limit_bytes, std::size_t per_grid);
+  QuickEstimate glance(const std::vector<Precision>& precisions, std::int64_t limit_bytes, std::size_t per_grid);
   State start();
   bool in_dram_shards(SpecId id) const;
   Result<std::vector<std::vector<State>>> beams(const std::vector<Precision>& precisions,
                                                 const std::vector<NodeLimit>& limits, std::size_t nodes,
                                                 FunctionRef<void(std::size_t)> progress);
   void score_ahead(std::size_t node, const std::vector<State>& states);
-  void expand(std::size_t node, const State& state, Heard& heard);
-  void expand_host(std::size_t node, const State& state, Heard& heard);
-  void consider(std::size_t node, const State& state, const Inputs& inputs, ConfigId config, Heard& heard);
+  void expand(std::size_t node, const State& state, NodeOutcome& outcome);
+  void expand_host(std::size_t node, const State& state, NodeOutcome& outcome);
+  void consider(std::size_t node, const State& state, const Inputs& inputs, ConfigId config, NodeOutcome& outcome);
   std::vector<Inputs> input_choices(std::size_t node, const State& state);
   std::optional<Inputs> moved(const State& state, std::size_t node,
                               const std::vector<std::pair<std::size_t, MemoryConfig>>& wanted, const std::string& why);
@@ -148,7 +149,7 @@ class Search {
   SpecId dram_of(SpecId id);
   std::vector<SearchMove> operand_slides(const tensix::LoweredNode& node, const Live& live);
   void keep_best(std::vector<State>& states) const;
-  Refusal no_way(std::size_t node, const Heard& heard) const;
+  Refusal no_way(std::size_t node, const NodeOutcome& outcome) const;
 
   const tensix::LoweredGraph& network_;
   TensixCosts costs_;

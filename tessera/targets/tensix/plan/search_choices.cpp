@@ -309,11 +309,11 @@ std::vector<ConfigId> Search::conv_configs(std::size_t node, const tensix::ConvL
   return out;
 }
 
-Glance Search::glance(const std::vector<Precision>& precisions, std::int64_t limit_bytes, std::size_t per_grid) {
+QuickEstimate Search::glance(const std::vector<Precision>& precisions, std::int64_t limit_bytes, std::size_t per_grid) {
   const ConvCandidates candidates(trials_.card(), costs_, limit_bytes,
                                   {.height_grids = 1, .block_grids = 1, .width_grids = 1, .per_grid = per_grid});
   std::map<std::pair<int, bool>, std::optional<double>> known;
-  Glance all;
+  QuickEstimate all;
   for (std::size_t i = 0; i < network_.nodes.size(); ++i) {
     const auto* conv = std::get_if<tensix::ConvLayer>(&network_.nodes[i].layer);
     if (conv == nullptr) continue;
@@ -335,7 +335,7 @@ double Search::convolutions_ns(const std::vector<Precision>& precisions) {
   return glance(precisions, std::numeric_limits<std::int64_t>::max(), 1).ns;
 }
 
-Glance Search::convolutions(const std::vector<Precision>& precisions) {
+QuickEstimate Search::convolutions(const std::vector<Precision>& precisions) {
   constexpr std::size_t kFastestAndSmallest = 2;
   return glance(precisions, trials_.limit_bytes(), kFastestAndSmallest);
 }

@@ -28,7 +28,7 @@ Graph small_network(std::int64_t batch, std::int64_t channels) {
 
 CardPlan planned(const tensix::LoweredGraph& network, std::int64_t images) {
   const tensix::LoweredGraph together = tensix::group_images(network, images);
-  CardPlan plan = Planning(together, n150(), {}, {}).plan(std::vector<Precision>(network.nodes.size()));
+  CardPlan plan = Planning(together, n150(), {}, {}).plan(std::vector<Precision>(network.nodes.size())).value();
   plan.grouped_images = images;
   plan.network_digest.clear();
   return plan;

@@ -26,7 +26,7 @@ constexpr std::int64_t kFarBytes = 8 << 20;      // more than that comes from me
 constexpr std::int64_t kLeastPanels = 3;         // for which pixels are worth copying
 
 // How the work is cut. Blocks of an image are whole tiles but for the last one.
-struct Cut {
+struct PointwiseSplit {
   PointwiseFunctions functions{};
   std::int64_t pixels = 0, panels = 0;
   std::int64_t tiles = 0;   // of an image, at least 1
@@ -40,8 +40,8 @@ struct Cut {
   }
 };
 
-Cut cut_work(const Conv2dShape& s, Isa isa, int threads) {
-  Cut cut;
+PointwiseSplit cut_work(const Conv2dShape& s, Isa isa, int threads) {
+  PointwiseSplit cut;
   const PointwiseFunctions f = TSR_FOR_ISA(isa, pointwise)();
   cut.functions = f;
   cut.pixels = s.h * s.w;
@@ -68,7 +68,7 @@ Cut cut_work(const Conv2dShape& s, Isa isa, int threads) {
 }
 
 // The part of the machine's peak that is reached.
-double efficiency_of(const Cut& cut, const Conv2dShape& s) {
+double efficiency_of(const PointwiseSplit& cut, const Conv2dShape& s) {
   const PointwiseFunctions& f = cut.functions;
   const std::int64_t left = cut.pixels % f.width;
   const double rows = static_cast<double>(s.oc) / static_cast<double>(cut.panels);
@@ -95,7 +95,7 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   if (const auto* refusal = std::get_if<Refusal>(&read_fused)) return *refusal;
   if (std::get<Epilogue>(read_fused).pool != nullptr) return Refusal{"cannot apply a fused pool"};
 
-  const Cut cut = cut_work(s, info.isa, problem.threads);
+  const PointwiseSplit cut = cut_work(s, info.isa, problem.threads);
   Offer offer;
   offer.inputs.assign(problem.node.inputs.size(), Order::row_major);
   offer.outputs = {Order::row_major};
@@ -106,7 +106,7 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
 }
 
 // M C into panels of output channels as even as can be, [input channel][channel of the panel].
-PackedWeights pack(const Array& weights, const Conv2dShape& s, const Cut& cut, Flush flush) {
+PackedWeights pack(const Array& weights, const Conv2dShape& s, const PointwiseSplit& cut, Flush flush) {
   PackedWeights packed(static_cast<std::size_t>(s.ic * s.oc + cut.functions.width) * 4);
   const auto* from = reinterpret_cast<const float*>(weights.bytes().data());
   auto* to = reinterpret_cast<float*>(packed.data());
@@ -126,7 +126,7 @@ PackedWeights pack(const Array& weights, const Conv2dShape& s, const Cut& cut, F
 
 struct State {
   Conv2dShape shape;
-  Cut cut;
+  PointwiseSplit cut;
   std::shared_ptr<const PackedWeights> weights;
   std::vector<float> bias;
   DenseEpilogue epilogue;
@@ -135,7 +135,7 @@ struct State {
 
 void run(const State& from, const StepArgs& args) {
   const Conv2dShape& s = from.shape;
-  const Cut& cut = from.cut;
+  const PointwiseSplit& cut = from.cut;
   const Slots slots(args.scratch, cut.slots, cut.slot_bytes);
   parallel_for(s.n * cut.blocks * cut.parts, cut.grain, [&](std::int64_t begin, std::int64_t end) {
     const Slots::Held slot(slots);

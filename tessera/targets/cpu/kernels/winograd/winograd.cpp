@@ -38,7 +38,7 @@ constexpr TransformCost transform_cost(std::int64_t m) {
 constexpr double planes_cost(std::int64_t rows) { return 48.0 * static_cast<double>(rows); }
 
 // How the work is cut.
-struct Cut {
+struct WinogradSplit {
   const DenseKernel* gemm = nullptr;
   std::int64_t m = 2, places = 16;                   // places = (m + 2)^2
   std::int64_t tiles_h = 0, tiles_w = 0, tiles = 0;  // tiles: over all images
@@ -60,7 +60,8 @@ constexpr double kWritten = 3, kStreamed = 0.5;
 
 // Bytes, weighed so, that one tile moves beyond the second cache when `block` tiles and `group` panels are worked on at
 // a time.
-double outer_bytes(const Cut& cut, const Conv2dShape& s, std::int64_t block, std::int64_t group, double cache_bytes) {
+double outer_bytes(const WinogradSplit& cut, const Conv2dShape& s, std::int64_t block, std::int64_t group,
+                   double cache_bytes) {
   const double v = static_cast<double>(cut.places * cut.v_tile * 4);
   const double columns = static_cast<double>(cut.gemm->columns), panels = static_cast<double>(cut.panels);
   const double m = static_cast<double>(cut.places) * panels * columns * 4;
@@ -75,7 +76,7 @@ double outer_bytes(const Cut& cut, const Conv2dShape& s, std::int64_t block, std
   return bytes;
 }
 
-void set_strides(Cut& cut, const Conv2dShape& s) {
+void set_strides(WinogradSplit& cut, const Conv2dShape& s) {
   // Rows a multiple of 4 KiB apart would share a set of the first cache; so would the places.
   cut.v_tile = round_up(s.ic, kVector);
   if (cut.v_tile % 256 == 0) cut.v_tile += kVector;
@@ -98,12 +99,12 @@ const DenseKernel& gemm_for(Isa isa, std::int64_t rows, std::int64_t columns, st
 }
 
 struct Choice {
-  Cut cut;
+  WinogradSplit cut;
   double outer_bytes = 0;  // of all tiles together
 };
 
 Choice choose_cut(const Conv2dShape& s, std::int64_t m, Isa isa, const CpuSpec& machine, int threads) {
-  Cut cut;
+  WinogradSplit cut;
   cut.m = m;
   cut.places = (m + 2) * (m + 2);
   cut.tiles_h = ceil_div(s.oh, m), cut.tiles_w = ceil_div(s.ow, m), cut.tiles = s.n * cut.tiles_h * cut.tiles_w;
@@ -177,7 +178,7 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
 
   // Estimates are for all cores, whatever the number of threads (see estimate()).
   const Choice choice = choose_cut(s, info.m, info.isa, problem.machine, std::max(1, problem.machine.cores));
-  const Cut& cut = choice.cut;
+  const WinogradSplit& cut = choice.cut;
   Offer offer;
   offer.inputs.assign(problem.node.inputs.size(), Order::row_major);
   offer.inputs[0] = problem.orders[0];
@@ -207,7 +208,7 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
 
 struct State {
   Conv2dShape shape;
-  Cut cut;
+  WinogradSplit cut;
   WinogradInputFn input = nullptr;
   WinogradOutputFn output = nullptr;
   std::shared_ptr<const PackedWeights> weights;
@@ -220,7 +221,7 @@ struct State {
 
 WinogradInput input_of(const State& from, const float* x, float* slot, std::int64_t first) {
   const Conv2dShape& s = from.shape;
-  const Cut& cut = from.cut;
+  const WinogradSplit& cut = from.cut;
   WinogradInput job;
   job.x = x;
   job.height = s.h, job.width = s.w, job.channels = s.ic, job.pixel = s.x_pixel, job.top = s.top, job.left = s.left;
@@ -236,7 +237,7 @@ WinogradInput input_of(const State& from, const float* x, float* slot, std::int6
 WinogradOutput output_of(const State& from, const StepArgs& args, const float* slot, std::int64_t first,
                          std::int64_t panel_begin, std::int64_t panel_end) {
   const Conv2dShape& s = from.shape;
-  const Cut& cut = from.cut;
+  const WinogradSplit& cut = from.cut;
   WinogradOutput job;
   job.m = slot + cut.places * cut.v_place;
   job.place_stride = cut.m_place, job.tile_stride = cut.m_tile;
@@ -260,7 +261,7 @@ WinogradOutput output_of(const State& from, const StepArgs& args, const float* s
 // column of `group_begin` on.
 void multiply(const State& from, float* slot, std::int64_t place, std::int64_t tiles, std::int64_t panel_begin,
               std::int64_t panel_end, std::int64_t group_begin) {
-  const Cut& cut = from.cut;
+  const WinogradSplit& cut = from.cut;
   const DenseKernel& kernel = *cut.gemm;
   const std::int64_t channels = from.shape.ic, panel_elements = channels * kernel.columns;
   const float* v = slot + place * cut.v_place;
@@ -300,7 +301,7 @@ void multiply(const State& from, float* slot, std::int64_t place, std::int64_t t
 }
 
 void run_shared(const State& from, const StepArgs& args, float* slot) {
-  const Cut& cut = from.cut;
+  const WinogradSplit& cut = from.cut;
   const WinogradInput input = input_of(from, args.input<float>(0), slot, 0);
   parallel_for(cut.tiles, 1, [&](std::int64_t begin, std::int64_t end) { from.input(input, begin, end); });
   // Threads share out places; where those are few for them, panels too.
@@ -312,7 +313,7 @@ void run_shared(const State& from, const StepArgs& args, float* slot) {
 }
 
 void run_block(const State& from, const StepArgs& args, float* slot, std::int64_t first) {
-  const Cut& cut = from.cut;
+  const WinogradSplit& cut = from.cut;
   const std::int64_t last = std::min(first + cut.block, cut.tiles);
   from.input(input_of(from, args.input<float>(0), slot, first), first, last);
   for (std::int64_t panel = 0; panel < cut.panels; panel += cut.group) {
@@ -324,7 +325,7 @@ void run_block(const State& from, const StepArgs& args, float* slot, std::int64_
 }
 
 void run(const State& from, const StepArgs& args) {
-  const Cut& cut = from.cut;
+  const WinogradSplit& cut = from.cut;
   const Slots slots(args.scratch, cut.slots, cut.slot_bytes());
   if (cut.shared) {
     const Slots::Held slot(slots);
@@ -338,7 +339,7 @@ void run(const State& from, const StepArgs& args) {
   });
 }
 
-PackedWeights pack(const Array& weights, const Conv2dShape& s, const Cut& cut, WinogradWeightsFn transform) {
+PackedWeights pack(const Array& weights, const Conv2dShape& s, const WinogradSplit& cut, WinogradWeightsFn transform) {
   PackedWeights packed(static_cast<std::size_t>(cut.places * s.ic * cut.panels * cut.gemm->columns) * 4);
   WinogradWeights job;
   job.w = reinterpret_cast<const float*>(weights.bytes().data());
