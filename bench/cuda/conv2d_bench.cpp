@@ -1,6 +1,6 @@
-// Times convolutions as bench_peers.py times those of others: 20 launches in one CUDA graph, inputs on the device, events
-// around replays, the median of 30. Where result and input have one shape, each launch reads what the one before wrote.
-// Results are checked at random places before anything is timed.
+// Times convolutions as bench_peers.py times those of others: 20 launches in one CUDA graph, inputs on the device,
+// events around replays, the median of 30. Where result and input have one shape, each launch reads what the one before
+// wrote. Results are checked at random places before anything is timed.
 //
 //   tessera_cuda_bench [--all] [--filter TEXT] [--json FILE] [--type f16|bf16]
 //
@@ -29,22 +29,33 @@ struct Layer {
 };
 
 Conv2dProblem layer(int n, int c, int oc, int h, int w, int k, int stride, int pad, int pool, bool relu) {
-  return {.n = n, .h = h, .w = w, .c = c, .oc = oc, .kh = k, .kw = k, .stride = {stride, stride},
-          .pads = {pad, pad, pad, pad}, .activation = relu ? Activation::relu : Activation::none, .pool = pool};
+  return {.n = n,
+          .h = h,
+          .w = w,
+          .c = c,
+          .oc = oc,
+          .kh = k,
+          .kw = k,
+          .stride = {stride, stride},
+          .pads = {pad, pad, pad, pad},
+          .activation = relu ? Activation::relu : Activation::none,
+          .pool = pool};
 }
 
 std::vector<Layer> layers() {
   std::vector<Layer> out;
   for (const int pool : {1, 2})
-    out.push_back({fmt::format("large 1x256x224x224->256 pool{}", pool), layer(1, 256, 256, 224, 224, 3, 1, 0, pool, false)});
+    out.push_back(
+        {fmt::format("large 1x256x224x224->256 pool{}", pool), layer(1, 256, 256, 224, 224, 3, 1, 0, pool, false)});
   for (const int pool : {1, 2})
     for (const int c : {128, 256})
-      out.push_back({fmt::format("small 4x{}x32x16->{} pool{}", c, c, pool), layer(4, c, c, 32, 16, 3, 1, 0, pool, false)});
+      out.push_back(
+          {fmt::format("small 4x{}x32x16->{} pool{}", c, c, pool), layer(4, c, c, 32, 16, 3, 1, 0, pool, false)});
   constexpr struct {
     int c, oc, hw, k, stride, pad;
-  } kRows[] = {{64, 64, 56, 3, 1, 1},  {128, 128, 28, 3, 1, 1}, {256, 256, 14, 3, 1, 1},
-               {512, 512, 7, 3, 1, 1}, {3, 64, 224, 7, 2, 3},   {256, 64, 56, 1, 1, 0},
-               {1024, 256, 14, 1, 1, 0}, {64, 64, 112, 3, 1, 1}, {32, 64, 512, 3, 1, 1}};
+  } kRows[] = {{64, 64, 56, 3, 1, 1},    {128, 128, 28, 3, 1, 1}, {256, 256, 14, 3, 1, 1},
+               {512, 512, 7, 3, 1, 1},   {3, 64, 224, 7, 2, 3},   {256, 64, 56, 1, 1, 0},
+               {1024, 256, 14, 1, 1, 0}, {64, 64, 112, 3, 1, 1},  {32, 64, 512, 3, 1, 1}};
   for (const int n : {1, 16})
     for (const auto& row : kRows)
       out.push_back({fmt::format("n{} {}->{} {}x{} k{}s{}", n, row.c, row.oc, row.hw, row.hw, row.k, row.stride),
@@ -94,7 +105,8 @@ double result_at(const Conv2dProblem& p, const Operands& operands, std::int64_t 
         const auto x = (column * p.pool + part % p.pool) * p.stride[1] - p.pads[1] + kx;
         if (y < 0 || y >= p.h || x < 0 || x >= p.w) continue;
         for (std::int64_t c = 0; c < p.c; ++c)
-          sum += static_cast<double>(widened(p.type, operands.x[static_cast<std::size_t>(((n * p.h + y) * p.w + x) * p.c + c)])) *
+          sum += static_cast<double>(
+                     widened(p.type, operands.x[static_cast<std::size_t>(((n * p.h + y) * p.w + x) * p.c + c)])) *
                  static_cast<double>(operands.w[static_cast<std::size_t>(((o * p.c + c) * p.kh + ky) * p.kw + kx)]);
       }
     if (p.activation == Activation::relu) sum = std::max(sum, 0.0);
@@ -109,7 +121,8 @@ double worst_error(const Conv2dProblem& p, const Operands& operands, const std::
   for (int i = 0; i < 300; ++i) {
     const auto at = static_cast<std::int64_t>(random() % y.size());
     const double wanted = result_at(p, operands, at);
-    const double error = std::abs(static_cast<double>(widened(p.type, y[static_cast<std::size_t>(at)])) - wanted) / (1 + std::abs(wanted));
+    const double error = std::abs(static_cast<double>(widened(p.type, y[static_cast<std::size_t>(at)])) - wanted) /
+                         (1 + std::abs(wanted));
     worst = std::isnan(error) ? 1e9 : std::max(worst, error);
   }
   return worst;
@@ -183,15 +196,24 @@ int run(int count, char** arguments) {
     const Conv2dPlan plan = plan_conv2d(one.problem, gpu);
     const auto show = [&](const Conv2dRow& row, const Conv2dOffer& offer, bool chosen) {
       const Timing t = timed(library, stream, one.problem, row, offer, operands);
-      fmt::print("{:32} {:34} splits {} box {}x{}x{:<3} blocks {:4} {:9.2f} us (min {:8.2f}, model {:8.2f}) {:6.1f} TFLOP/s error {:.1e}{}{}\n",
-                 one.name, row.name, offer.splits, offer.box_n, offer.box_h, offer.box_w, offer.blocks, t.median_us,
-                 t.minimum_us, offer.seconds * 1e6, one.problem.flops() / t.median_us / 1e6, t.worst_error,
-                 t.worst_error > 0.02 ? " WRONG" : "", chosen && all ? " <- chosen" : "");
+      fmt::print(
+          "{:32} {:34} splits {} box {}x{}x{:<3} blocks {:4} {:9.2f} us (min {:8.2f}, model {:8.2f}) {:6.1f} TFLOP/s "
+          "error {:.1e}{}{}\n",
+          one.name, row.name, offer.splits, offer.box_n, offer.box_h, offer.box_w, offer.blocks, t.median_us,
+          t.minimum_us, offer.seconds * 1e6, one.problem.flops() / t.median_us / 1e6, t.worst_error,
+          t.worst_error > 0.02 ? " WRONG" : "", chosen && all ? " <- chosen" : "");
       std::fflush(stdout);
-      results.push_back({{"layer", one.name}, {"type", name(type)}, {"kernel", row.name}, {"splits", offer.splits},
-                         {"blocks", offer.blocks}, {"chosen", chosen}, {"median_us", t.median_us},
-                         {"minimum_us", t.minimum_us}, {"model_us", offer.seconds * 1e6},
-                         {"bound", name(offer.bound)}, {"worst_error", t.worst_error}});
+      results.push_back({{"layer", one.name},
+                         {"type", name(type)},
+                         {"kernel", row.name},
+                         {"splits", offer.splits},
+                         {"blocks", offer.blocks},
+                         {"chosen", chosen},
+                         {"median_us", t.median_us},
+                         {"minimum_us", t.minimum_us},
+                         {"model_us", offer.seconds * 1e6},
+                         {"bound", name(offer.bound)},
+                         {"worst_error", t.worst_error}});
     };
     if (!all) {
       show(*plan.row, plan.offer, true);

@@ -152,7 +152,8 @@ Expected expected(const Conv2dCase& test, const Data& data) {
             const auto at = static_cast<std::size_t>(((std::int64_t{n} * p.oc + o) * oh + py) * ow + px);
             const auto flat = static_cast<std::size_t>(((std::int64_t{n} * oh + py) * ow + px) * p.oc + o);
             double value = sums.as<double>()[at], size = sizes.as<double>()[at];
-            if (test.bias) value += data.bias[static_cast<std::size_t>(o)], size += std::abs(data.bias[static_cast<std::size_t>(o)]);
+            if (test.bias)
+              value += data.bias[static_cast<std::size_t>(o)], size += std::abs(data.bias[static_cast<std::size_t>(o)]);
             if (p.residual) value += data.residual[flat], size += std::abs(data.residual[flat]);
             value = activation_of(value, p.activation);
             tolerance = std::max(tolerance, 1.1 * sum_rounding * size + result_rounding * std::abs(value) + smallest);
@@ -182,7 +183,9 @@ constexpr std::size_t kGuardBytes = 512;
 void check_row(const Conv2dCase& test, const Conv2dRow& row, const Conv2dOffer& offer, const Data& data,
                const Expected& wanted) {
   const Conv2dProblem& p = test.problem;
-  const auto floats = [](const std::vector<double>& values) { return std::vector<float>(values.begin(), values.end()); };
+  const auto floats = [](const std::vector<double>& values) {
+    return std::vector<float>(values.begin(), values.end());
+  };
   const Conv2d conv(gpu().library, p, row, offer, floats(data.w), floats(data.bias));
   const Memory x(gpu().context, bytes_of(p.type, data.x));
   const Memory residual(gpu().context, bytes_of(p.type, data.residual));
@@ -207,9 +210,9 @@ void check_row(const Conv2dCase& test, const Conv2dRow& row, const Conv2dOffer& 
     }
     if (error > worst) worst = error, worst_at = i;
   }
-  EXPECT_LE(worst, 1) << fmt::format(
-      "{} with {} splits: element {} is {}, the definition says {}, tolerance {}", row.name, offer.splits, worst_at,
-      value_at(p.type, found.data(), worst_at), wanted.values.at(worst_at), wanted.tolerances[worst_at]);
+  EXPECT_LE(worst, 1) << fmt::format("{} with {} splits: element {} is {}, the definition says {}, tolerance {}",
+                                     row.name, offer.splits, worst_at, value_at(p.type, found.data(), worst_at),
+                                     wanted.values.at(worst_at), wanted.tolerances[worst_at]);
   for (std::size_t i = result_bytes; i < found.size(); ++i)
     ASSERT_EQ(found[i], std::byte{0xFF}) << row.name << " wrote behind its result";
 }

@@ -10,9 +10,9 @@
 namespace tessera::cuda {
 
 enum class Values : std::uint8_t {
-  random,     // normal, as a network's
-  cancelling, // large terms whose sum is small: shows where sums are not float32
-  specials,   // random with infinities and NaN
+  random,      // normal, as a network's
+  cancelling,  // large terms whose sum is small: shows where sums are not float32
+  specials,    // random with infinities and NaN
 };
 
 struct Conv2dCase {

@@ -27,10 +27,12 @@ TEST(CudaConv2d, MatchesTheDefinitionOnLayersOfNetworks) {
     run("3x3", {.n = 1, .h = 28, .w = 28, .c = 64, .oc = 64, .kh = 3, .kw = 3, .pads = {1, 1, 1, 1}});
     run("3x3, 7x7 images", {.n = 3, .h = 7, .w = 7, .c = 128, .oc = 128, .kh = 3, .kw = 3, .pads = {1, 1, 1, 1}});
     run("3x3 valid, 256 channels", {.n = 1, .h = 18, .w = 18, .c = 128, .oc = 256, .kh = 3, .kw = 3});
-    run("3x3, stride 2", {.n = 2, .h = 28, .w = 28, .c = 64, .oc = 128, .kh = 3, .kw = 3, .stride = {2, 2}, .pads = {1, 1, 1, 1}});
+    run("3x3, stride 2",
+        {.n = 2, .h = 28, .w = 28, .c = 64, .oc = 128, .kh = 3, .kw = 3, .stride = {2, 2}, .pads = {1, 1, 1, 1}});
     run("1x1", {.n = 2, .h = 14, .w = 14, .c = 256, .oc = 64});
     run("1x1, stride 2", {.n = 2, .h = 14, .w = 14, .c = 64, .oc = 128, .stride = {2, 2}});
-    run("7x7, 8 channels", {.n = 1, .h = 32, .w = 32, .c = 8, .oc = 64, .kh = 7, .kw = 7, .stride = {2, 2}, .pads = {3, 3, 3, 3}});
+    run("7x7, 8 channels",
+        {.n = 1, .h = 32, .w = 32, .c = 8, .oc = 64, .kh = 7, .kw = 7, .stride = {2, 2}, .pads = {3, 3, 3, 3}});
   }
 }
 
@@ -40,8 +42,18 @@ TEST(CudaConv2d, FusesActivationResidualAndPooling) {
     for (const Activation activation : {Activation::relu, Activation::relu6, Activation::silu}) {
       for (const int pool : {1, 2}) {
         for (const bool residual : {false, true}) {
-          const Conv2dProblem p{.n = 2, .h = 17, .w = 13, .c = 64, .oc = 72, .kh = 3, .kw = 3, .pads = {1, 1, 1, 1},
-                                .type = type, .residual = residual, .activation = activation, .pool = pool};
+          const Conv2dProblem p{.n = 2,
+                                .h = 17,
+                                .w = 13,
+                                .c = 64,
+                                .oc = 72,
+                                .kh = 3,
+                                .kw = 3,
+                                .pads = {1, 1, 1, 1},
+                                .type = type,
+                                .residual = residual,
+                                .activation = activation,
+                                .pool = pool};
           EXPECT_GE(check_kernels({"fused", p}), 2);
         }
       }
@@ -56,15 +68,20 @@ TEST(CudaConv2d, MatchesTheDefinitionOnOddShapes) {
       p.type = type;
       EXPECT_GE(check_kernels({std::move(name), p}), type == ElementType::float32 ? 1 : kernels);
     };
-    run("3 channels", {.n = 2, .h = 19, .w = 23, .c = 3, .oc = 5, .kh = 7, .kw = 7, .stride = {2, 2}, .pads = {3, 3, 3, 3}}, 1);
-    run("depthwise", {.n = 1, .h = 12, .w = 12, .c = 24, .oc = 24, .kh = 3, .kw = 3, .pads = {1, 1, 1, 1}, .groups = 24}, 1);
+    run("3 channels",
+        {.n = 2, .h = 19, .w = 23, .c = 3, .oc = 5, .kh = 7, .kw = 7, .stride = {2, 2}, .pads = {3, 3, 3, 3}}, 1);
+    run("depthwise",
+        {.n = 1, .h = 12, .w = 12, .c = 24, .oc = 24, .kh = 3, .kw = 3, .pads = {1, 1, 1, 1}, .groups = 24}, 1);
     run("groups", {.n = 1, .h = 9, .w = 11, .c = 32, .oc = 48, .kh = 3, .kw = 3, .groups = 4, .pool = 2}, 1);
-    run("dilation", {.n = 1, .h = 21, .w = 20, .c = 72, .oc = 40, .kh = 3, .kw = 3, .dilation = {2, 3}, .pads = {2, 3, 2, 3}}, 2);
+    run("dilation",
+        {.n = 1, .h = 21, .w = 20, .c = 72, .oc = 40, .kh = 3, .kw = 3, .dilation = {2, 3}, .pads = {2, 3, 2, 3}}, 2);
     run("one pixel", {.n = 1, .h = 1, .w = 1, .c = 8, .oc = 8, .kh = 3, .kw = 3, .pads = {1, 1, 1, 1}}, 2);
     run("uneven border", {.n = 1, .h = 10, .w = 9, .c = 16, .oc = 24, .kh = 3, .kw = 3, .pads = {0, 2, 1, 0}}, 2);
-    run("5x3, stride 3x1", {.n = 2, .h = 16, .w = 9, .c = 40, .oc = 136, .kh = 5, .kw = 3, .stride = {3, 1}, .pads = {2, 1, 2, 1}}, 2);
+    run("5x3, stride 3x1",
+        {.n = 2, .h = 16, .w = 9, .c = 40, .oc = 136, .kh = 5, .kw = 3, .stride = {3, 1}, .pads = {2, 1, 2, 1}}, 2);
     run("large stride", {.n = 1, .h = 40, .w = 40, .c = 8, .oc = 8, .kh = 3, .kw = 3, .stride = {9, 9}}, 1);
-    run("pooled to one", {.n = 5, .h = 3, .w = 3, .c = 64, .oc = 64, .kh = 3, .kw = 3, .pads = {1, 1, 1, 1}, .pool = 2}, 2);
+    run("pooled to one", {.n = 5, .h = 3, .w = 3, .c = 64, .oc = 64, .kh = 3, .kw = 3, .pads = {1, 1, 1, 1}, .pool = 2},
+        2);
     run("wide", {.n = 1, .h = 2, .w = 300, .c = 64, .oc = 64, .kh = 3, .kw = 3, .pads = {1, 1, 1, 1}}, 2);
     run("tall", {.n = 1, .h = 300, .w = 2, .c = 64, .oc = 64, .kh = 3, .kw = 3, .pads = {1, 1, 1, 1}}, 2);
     run("stride 8", {.n = 1, .h = 64, .w = 64, .c = 16, .oc = 16, .kh = 8, .kw = 8, .stride = {8, 8}}, 2);
@@ -87,7 +104,8 @@ TEST(CudaConv2d, ManyTilesForEachBlock) {
   TSR_NEEDS_DEVICE();
   // More tiles than multiprocessors, so that blocks go round; weights stay in shared memory or not.
   for (const int c : {64, 128}) {
-    const Conv2dProblem p{.n = 40, .h = 16, .w = 40, .c = c, .oc = 16, .kh = 3, .kw = 3, .pads = {1, 1, 1, 1}, .pool = 2};
+    const Conv2dProblem p{
+        .n = 40, .h = 16, .w = 40, .c = c, .oc = 16, .kh = 3, .kw = 3, .pads = {1, 1, 1, 1}, .pool = 2};
     EXPECT_GE(check_kernels({"many tiles", p}), 2);
   }
   const Conv2dProblem p{.n = 70, .h = 16, .w = 16, .c = 8, .oc = 512, .kh = 3, .kw = 3, .pads = {1, 1, 1, 1}};
@@ -97,9 +115,15 @@ TEST(CudaConv2d, ManyTilesForEachBlock) {
 TEST(CudaConv2d, RandomShapes) {
   TSR_NEEDS_DEVICE();
   std::mt19937_64 random(7);
-  const auto pick = [&](int low, int high) { return low + static_cast<int>(random() % static_cast<std::uint64_t>(high - low + 1)); };
+  const auto pick = [&](int low, int high) {
+    return low + static_cast<int>(random() % static_cast<std::uint64_t>(high - low + 1));
+  };
   for (int i = 0; i < 60; ++i) {
-    Conv2dProblem p{.n = pick(1, 4), .h = pick(1, 24), .w = pick(1, 24), .c = pick(1, 20) * pick(1, 8), .oc = pick(1, 24) * pick(1, 8)};
+    Conv2dProblem p{.n = pick(1, 4),
+                    .h = pick(1, 24),
+                    .w = pick(1, 24),
+                    .c = pick(1, 20) * pick(1, 8),
+                    .oc = pick(1, 24) * pick(1, 8)};
     p.kh = pick(1, 4), p.kw = pick(1, 4);
     p.stride = {pick(1, 3), pick(1, 3)};
     p.dilation = {pick(1, 2), pick(1, 2)};
@@ -129,8 +153,7 @@ TEST(CudaConv2dTable, HasARowForEveryProblem) {
 }
 
 TEST(CudaConv2dTable, KeepsPatchesForLargeImagesAndSplitsForSmallOnes) {
-  const Conv2dPlan large =
-      plan_conv2d({.n = 1, .h = 224, .w = 224, .c = 256, .oc = 256, .kh = 3, .kw = 3}, h200());
+  const Conv2dPlan large = plan_conv2d({.n = 1, .h = 224, .w = 224, .c = 256, .oc = 256, .kh = 3, .kw = 3}, h200());
   ASSERT_TRUE(large.row->tiling);
   EXPECT_TRUE(large.row->tiling->patch);
   EXPECT_EQ(large.row->tiling->oc, 256);

@@ -1,7 +1,7 @@
 #pragma once
 
-// The CUDA driver, loaded when it is first needed: the same binary runs on machines without a GPU, and says there what is
-// missing.
+// The CUDA driver, loaded when it is first needed: the same binary runs on machines without a GPU, and says there what
+// is missing.
 
 #include "tessera/core/export.h"
 

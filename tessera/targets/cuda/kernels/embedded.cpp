@@ -1,10 +1,10 @@
 #include "tessera/targets/cuda/kernels/embedded.h"
 
 // The build compiles one binary from each .cu file and says where they are.
-#define TSR_EMBED(name)                                                                                             \
+#define TSR_EMBED(name)                                                                                                \
   asm(".section .rodata\n.balign 64\n.hidden tessera_" #name "_begin\n.global tessera_" #name "_begin\ntessera_" #name \
-      "_begin:\n.incbin \"" TESSERA_CUBIN_DIR "/" #name ".cubin\"\n.hidden tessera_" #name "_end\n.global tessera_" #name \
-      "_end\ntessera_" #name "_end:\n.previous\n");                                                                 \
+      "_begin:\n.incbin \"" TESSERA_CUBIN_DIR "/" #name ".cubin\"\n.hidden tessera_" #name                             \
+      "_end\n.global tessera_" #name "_end\ntessera_" #name "_end:\n.previous\n");                                     \
   extern "C" const std::byte tessera_##name##_begin[], tessera_##name##_end[];
 
 TSR_EMBED(conv2d_direct)

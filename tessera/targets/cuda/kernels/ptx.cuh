@@ -96,8 +96,8 @@ __device__ __forceinline__ void load_3d(const CUtensorMap* map, std::uint32_t to
       : "memory");
 }
 // To the same place in every block of the cluster whose bit is set; counted at the same barrier of each.
-__device__ __forceinline__ void load_3d_multicast(const CUtensorMap* map, std::uint32_t to, std::uint32_t barrier, int x,
-                                                  int y, int z, std::uint16_t blocks) {
+__device__ __forceinline__ void load_3d_multicast(const CUtensorMap* map, std::uint32_t to, std::uint32_t barrier,
+                                                  int x, int y, int z, std::uint16_t blocks) {
   asm volatile(
       "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
       "[%1, {%3, %4, %5}], [%2], %6;" ::"r"(to),

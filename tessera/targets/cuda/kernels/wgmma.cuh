@@ -31,8 +31,9 @@ __device__ __forceinline__ void wait() {
 template <class T, int N>
 struct Multiply;
 
-#define TSR_D8(i) \
-  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
+#define TSR_D8(i)                                                                                             \
+  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
+      "+f"(d[i + 7])
 #define TSR_D32(i) TSR_D8(i), TSR_D8(i + 8), TSR_D8(i + 16), TSR_D8(i + 24)
 #define TSR_D64(i) TSR_D32(i), TSR_D32(i + 32)
 #define TSR_D128(i) TSR_D64(i), TSR_D64(i + 64)

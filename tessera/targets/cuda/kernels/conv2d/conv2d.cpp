@@ -61,12 +61,13 @@ CUtensorMap tensor_map(ElementType type, const void* data, const std::array<std:
     element_strides[i] = static_cast<cuuint32_t>(steps[i]);
   }
   CUtensorMap map{};
-  check_call(driver().cuTensorMapEncodeTiled(
-                 &map, type == ElementType::float16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-                 rank, const_cast<void*>(data), sizes.data(), strides.data(), boxes.data(), element_strides.data(),
-                 CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
-             "describe a tensor to the copy engine");
+  check_call(
+      driver().cuTensorMapEncodeTiled(
+          &map, type == ElementType::float16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, rank,
+          const_cast<void*>(data), sizes.data(), strides.data(), boxes.data(), element_strides.data(),
+          CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+          CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+      "describe a tensor to the copy engine");
   return map;
 }
 
@@ -118,8 +119,8 @@ Conv2dArguments Conv2d::arguments() const {
   a.pixel_tiles = a.tiles / tiles_of(a.oc, row_.tiling->oc);
   a.patch_pitch = a.box_w + 2;
   a.patch_step = a.box_n == 1 ? 8 * a.patch_pitch : (a.box_h + 2) * a.patch_pitch;
-  a.weights_resident = row_.tiling->patch && a.kh * a.kw * a.channel_blocks <= row_.tiling->stages &&
-                       a.oc <= row_.tiling->oc;
+  a.weights_resident =
+      row_.tiling->patch && a.kh * a.kw * a.channel_blocks <= row_.tiling->stages && a.oc <= row_.tiling->oc;
   return a;
 }
 
@@ -151,9 +152,9 @@ Conv2d::Bound Conv2d::bind(const void* x, const void* residual, void* y) const {
   out.shape_.cluster = std::max(tiling.multicast, offer_.splits);
   out.shape_.shared_bytes = tiling.shared_bytes();
   const int border = tiling.patch ? 2 : 0;
-  out.x_map_ = tensor_map<4>(problem_.type, x, {a.c, a.w, a.h, a.n},
-                             {kChannelBlock, a.box_w + border, a.box_h + border, a.box_n},
-                             {1, a.stride_w, a.stride_h, 1});
+  out.x_map_ =
+      tensor_map<4>(problem_.type, x, {a.c, a.w, a.h, a.n},
+                    {kChannelBlock, a.box_w + border, a.box_h + border, a.box_n}, {1, a.stride_w, a.stride_h, 1});
   out.w_map_ = tensor_map<3>(problem_.type, weights_.data(), {a.c, a.kh * a.kw, a.oc},
                              {kChannelBlock, 1, tiling.oc / tiling.multicast}, {1, 1, 1});
   return out;

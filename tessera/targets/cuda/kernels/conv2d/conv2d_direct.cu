@@ -2,10 +2,10 @@
 
 #include "tessera/targets/cuda/kernels/conv2d/conv2d_direct.cuh"
 
-#define TSR_CONV2D_DIRECT(NAME, T)                                                                                \
-  extern "C" __global__ void __launch_bounds__(256)                                                               \
+#define TSR_CONV2D_DIRECT(NAME, T)                                                                               \
+  extern "C" __global__ void __launch_bounds__(256)                                                              \
       conv2d_##NAME##_direct(const T* x, const T* w, const __grid_constant__ tessera::cuda::Conv2dArguments a) { \
-    tessera::cuda::conv2d_direct(x, w, a);                                                                        \
+    tessera::cuda::conv2d_direct(x, w, a);                                                                       \
   }
 TSR_CONV2D_DIRECT(f16, __half)
 TSR_CONV2D_DIRECT(bf16, __nv_bfloat16)

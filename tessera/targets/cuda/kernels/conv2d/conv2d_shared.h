@@ -5,11 +5,11 @@
 namespace tessera::cuda {
 
 struct Conv2dTiling {
-  bool patch;       // else gather
-  int warpgroups;   // of 64 pixels each
-  int oc;           // output channels of a tile
-  int stages;       // of 64 input channels, in flight
-  int multicast;    // blocks of a cluster that share weights
+  bool patch;      // else gather
+  int warpgroups;  // of 64 pixels each
+  int oc;          // output channels of a tile
+  int stages;      // of 64 input channels, in flight
+  int multicast;   // blocks of a cluster that share weights
 
   constexpr int pixels() const { return warpgroups * 64; }
   // With 256 channels the sums take half of all registers: the loading warp becomes a warpgroup, which hands its
@@ -24,7 +24,7 @@ struct Conv2dTiling {
   // The pipeline starts at a multiple of 1024, which is the period of the swizzle.
   constexpr int shared_bytes() const { return 1024 + pipeline_bytes() + barrier_bytes(); }
   // Where sums are split, the pipeline's memory holds the partial tile.
-  constexpr bool takes_splits() const { return !patch && multicast == 1 && pixels() * (oc + 4) * 4 <= pipeline_bytes(); }
+  constexpr bool takes_splits() const { return multicast == 1 && pixels() * (oc + 4) * 4 <= pipeline_bytes(); }
 };
 
 }  // namespace tessera::cuda

@@ -16,12 +16,12 @@ namespace {
 constexpr bool patch = true, gather = false;  // as the table writes them
 
 constexpr Conv2dRow kRows[] = {
-#define TSR_CONV2D(MODE, PIXELS, OC, STAGES, MULTICAST)                               \
+#define TSR_CONV2D(MODE, PIXELS, OC, STAGES, MULTICAST)                                   \
   {"conv2d_f16_" #MODE "_" #PIXELS "x" #OC "_m" #MULTICAST "_sm90", ElementType::float16, \
    Conv2dTiling{MODE, PIXELS / 64, OC, STAGES, MULTICAST}},
 #include "tessera/targets/cuda/kernels/conv2d/conv2d_rows.def"
 #undef TSR_CONV2D
-#define TSR_CONV2D(MODE, PIXELS, OC, STAGES, MULTICAST)                                 \
+#define TSR_CONV2D(MODE, PIXELS, OC, STAGES, MULTICAST)                                     \
   {"conv2d_bf16_" #MODE "_" #PIXELS "x" #OC "_m" #MULTICAST "_sm90", ElementType::bfloat16, \
    Conv2dTiling{MODE, PIXELS / 64, OC, STAGES, MULTICAST}},
 #include "tessera/targets/cuda/kernels/conv2d/conv2d_rows.def"
@@ -36,19 +36,23 @@ int quotient_up(std::int64_t a, std::int64_t b) { return static_cast<int>((a + b
 // --- the time model --------------------------------------------------------------------------------------------------
 // Cycles of one multiprocessor, fitted to the table in bench/results (docs/cuda.md has the errors).
 
-constexpr double kLaunchSeconds = 2.2e-6;         // from one kernel of a graph to the next, early start
-constexpr double kFirstStepCycles = 1400;         // until the first tile's operands are there
-constexpr double kTensorFlopPerCycle = 4096;      // of a multiprocessor
-constexpr double kL2BytesPerCycle = 38;           // to one multiprocessor while all of them ask
-constexpr double kSharedBytesPerCycle = 110;      // what the tensor cores read
-constexpr double kResultBytesPerCycle = 40;       // of a tile, registers to L2, while its tensor cores wait
-constexpr double kTileCycles = 600;               // of a tile besides its steps and stores
-constexpr double kSplitCycles = 1200;             // two meetings of a cluster
-constexpr double kPartialBytesPerCycle = 16;      // partial sums, written and read by the other blocks
-constexpr double kDirectFlopPerSecond = 1.5e12;   // all of the device
-constexpr double kSustainedClock = 0.86;          // of the highest, under full load of the tensor cores
+constexpr int kChannelBlock = 64;
 
-// The part of the multiprocessors that clusters of so many blocks can fill: a cluster lies within one group of 16 or 18.
+constexpr double kLaunchSeconds = 1.6e-6;        // from one kernel of a graph to the next, early start
+constexpr double kFirstStepCycles = 1000;        // until the first tile's operands are there
+constexpr double kTensorFlopPerCycle = 3500;     // of a multiprocessor; 4096 are possible
+constexpr double kL2BytesPerCycle = 38;          // to one multiprocessor while all of them ask
+constexpr double kMostL2BytesPerCycle = 60;      // while few ask
+constexpr double kSharedBytesPerCycle = 110;     // what the tensor cores read
+constexpr double kResultBytesPerCycle = 40;      // of a tile, registers to L2, while its tensor cores wait
+constexpr double kTileCycles = 1600;             // of a tile besides its steps and stores
+constexpr double kSplitCycles = 1200;            // two meetings of a cluster
+constexpr double kPartialBytesPerCycle = 16;     // partial sums, written and read by the other blocks
+constexpr double kDirectFlopPerSecond = 1.5e12;  // all of the device
+constexpr double kSustainedClock = 0.86;         // of the highest, under full load of the tensor cores
+
+// The part of the multiprocessors that clusters of so many blocks can fill: a cluster lies within one group of 16
+// or 18.
 double cluster_share(int blocks) { return blocks >= 8 ? 0.78 : blocks >= 4 ? 0.85 : 1; }
 
 struct Cost {
@@ -57,31 +61,36 @@ struct Cost {
 };
 
 Cost tile_cost(const Conv2dTiling& tiling, const Conv2dProblem& problem, const Conv2dOffer& offer, const GpuSpec& gpu) {
-  const int steps = problem.kh * problem.kw * quotient_up(problem.c, 64);
+  const int steps = problem.kh * problem.kw * quotient_up(problem.c, kChannelBlock);
   const double rows = offer.box_n * offer.box_h * offer.box_w;
   const double pixel_bytes =
       tiling.patch ? offer.box_n * (offer.box_h + 2.0) * (offer.box_w + 2.0) * 128 / 9 : rows * 128;
-  const bool resident = tiling.patch && steps <= tiling.stages && problem.oc <= tiling.oc;
+  const bool resident = tiling.patch && steps <= tiling.stages && problem.oc <= tiling.oc && offer.splits == 1;
   const double weight_bytes = resident ? 0 : tiling.oc * 128.0 / tiling.multicast;
   const double tensor = 2.0 * tiling.pixels() * tiling.oc * 64 / kTensorFlopPerCycle;
   // Every warpgroup reads its pixels and all weights.
   const double shared = (tiling.pixels() + tiling.warpgroups * tiling.oc) * 128.0 / kSharedBytesPerCycle;
-  const double l2 = (pixel_bytes + weight_bytes) / kL2BytesPerCycle;
+  const double asking = std::min(1.0, static_cast<double>(offer.tiles) * offer.splits / gpu.multiprocessors);
+  const double l2 = (pixel_bytes + weight_bytes) / std::min(kMostL2BytesPerCycle, kL2BytesPerCycle / asking);
   const double step = std::max({tensor, shared, l2});
   const int per_multiprocessor =
       std::max(1, std::min<int>(static_cast<int>(gpu.shared_bytes / (tiling.shared_bytes() + 1024)), 2));
   const double turns =
       static_cast<double>(offer.tiles) * offer.splits / (gpu.multiprocessors * cluster_share(offer.splits));
-  // Blocks that share a multiprocessor share its units; what is left over still takes a whole turn.
-  const double waves = per_multiprocessor > 1 ? std::max(1.0, turns) : std::ceil(turns);
+  // Blocks that share a multiprocessor share its units; when each goes round, all of them do.
+  const double waves =
+      turns <= per_multiprocessor ? std::ceil(turns) : std::ceil(turns / per_multiprocessor) * per_multiprocessor;
   const double result = rows * tiling.oc * 2.0 / kResultBytesPerCycle / (problem.pool * problem.pool);
-  const double tile = std::ceil(static_cast<double>(steps) / offer.splits) * step + result + kTileCycles +
+  const int longest = tiling.patch ? 9 * quotient_up(quotient_up(problem.c, kChannelBlock), offer.splits)
+                                   : quotient_up(steps, offer.splits);
+  const double tile = longest * step + result + kTileCycles +
                       (offer.splits > 1 ? kSplitCycles + tiling.pixels() * tiling.oc * 4 / kPartialBytesPerCycle : 0);
   const double cycles = kFirstStepCycles + waves * tile;
   const double compute_seconds = cycles / (gpu.clock_hz * kSustainedClock);
   const double bytes = 2.0 * static_cast<double>(problem.x_elements() + problem.w_elements() + problem.y_elements());
-  const double memory_seconds =
-      bytes > static_cast<double>(gpu.l2_bytes) ? bytes / gpu.memory_achieved_bytes_per_s.value_or(gpu.memory_bytes_per_s) : 0;
+  const double memory_seconds = bytes > static_cast<double>(gpu.l2_bytes)
+                                    ? bytes / gpu.memory_achieved_bytes_per_s.value_or(gpu.memory_bytes_per_s)
+                                    : 0;
   Cost cost{kLaunchSeconds + std::max(compute_seconds, memory_seconds), Conv2dBound::tensor_cores};
   if (l2 >= std::max(tensor, shared)) cost.bound = Conv2dBound::l2;
   if (memory_seconds > compute_seconds) cost.bound = Conv2dBound::memory;
@@ -147,15 +156,16 @@ Conv2dAnswer consider_tiles(const Conv2dRow& row, const Conv2dProblem& original,
   }
   const Box box = best_box(tiling, problem);
   best.box_n = box.n, best.box_h = box.h, best.box_w = box.w;
-  best.tiles = quotient_up(box_tiles(box, problem), tiling.multicast) * tiling.multicast *
-               quotient_up(problem.oc, tiling.oc);
+  best.tiles =
+      quotient_up(box_tiles(box, problem), tiling.multicast) * tiling.multicast * quotient_up(problem.oc, tiling.oc);
   best.seconds = std::numeric_limits<double>::infinity();
-  const int steps = problem.kh * problem.kw * quotient_up(problem.c, 64);
+  const int steps = problem.kh * problem.kw * quotient_up(problem.c, kChannelBlock);
   const int resident_blocks =
       gpu.multiprocessors / tiling.multicast * tiling.multicast *
       std::max(1, std::min<int>(static_cast<int>(gpu.shared_bytes / (tiling.shared_bytes() + 1024)), 2));
   for (const int parts : {1, 2, 4, 8}) {
-    if (parts > 1 && (!tiling.takes_splits() || steps < parts)) break;
+    const int shares = tiling.patch ? quotient_up(problem.c, kChannelBlock) : steps;  // that a sum can be split into
+    if (parts > 1 && (!tiling.takes_splits() || shares < parts)) break;
     if (splits != 0 && parts != splits) continue;
     Conv2dOffer offer = best;
     offer.splits = parts;
@@ -173,8 +183,9 @@ Conv2dAnswer consider_tiles(const Conv2dRow& row, const Conv2dProblem& original,
 }  // namespace
 
 void check_problem(const Conv2dProblem& problem) {
-  const auto all = {problem.h, problem.w, problem.c, problem.oc, problem.kh, problem.kw, problem.groups,
-                    problem.stride[0], problem.stride[1], problem.dilation[0], problem.dilation[1]};
+  const auto all = {problem.h,         problem.w,           problem.c,          problem.oc,
+                    problem.kh,        problem.kw,          problem.groups,     problem.stride[0],
+                    problem.stride[1], problem.dilation[0], problem.dilation[1]};
   check(problem.n >= 0 && std::ranges::all_of(all, [](int x) { return x > 0; }), Code::invalid_argument,
         "conv2d: {}x{}x{}x{} with {}x{}x{} weights, {} groups: every size but the batch is at least 1", problem.n,
         problem.h, problem.w, problem.c, problem.oc, problem.kh, problem.kw, problem.groups);

@@ -62,7 +62,7 @@ struct Conv2dRefusal {
   };
   Reason reason;
   std::int64_t found = 0, limit = 0;
-  std::string text() const;
+  TSR_API std::string text() const;
 };
 
 enum class Conv2dBound : std::uint8_t { tensor_cores, l2, memory, latency };
@@ -72,8 +72,8 @@ TSR_API std::string_view name(Conv2dBound bound);
 struct Conv2dOffer {
   int box_n = 1, box_h = 1, box_w = 1;  // output pixels of a tile
   int splits = 1;
-  int tiles = 0;   // rounded up to whole clusters
-  int blocks = 0;  // of threads, that take turns at the tiles
+  int tiles = 0;           // rounded up to whole clusters
+  int blocks = 0;          // of threads, that take turns at the tiles
   bool flattened = false;  // 1x1: all pixels are one row
   double seconds = 0;
   Conv2dBound bound = Conv2dBound::latency;

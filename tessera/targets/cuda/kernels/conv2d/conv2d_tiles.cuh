@@ -4,8 +4,8 @@
 // taps and blocks of 64 input channels. x is n h w c, weights are oc kh kw ic, sums are float32.
 //
 // A block of threads computes a tile of 64 or 128 pixels (a box of images, rows and columns) times 64, 128 or 256
-// channels. One warp asks the copy engine for inputs, one warpgroup for each 64 pixels multiplies. The copy engine pads:
-// what lies outside the image or beyond the last channel arrives as zeros.
+// channels. One warp asks the copy engine for inputs, one warpgroup for each 64 pixels multiplies. The copy engine
+// pads: what lies outside the image or beyond the last channel arrives as zeros.
 //
 //   gather  every step loads the box of pixels that one tap sees: any kernel, stride and dilation
 //   patch   3x3 with stride 1: the pixels that all nine taps see are loaded once, and each tap multiplies a window of
@@ -15,8 +15,8 @@
 // Blocks of a cluster either share weights (multicast: each loads its part for all) or the sum of one tile (splits, for
 // images with few pixels): then each adds up its channels of the tile from the shared memory of all.
 //
-// A result leaves through registers: a thread's two rows are two rows of the image in a tile 8 wide, so that the largest
-// of 2x2 is one comparison in the thread and one with its neighbour, and the full image is never written.
+// A result leaves through registers: a thread's two rows are two rows of the image in a tile 8 wide, so that the
+// largest of 2x2 is one comparison in the thread and one with its neighbour, and the full image is never written.
 
 #include "tessera/targets/cuda/kernels/conv2d/conv2d_arguments.h"
 #include "tessera/targets/cuda/kernels/conv2d/conv2d_elements.cuh"
@@ -34,6 +34,7 @@ struct Conv2dTile {
   static constexpr int kWarpgroups = kTiling.warpgroups, kOc = kTiling.oc, kStages = kTiling.stages;
   static constexpr int kMulticast = kTiling.multicast;
   static constexpr bool kPatch = kTiling.patch, kMovesRegisters = kTiling.moves_registers();
+  static constexpr bool kSplits = kTiling.takes_splits();
   static constexpr int kRowBytes = 128;  // 64 channels
   static constexpr int kWeightBytes = kOc * kRowBytes;
   static constexpr int kTaps = 9;  // of patch kernels
@@ -73,6 +74,19 @@ struct Conv2dTile {
   __device__ int steps() const { return a.kh * a.kw * a.channel_blocks; }
   __device__ int first_step() const { return steps() * split() / a.splits; }
   __device__ int last_step() const { return steps() * (split() + 1) / a.splits; }
+  // Patch kernels split at whole blocks of channels.
+  __device__ int first_block() const { return a.channel_blocks * split() / a.splits; }
+  __device__ int last_block() const { return a.channel_blocks * (split() + 1) / a.splits; }
+
+  // A place in the ring of stages.
+  struct Ring {
+    int stage = 0;
+    std::uint32_t parity = 0;
+    __device__ void next() {
+      if (++stage == kStages) stage = 0, parity ^= 1;
+    }
+    __device__ int previous() const { return stage == 0 ? kStages - 1 : stage - 1; }
+  };
 
   // --- the warp that loads -----------------------------------------------------------------------------------------
 
@@ -99,14 +113,15 @@ struct Conv2dTile {
     }
     ptx::wait_for_previous_kernel();
     int count = 0;
+    Ring ring;
     for (int tile = first_tile(); tile < a.tiles; tile += tile_stride()) {
       const Position at = position(tile);
       const int y0 = at.y * a.stride_h - a.pad_top, x0 = at.x * a.stride_w - a.pad_left;
       int channel_block = first / taps, tap = first % taps, ky = tap / a.kw, kx = tap % a.kw;
-      for (int step = first; step < last; ++step, ++count) {
-        const int stage = count % kStages;
+      for (int step = first; step < last; ++step, ++count, ring.next()) {
+        const int stage = ring.stage;
         if (count >= ahead) {
-          if (count >= kStages) ptx::barrier_wait(empty(stage), (count / kStages - 1) & 1);
+          if (count >= kStages) ptx::barrier_wait(empty(stage), ring.parity ^ 1);
           ptx::barrier_expect(full(stage), pixel_bytes + kWeightBytes);
           load_weights(stage, channel_block, ky * a.kw + kx, at.oc);
         }
@@ -122,28 +137,29 @@ struct Conv2dTile {
 
   __device__ void load_patches() const {
     const std::uint32_t patch_bytes = a.box_n * (a.box_h + 2) * (a.box_w + 2) * kRowBytes;
-    const int all_steps = steps();
-    const int ahead = all_steps < kStages ? all_steps : kStages;
+    const int first = first_block(), last = last_block();
+    const int ahead = (last - first) * kTaps < kStages ? (last - first) * kTaps : kStages;
     const int ahead_oc = position(first_tile()).oc;
     for (int i = 0; i < ahead; ++i) {
       ptx::barrier_expect(full(i), kWeightBytes);
-      load_weights(i, i / kTaps, i % kTaps, ahead_oc);
+      load_weights(i, first + i / kTaps, i % kTaps, ahead_oc);
     }
     ptx::wait_for_previous_kernel();
     int count = 0, patches = 0;
+    Ring ring;
     for (int tile = first_tile(); tile < a.tiles; tile += tile_stride()) {
       const Position at = position(tile);
-      for (int channel_block = 0; channel_block < a.channel_blocks; ++channel_block, ++patches) {
+      for (int channel_block = first; channel_block < last; ++channel_block, ++patches) {
         const int slot = patches & 1;
         if (patches >= 2) ptx::barrier_wait(patch_empty(slot), (patches / 2 - 1) & 1);
         ptx::barrier_expect(patch_full(slot), patch_bytes);
         ptx::load_4d(x_map, patch(slot), patch_full(slot), channel_block * 64, at.x - a.pad_left, at.y - a.pad_top,
                      at.image);
         if (a.weights_resident) continue;
-        for (int tap = 0; tap < kTaps; ++tap, ++count) {
+        for (int tap = 0; tap < kTaps; ++tap, ++count, ring.next()) {
           if (count < ahead) continue;
-          const int stage = count % kStages;
-          if (count >= kStages) ptx::barrier_wait(empty(stage), (count / kStages - 1) & 1);
+          const int stage = ring.stage;
+          if (count >= kStages) ptx::barrier_wait(empty(stage), ring.parity ^ 1);
           ptx::barrier_expect(full(stage), kWeightBytes);
           load_weights(stage, channel_block, tap, at.oc);
         }
@@ -167,61 +183,65 @@ struct Conv2dTile {
     }
   }
 
-  // 64 channels of input.
-  __device__ static void multiply(Sums& sums, std::uint32_t pixel_address, std::uint32_t group_bytes,
-                                  std::uint32_t weight_address, bool add) {
+  // 64 channels of input. Descriptors count in 16 bytes.
+  __device__ static void multiply(Sums& sums, std::uint64_t pixel_descriptor, std::uint64_t weight_descriptor,
+                                  bool add) {
 #pragma unroll
     for (int part = 0; part < 4; ++part)
-      wgmma::Multiply<T, kOc>::run(sums, wgmma::descriptor(pixel_address + part * 32, group_bytes),
-                                   wgmma::descriptor(weight_address + part * 32, 8 * kRowBytes), add || part > 0);
+      wgmma::Multiply<T, kOc>::run(sums, pixel_descriptor + part * 2, weight_descriptor + part * 2, add || part > 0);
   }
 
-  __device__ void multiply_gathered(Sums& sums, int& count) const {
-    const std::uint32_t rows = warpgroup() * 64 * kRowBytes;
+  __device__ void multiply_gathered(Sums& sums, Ring& ring) const {
+    const std::uint64_t pixels0 = wgmma::descriptor(pixels(0) + warpgroup() * 64 * kRowBytes, 8 * kRowBytes);
+    const std::uint64_t weights0 = wgmma::descriptor(weights(0), 8 * kRowBytes);
     const int first = first_step(), last = last_step();
-    for (int step = first; step < last; ++step, ++count) {
-      const int stage = count % kStages;
-      ptx::barrier_wait(full(stage), (count / kStages) & 1);
+    for (int step = first; step < last; ++step, ring.next()) {
+      const std::uint32_t offset = ring.stage * (kStageBytes / 16);
+      ptx::barrier_wait(full(ring.stage), ring.parity);
       wgmma::fence();
-      multiply(sums, pixels(stage) + rows, 8 * kRowBytes, weights(stage), step > first);
+      multiply(sums, pixels0 + offset, weights0 + offset, step > first);
       wgmma::commit();
       if (step > first) {
         wgmma::wait<1>();
-        release(empty((count - 1) % kStages), true);
+        release(empty(ring.previous()), true);
       }
     }
     wgmma::wait<0>();
-    release(empty((count - 1) % kStages), true);
+    release(empty(ring.previous()), true);
   }
 
-  __device__ void multiply_patches(Sums& sums, int& count, int& patches) const {
-    const std::uint32_t rows = warpgroup() * a.patch_step * kRowBytes;
+  __device__ void multiply_patches(Sums& sums, Ring& ring, int& patches) const {
     const std::uint32_t pitch = a.patch_pitch * kRowBytes;
-    if (a.weights_resident) count = 0;
-    for (int channel_block = 0; channel_block < a.channel_blocks; ++channel_block, ++patches) {
+    const std::uint64_t corner0 = wgmma::descriptor(patch(0) + warpgroup() * a.patch_step * kRowBytes, pitch);
+    const std::uint64_t weights0 = wgmma::descriptor(weights(0), 8 * kRowBytes);
+    if (a.weights_resident) ring = Ring{};
+    const int first_channels = first_block(), last_channels = last_block();
+    for (int channel_block = first_channels; channel_block < last_channels; ++channel_block, ++patches) {
       ptx::barrier_wait(patch_full(patches & 1), (patches / 2) & 1);
-      const std::uint32_t corner = patch(patches & 1) + rows;
-#pragma unroll 1
-      for (int ky = 0; ky < 3; ++ky) {
+      const std::uint64_t corner = corner0 + (patches & 1) * (kPatchBytes / 16);
 #pragma unroll
-        for (int kx = 0; kx < 3; ++kx, ++count) {
-          const int stage = count % kStages;
-          const bool first = channel_block == 0 && ky == 0 && kx == 0;
-          ptx::barrier_wait(full(stage), (count / kStages) & 1);
-          wgmma::fence();
-          multiply(sums, corner + ky * pitch + kx * kRowBytes, pitch, weights(stage), !first);
-          wgmma::commit();
-          if (!first) {
-            wgmma::wait<1>();
-            if (!a.weights_resident) release(empty((count - 1) % kStages), true);
-            // What the step before read last was the patch before this one.
-            if (ky == 0 && kx == 0) release(patch_empty((patches - 1) & 1), false);
-          }
+      for (int tap = 0; tap < kTaps; ++tap) {
+        // With as many stages as taps, the stage is known when this is compiled.
+        const int stage = kStages == kTaps ? tap : ring.stage;
+        const int previous = kStages == kTaps ? (tap + kTaps - 1) % kTaps : ring.previous();
+        const bool first = channel_block == first_channels && tap == 0;
+        ptx::barrier_wait(full(stage), ring.parity);
+        wgmma::fence();
+        multiply(sums, corner + (tap / 3 * pitch + tap % 3 * kRowBytes) / 16, weights0 + stage * (kWeightBytes / 16),
+                 !first);
+        wgmma::commit();
+        if (!first) {
+          wgmma::wait<1>();
+          if (!a.weights_resident) release(empty(previous), true);
+          // What the step before read last was the patch before this one.
+          if (tap == 0) release(patch_empty((patches - 1) & 1), false);
         }
+        if constexpr (kStages != kTaps) ring.next();
       }
+      if constexpr (kStages == kTaps) ring.parity ^= 1;
     }
     wgmma::wait<0>();
-    if (!a.weights_resident) release(empty((count - 1) % kStages), true);
+    if (!a.weights_resident) release(empty(ring.previous()), true);
     release(patch_empty((patches - 1) & 1), false);
   }
 
@@ -341,8 +361,8 @@ struct Conv2dTile {
     for (int j = 0; j < kOc / 8; ++j) {
       asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to + j * 32), "f"(sums[j * 4]), "f"(sums[j * 4 + 1])
                    : "memory");
-      asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to + j * 32 + 8 * kPartialPitch * 4),
-                   "f"(sums[j * 4 + 2]), "f"(sums[j * 4 + 3])
+      asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to + j * 32 + 8 * kPartialPitch * 4), "f"(sums[j * 4 + 2]),
+                   "f"(sums[j * 4 + 3])
                    : "memory");
     }
   }
@@ -426,13 +446,14 @@ struct Conv2dTile {
     } else {
       if constexpr (kMovesRegisters) ptx::grow_registers<232>();
       Sums sums;
-      int count = 0, patches = 0;
+      Ring ring;
+      int patches = 0;
       bool waited = false;
       for (int tile = first_tile(); tile < a.tiles; tile += tile_stride()) {
         if constexpr (kPatch)
-          multiply_patches(sums, count, patches);
+          multiply_patches(sums, ring, patches);
         else
-          multiply_gathered(sums, count);
+          multiply_gathered(sums, ring);
         if (!waited) ptx::wait_for_previous_kernel();
         waited = true;
         if (a.splits > 1) break;  // one tile for each cluster
@@ -441,13 +462,13 @@ struct Conv2dTile {
         else
           store<true>(sums, tile);
       }
-      if (!kPatch && kMulticast == 1 && a.splits > 1) {
+      if (kSplits && a.splits > 1) {
         // Every stage has been read: the multiplying threads of this block are done before anything is overwritten.
         asm volatile("bar.sync 1, %0;" ::"n"(kMultiplying) : "memory");
         keep_partial(sums);
       }
     }
-    if (!kPatch && kMulticast == 1 && a.splits > 1) {
+    if (kSplits && a.splits > 1) {
       ptx::cluster_sync();
       if (!loads) store_share(first_tile(), kMultiplying);
       ptx::cluster_sync();  // peers read this block's part
