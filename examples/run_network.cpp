@@ -1,4 +1,4 @@
-#include <tessera/session/session.h>
+#include <tessera/tessera.h>
 
 #include <cstdio>
 

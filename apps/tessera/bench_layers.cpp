@@ -9,6 +9,7 @@
 #include "tessera/core/parallel_for.h"
 #include "tessera/io/layer_file.h"
 #include "tessera/report/units.h"
+#include "tessera/session/profile.h"
 #include "tessera/session/session.h"
 #include "tessera/simd/peak.h"
 
@@ -56,7 +57,8 @@ LayerTime time_layer(const ConvLayer& layer, const BenchLayersOptions& options, 
   time.median_s = seconds[seconds.size() / 2];
   time.min_s = seconds.front();
   time.runs = seconds.size();
-  const Profile profile = session.profile(inputs, static_cast<int>(std::min<std::size_t>(seconds.size(), 20)), 1);
+  const SessionProfile profile =
+      session.profile(inputs, static_cast<int>(std::min<std::size_t>(seconds.size(), 20)), 1);
   for (const ProfiledStep& step : profile.steps) {
     if (step.node.empty()) continue;
     time.kernel += (time.kernel.empty() ? "" : "+") + step.kernel;

@@ -12,7 +12,11 @@
 #include "tessera/machine/machine_file.h"
 #include "tessera/report/units.h"
 #include "tessera/targets/tensix/card/tile_side.h"
-#include "tessera/targets/tensix/ops/program_works.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_work.h"
+#include "tessera/targets/tensix/ops/halo/halo_work.h"
+#include "tessera/targets/tensix/ops/matmul/matmul_work.h"
+#include "tessera/targets/tensix/ops/pool/pool_work.h"
+#include "tessera/targets/tensix/ops/tensor_work.h"
 #include "tessera/targets/tensix/plan/plan_difference.h"
 #include "tessera/targets/tensix/plan/plan_network.h"
 #include "tessera/targets/tensix/time/program_time.h"
@@ -179,7 +183,7 @@ class Network {
              layer.moves_halo);
     }
     const tensix::ProgramWork work = tensix::conv2d_work(plan);
-    run(layer.name, work.kind, work);
+    run(layer.name, std::string(name(work.kind)), work);
   }
 
   void gather(const std::string& name, const tensix::HaloProblem& problem, const tensix::Parallel& on, Extent2d shard,
@@ -193,7 +197,7 @@ class Network {
     run(name, "halo", tensix::halo_work(halo, s));
     if (!moves) return;
     tensix::ProgramWork move;
-    move.kind = "move";
+    move.kind = tensix::ProgramKind::move;
     move.cores = s.cores;
     move.copied_bytes = static_cast<double>(halo.out_bytes_per_core());
     run(name, "move", move);
@@ -217,7 +221,7 @@ class Network {
     const std::array operands{
         facts(rows, b.in_channels, b.input_dtype, b.input_layout, before.plan.output, before.plan.output_shard),
         facts(rows, b.in_channels, b.input_dtype, b.input_layout, after.plan.input, after.plan.input_shard)};
-    run(after.name, "reshard", tensix::tensor_work("reshard", operands));
+    run(after.name, "reshard", tensix::tensor_work(tensix::ProgramKind::reshard, operands));
   }
 
   void pool(const Layer& before, const Layer& after) {
@@ -248,12 +252,12 @@ class Network {
     tensix::OperandFacts moved =
         facts(all, b.in_channels, DType::bfloat16, Layout::row_major, after.plan.input, after.plan.input_shard);
     if (on.row_parts != after.plan.input.row_parts)
-      run("max_pool2d", "reshard", tensix::tensor_work("reshard", std::array{pooled, moved}));
+      run("max_pool2d", "reshard", tensix::tensor_work(tensix::ProgramKind::reshard, std::array{pooled, moved}));
     tensix::OperandFacts tiles = moved;
     tiles.layout = Layout::tile;
     tiles.dtype = b.input_dtype;
     if (b.input_layout == Layout::tile)
-      run("max_pool2d", "tilize", tensix::tensor_work("tilize", std::array{moved, tiles}));
+      run("max_pool2d", "tilize", tensix::tensor_work(tensix::ProgramKind::tilize, std::array{moved, tiles}));
   }
 
   // Rows, enlarged, on cores that hold whole lines; then joined with what was kept from the way down.
@@ -266,11 +270,11 @@ class Network {
     tensix::OperandFacts rows = tiles;
     rows.layout = Layout::row_major;
     rows.dtype = DType::bfloat16;
-    run(after.name, "untilize", tensix::tensor_work("untilize", std::array{tiles, rows}));
-    run(after.name, "reshard", tensix::tensor_work("reshard", std::array{rows, rows}));
+    run(after.name, "untilize", tensix::tensor_work(tensix::ProgramKind::untilize, std::array{tiles, rows}));
+    run(after.name, "reshard", tensix::tensor_work(tensix::ProgramKind::reshard, std::array{rows, rows}));
     tensix::OperandFacts grown = facts(large, a.out_channels, DType::bfloat16, Layout::row_major, from,
                                        {ceil_div(large, from.row_parts), a.out_channels});
-    run(after.name, "upsample", tensix::tensor_work("upsample", std::array{rows, grown}));
+    run(after.name, "upsample", tensix::tensor_work(tensix::ProgramKind::upsample, std::array{rows, grown}));
     if (b.in_channels <= a.out_channels) return;
     tensix::OperandFacts kept = grown, joined = grown;
     kept.columns = b.in_channels - a.out_channels;
@@ -283,14 +287,14 @@ class Network {
     tensix::OperandFacts kept_tiles = kept;
     kept_tiles.layout = Layout::tile;
     kept_tiles.dtype = a.output_dtype;
-    run(after.name, "untilize", tensix::tensor_work("untilize", std::array{kept_tiles, kept}));
-    run(after.name, "reshard", tensix::tensor_work("reshard", std::array{grown, part}));
-    run(after.name, "concat", tensix::tensor_work("concat", std::array{part, kept, joined}));
+    run(after.name, "untilize", tensix::tensor_work(tensix::ProgramKind::untilize, std::array{kept_tiles, kept}));
+    run(after.name, "reshard", tensix::tensor_work(tensix::ProgramKind::reshard, std::array{grown, part}));
+    run(after.name, "concat", tensix::tensor_work(tensix::ProgramKind::concat, std::array{part, kept, joined}));
     tensix::OperandFacts joined_tiles = joined;
     joined_tiles.layout = Layout::tile;
     joined_tiles.dtype = b.input_dtype;
     if (b.input_layout == Layout::tile)
-      run(after.name, "tilize", tensix::tensor_work("tilize", std::array{joined, joined_tiles}));
+      run(after.name, "tilize", tensix::tensor_work(tensix::ProgramKind::tilize, std::array{joined, joined_tiles}));
   }
 
   void add_shortcut(const std::vector<Layer>& layers, std::size_t end) {
@@ -306,14 +310,14 @@ class Network {
     const std::int64_t rows = last.problem.batch * last.problem.out_h() * last.problem.out_w();
     const tensix::OperandFacts x = facts(rows, last.problem.out_channels, last.problem.output_dtype, Layout::tile,
                                          last.plan.output, last.plan.output_shard);
-    run(last.module(), "add", tensix::tensor_work("binary", std::array{x, x, x}));
+    run(last.module(), "add", tensix::tensor_work(tensix::ProgramKind::binary, std::array{x, x, x}));
   }
 
   // Seven by seven windows of stride two become four by four of stride one over pixels folded together.
   void fold(const Layer& first) {
     const tensix::Conv2dProblem& p = first.problem;
     tensix::ProgramWork work;
-    work.kind = "fold";
+    work.kind = tensix::ProgramKind::fold;
     work.cores = first.plan.input.cores.num_cores();
     const auto rows = static_cast<double>(ceil_div(p.batch * p.height * p.width, first.plan.input.row_parts));
     work.window_reads = 2 * rows;  // two lines of two pixels
@@ -334,11 +338,11 @@ class Network {
         y.place = tensix::OperandPlace::width_sharded;
         y.cores = cores;
         y.shard = {x.rows, ceil_div(channels, cores)};
-        run("avg_pool2d", "reshard", tensix::tensor_work("reshard", std::array{x, y}));
+        run("avg_pool2d", "reshard", tensix::tensor_work(tensix::ProgramKind::reshard, std::array{x, y}));
         tensix::OperandFacts rows = y;
         rows.layout = Layout::row_major;
         rows.dtype = DType::bfloat16;
-        run("avg_pool2d", "untilize", tensix::tensor_work("untilize", std::array{y, rows}));
+        run("avg_pool2d", "untilize", tensix::tensor_work(tensix::ProgramKind::untilize, std::array{y, rows}));
         tensix::PoolLoops loops{.cores = cores, .rows = p.batch};
         loops.channel_tiles = ceil_div(channels, kTile * cores);
         loops.kernel_h = loops.kernel_w = k;

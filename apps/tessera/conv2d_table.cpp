@@ -1,6 +1,6 @@
 #include "conv2d_table.h"
 
-#include "tessera/core/error.h"
+#include "tessera/core/refusal.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -60,7 +60,7 @@ int small(std::int64_t value, std::string_view column) {
   return static_cast<int>(value);
 }
 
-std::string error_text(const std::optional<Error>& refusal) { return refusal ? refusal->message() : std::string(); }
+std::string error_text(const std::optional<Refusal>& refusal) { return refusal ? refusal->message : std::string(); }
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/text.h"
+#include "tessera/kernel_plan/plan.h"
 #include "tessera/session/session.h"
 
 #include <fmt/ranges.h>

@@ -6,7 +6,7 @@
 #include "tessera/core/tile.h"
 #include "tessera/machine/machine_file.h"
 #include "tessera/targets/tensix/card/tile_side.h"
-#include "tessera/targets/tensix/ops/program_works.h"
+#include "tessera/targets/tensix/ops/matmul/matmul_work.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,11 @@
 #include "tessera/core/tile.h"
 #include "tessera/machine/machine_file.h"
 #include "tessera/targets/tensix/card/tile_side.h"
-#include "tessera/targets/tensix/ops/program_works.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_work.h"
+#include "tessera/targets/tensix/ops/halo/halo_work.h"
+#include "tessera/targets/tensix/ops/matmul/matmul_work.h"
+#include "tessera/targets/tensix/ops/pool/pool_work.h"
+#include "tessera/targets/tensix/ops/tensor_work.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -321,7 +325,9 @@ tensix::ProgramWork streamed_work(const Json& row, const std::string& kind, std:
   if (two && row.contains("input_1") && !row.at("input_1").is_null())
     operands.push_back(facts_of(row.at("input_1"), cores));
   operands.push_back(facts_of(row.at("output_0"), cores));
-  return tensix::tensor_work(kind, operands, cores);
+  const std::optional<tensix::ProgramKind> program = tensix::program_kind(kind);
+  check(program.has_value(), Code::unsupported, "measured programs of kind '{}' have no price", kind);
+  return tensix::tensor_work(*program, operands, cores);
 }
 
 // Files say the architecture and how many cores there were.

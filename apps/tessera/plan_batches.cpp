@@ -5,7 +5,7 @@
 #include "interrupt_watch.h"
 #include "plan_search.h"
 
-#include "tessera/core/error.h"
+#include "tessera/core/refusal.h"
 #include "tessera/report/units.h"
 #include "tessera/scale/shared_work.h"
 #include "tessera/targets/tensix/plan/batch_choice.h"
@@ -87,9 +87,11 @@ struct Tried {
   std::int64_t batch = 0;
   std::optional<CardPlan> plan = {};
   std::string refusal = {};
+  bool without_time = false;  // not even tried
 };
 
-bool is_refusal(const Error& error) { return error.code() == Code::out_of_memory || error.code() == Code::unsupported; }
+// Of the batch. Any other is one of the whole request.
+bool is_of_batch(const Refusal& refusal) { return refusal.out_of_memory() || refusal.code == Code::unsupported; }
 
 class Batches {
  public:
@@ -149,8 +151,15 @@ class Batches {
     search.batch_is_wanted = true;
     search.kept = kept_;
     try {
-      PlannedNetwork planned = plan_together(all_, argument, search);
-      take(std::move(one), std::move(planned));
+      Result<PlannedNetwork> planned = attempt([&] { return plan_together(all_, argument, search); });
+      if (!planned) {
+        if (!is_of_batch(planned.refusal())) raise(planned.refusal());
+        if (!first_refusal_) first_refusal_ = planned.refusal();
+        one.refusal = planned.refusal().reason();
+        tried_.push_back(std::move(one));
+        return;
+      }
+      take(std::move(one), std::move(*planned));
       if (!tried_.back().plan->interrupted) return;
       if (first_decides(all_, InterruptWatch::came()))
         end_ = End::interrupted;
@@ -160,11 +169,6 @@ class Batches {
       if (!any_planned()) end_without_plan(all_, interrupted, argument_, file_);
       if (!first_decides(all_, InterruptWatch::came())) return without_time(i);
       end_ = End::interrupted;
-    } catch (const Error& error) {
-      if (!is_refusal(error)) throw;
-      if (!first_refusal_) first_refusal_ = error;
-      one.refusal = error.message().substr(0, error.message().find('\n'));
-      tried_.push_back(std::move(one));
     }
   }
 
@@ -183,19 +187,18 @@ class Batches {
   void without_time(std::size_t i) {
     for (; i < list_.size(); ++i)
       tried_.push_back({.batch = list_[i],
-                        .refusal = fmt::format("not planned: the {} s of --budget are spent", argument_.budget_s)});
+                        .refusal = fmt::format("not planned: the {} s of --budget are spent", argument_.budget_s),
+                        .without_time = true});
     end_ = End::no_time;
   }
 
   [[noreturn]] void throw_nothing_planned() const {
     if (all_.rank() != 0) throw EndsWith{kUserError};  // the first says it
-    Error error = *first_refusal_;
-    if (tried_.size() > 1)
-      error.add_context(fmt::format("while planning a batch of {}; {} larger ones are refused too", tried_[0].batch,
-                                    tried_.size() - 1));
-    else
-      error.add_context(fmt::format("while planning a batch of {}", tried_[0].batch));
-    throw error;
+    Refusal refusal = *first_refusal_;
+    refusal.context.push_back(
+        fmt::format("while planning a batch of {}", tried_[0].batch) +
+        (tried_.size() > 1 ? fmt::format("; {} larger ones are refused too", tried_.size() - 1) : ""));
+    raise(refusal);
   }
 
   void finish() {
@@ -247,7 +250,7 @@ class Batches {
 
   std::string verdict(std::size_t row) const {
     const Tried& one = tried_[row];
-    if (!one.plan) return one.refusal.starts_with("not planned") ? one.refusal : "refused: " + one.refusal;
+    if (!one.plan) return one.without_time ? one.refusal : "refused: " + one.refusal;
     if (best_ && *best_ == row) return "chosen";
     const double latency_ns = tensix::batch_time(*one.plan, request_.objective).latency_ns;
     if (bound_ns_ && latency_ns > *bound_ns_) return fmt::format("{} too late", format_time(latency_ns - *bound_ns_));
@@ -343,7 +346,7 @@ class Batches {
   std::optional<std::size_t> best_;  // row
   std::optional<PlannedNetwork> chosen_;
   enum class End : std::uint8_t { none_left, no_time, interrupted } end_ = End::none_left;
-  std::optional<Error> first_refusal_;
+  std::optional<Refusal> first_refusal_;
 };
 
 }  // namespace

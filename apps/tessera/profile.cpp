@@ -7,6 +7,7 @@
 #include "tessera/core/file.h"
 #include "tessera/report/trace_events.h"
 #include "tessera/report/units.h"
+#include "tessera/session/profile.h"
 #include "tessera/session/session.h"
 #include "tessera/simd/peak.h"
 
@@ -54,17 +55,18 @@ Held hold(const ProfiledStep& step, const cpu::Peak& peak) {
 }
 
 std::string advice(const ProfiledStep& step, const Held& held, double share) {
-  if (step.kernel == "reference") return "no fast kernel takes it: tessera explain says why";
-  if (step.kernel == "(outside of the plan)") return "its result's shape depends on values: runs outside of the plan";
+  using Kind = ProfiledStep::Kind;
+  if (step.kind == Kind::definition) return "no fast kernel takes it: tessera explain says why";
+  if (step.kind == Kind::unplanned) return "its result's shape depends on values: runs outside of the plan";
   if (step.in_place) return "nothing to copy: its parts lie there already";
   if (share < kNotableShareOfTime) return "";
-  if (step.op == "order") return "another order of axes: a neighbour's kernel wants it so";
+  if (step.kind == Kind::conversion) return "another order of axes: a neighbour's kernel wants it so";
   if (held.of_roof < kLowShareOfRoof && held.bound == "compute") return "far below the peak: few channels or pixels?";
   if (held.of_roof < kLowShareOfRoof) return "far below memory speed: small or strided";
   return "";
 }
 
-Table steps_table(const Profile& profile, const cpu::Peak& peak, bool sorted) {
+Table steps_table(const SessionProfile& profile, const cpu::Peak& peak, bool sorted) {
   Table table({{.name = "step"},
                {.name = "op"},
                {.name = "kernel"},
@@ -79,7 +81,7 @@ Table steps_table(const Profile& profile, const cpu::Peak& peak, bool sorted) {
   std::vector<const ProfiledStep*> steps;
   double total = 0;
   for (const ProfiledStep& step : profile.steps) {
-    if (step.kernel == "view") continue;
+    if (step.kind == ProfiledStep::Kind::view) continue;
     steps.push_back(&step);
     total += step.seconds;
   }
@@ -99,7 +101,7 @@ Table steps_table(const Profile& profile, const cpu::Peak& peak, bool sorted) {
   return table;
 }
 
-void write_trace(const std::string& path, const std::string& network, const Profile& profile) {
+void write_trace(const std::string& path, const std::string& network, const SessionProfile& profile) {
   std::vector<TraceEvent> events;
   for (const ProfiledStep& step : profile.steps)
     events.push_back({step.node.empty() ? step.name : step.node,
@@ -117,7 +119,7 @@ void profile_network(const NetworkProfileOptions& options, const Context& contex
   const Model model = load_model(options.model);
   const Session session(model.graph, session_options(options.session));
   const cpu::Peak peak = cpu::measure_peak(session.isa(), session.threads());
-  const Profile measured = session.profile(model.inputs, options.runs);
+  const SessionProfile measured = session.profile(model.inputs, options.runs);
   if (!options.trace.empty()) write_trace(options.trace, model.name, measured);
   context.print(steps_table(measured, peak, options.sorted));
   if (context.quiet || context.format != Format::table) return;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "tessera/core/array.h"
 #include "tessera/session/session.h"
 
 #include <chrono>

@@ -213,7 +213,7 @@ std::string summary(const tensix::Simulation& done, const tensix::Device& device
   std::size_t spilled = 0;
   for (const Row& row : rows) {
     if (fullest == nullptr || row.step.l1_peak_bytes > fullest->step.l1_peak_bytes) fullest = &row;
-    spilled += row.step.op == "spill";
+    spilled += row.step.move == tensix::MoveKind::spill;
   }
   std::string text = fmt::format("\n{}: simulated, {} programs", device.machine().title, done.timeline.programs.size());
   if (fullest != nullptr)
@@ -274,8 +274,7 @@ void simulate_model(SimulateArguments& arguments, const CardPlanArgument* plan, 
     times.add(step);
     if (!arguments.reports.empty())
       tensix::dump_device_memory_state(*device, file_prefix(rows.size(), step), arguments.reports);
-    if (step.op != "spill" && step.op != "restore" && step.op != "reshard" && step.op != "slide")
-      progress.at(++done_nodes, step.node);
+    if (!step.move) progress.at(++done_nodes, step.node);
   };
   if (arguments.pcc)
     options.on_result = [&, &lowered = network](const tensix::LoweredNode& node, const Array& found) {

@@ -126,7 +126,7 @@ void StepTimes::add(const tensix::SimulatedStep& step) {
     const tensix::StepTime time = tensix::time_of(record, device_.card(), costs_);
     out.kernel_ns += time.ns;
     timed.push_back(tensix::timed_program(
-        record.op, tensix::work_of(record, device_.card()).value_or(tensix::ProgramWork{}), time));
+        std::string(record.op()), tensix::work_of(record, device_.card()).value_or(tensix::ProgramWork{}), time));
   }
   out.timed = std::make_shared<const std::vector<tensix::TimedProgram>>(std::move(timed));
   if (out.programs > 0) steps_.push_back(std::move(out));

@@ -131,9 +131,13 @@ const TensixSpec& TimingModel::card(const std::string& machine) const {
                                             : machines_.emplace(machine, load_machine(machine)).first->second);
 }
 
+const TensixCosts& TimingModel::prices_of(const TensixSpec& spec, const Prices& prices) const {
+  return spec.arch == card(kBlackhole).arch ? prices.blackhole : prices.wormhole;
+}
+
 tensix::StepTime TimingModel::time(const MeasuredOp& op, const Prices& prices) const {
   const TensixSpec& spec = card(op.machine);
-  return tensix::time_of(op.work, spec, spec.arch == "BLACKHOLE" ? prices.blackhole : prices.wormhole);
+  return tensix::time_of(op.work, spec, prices_of(spec, prices));
 }
 
 double TimingModel::predicted_ns(const MeasuredOp& op, const Prices& prices) const {
@@ -141,9 +145,7 @@ double TimingModel::predicted_ns(const MeasuredOp& op, const Prices& prices) con
   if (!op.from_host) return kernel;
   const TensixSpec& spec = card(op.machine);
   const double loop = kernel + spec.op_gap_ns;
-  return op.traced
-             ? loop
-             : std::max(loop, spec.arch == "BLACKHOLE" ? prices.blackhole.host_loop_ns : prices.wormhole.host_loop_ns);
+  return op.traced ? loop : std::max(loop, prices_of(spec, prices).host_loop_ns);
 }
 
 Prices TimingModel::fit(std::span<const MeasuredOp* const> rows) const {

@@ -35,6 +35,9 @@ class TimingModel {
   std::vector<double> predicted_by_others(std::span<const MeasuredOp> rows, int folds) const;
 
  private:
+  // Those of the fitted card of its generation.
+  const TensixCosts& prices_of(const TensixSpec& spec, const Prices& prices) const;
+
   mutable std::map<std::string, Machine> machines_;
   Prices given_;
 };

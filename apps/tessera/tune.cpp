@@ -7,12 +7,12 @@
 #include "tune_trainium.h"
 #include "world.h"
 
-#include "tessera/core/error.h"
 #include "tessera/core/file.h"
+#include "tessera/core/refusal.h"
 #include "tessera/machine/machine_file.h"
 #include "tessera/report/units.h"
 #include "tessera/scale/shared_work.h"
-#include "tessera/targets/tensix/ops/program_works.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_work.h"
 #include "tessera/targets/tensix/time/kernel_time.h"
 
 #include <fmt/format.h>
@@ -198,16 +198,16 @@ std::string double_buffer_text(const tensix::Conv2dConfig& config) {
 }
 
 // Why a row does not fit, in a few words; CSV and JSON have all of them.
-Cell verdict_cell(const std::optional<Error>& refusal) {
+Cell verdict_cell(const std::optional<Refusal>& refusal) {
   if (!refusal) return "yes";
-  const std::string& text = refusal->message();
-  std::string full = text + (refusal->hint().empty() ? "" : " (" + refusal->hint() + ")");
-  const bool buffers = text.starts_with("Statically");
-  if (text.starts_with("Out of Memory")) return Cell(std::move(full), "no: tensors alone are too large");
-  if (buffers && text.find("beyond max") != std::string::npos)
-    return Cell(std::move(full), "no: circular buffers alone are too large");
-  if (buffers) return Cell(std::move(full), "no: circular buffers clash with tensors");
-  return Cell(full, "no: " + full);
+  std::string full = refusal->message + (refusal->hint.empty() ? "" : " (" + refusal->hint + ")");
+  switch (refusal->shortage) {
+    case Shortage::l1:
+    case Shortage::l1_small: return Cell(std::move(full), "no: tensors alone are too large");
+    case Shortage::program: return Cell(std::move(full), "no: circular buffers alone are too large");
+    case Shortage::l1_clash: return Cell(std::move(full), "no: circular buffers clash with tensors");
+    default: return Cell(full, "no: " + full);
+  }
 }
 
 // Of all programs of a trial: the input into shards, halo, convolution.
@@ -228,7 +228,7 @@ std::optional<TrialTime> time_of_trial(const Conv2dTrial& trial, const TensixSpe
   TrialTime out;
   double longest = 0;
   for (const auto& work : programs) {
-    const tensix::StepTime t = tensix::time_of({"", "", {}, work}, card, costs);
+    const tensix::StepTime t = tensix::time_of({work->kind, "", {}, work}, card, costs);
     out.ns += t.ns;
     out.basis = std::max(out.basis, t.basis);
     if (work->matmul_tiles == 0) continue;
@@ -321,10 +321,9 @@ void sweep(const TuneOptions& options, const Context& context) {
   }
   // A layer that no configuration can run is an error, not a table.
   const auto same = [&](const Conv2dTrial& trial) {
-    return !trial.plan && trial.refusal->code() != Code::out_of_memory &&
-           trial.refusal->message() == trials.front().refusal->message();
+    return !trial.plan && !trial.refusal->out_of_memory() && trial.refusal == trials.front().refusal;
   };
-  if (!trials.front().fits() && std::all_of(trials.begin(), trials.end(), same)) throw Error(*trials.front().refusal);
+  if (!trials.front().fits() && std::all_of(trials.begin(), trials.end(), same)) raise(*trials.front().refusal);
   const TensixCosts costs = tensix_costs(machine);
   std::vector<std::optional<TrialTime>> times;
   for (const Conv2dTrial& trial : trials) times.push_back(time_of_trial(trial, card, costs));

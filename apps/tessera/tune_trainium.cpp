@@ -69,7 +69,7 @@ Table trial_table(const ConvTuning& tuning) {
            Cell(to_floor, fmt::format("{:.3f}", to_floor)), Cell(p.mfu(), fmt::format("{:.1f}%", 100 * p.mfu())),
            p.dma_transfer_count, p.sbuf_peak_bytes, Cell()});
     } else {
-      cells.insert(cells.end(), {Cell(), Cell(), Cell(), Cell(), Cell(), Cell(), trial.refused});
+      cells.insert(cells.end(), {Cell(), Cell(), Cell(), Cell(), Cell(), Cell(), trial.refused->message});
     }
     table.add_row(std::move(cells));
   }

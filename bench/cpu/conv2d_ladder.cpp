@@ -10,7 +10,9 @@
 #include "tessera/core/error.h"
 #include "tessera/core/isa.h"
 #include "tessera/core/parallel_for.h"
+#include "tessera/kernel_plan/plan.h"
 #include "tessera/session/fused_conv2d_maxpool.h"
+#include "tessera/session/profile.h"
 #include "tessera/simd/peak.h"
 
 #include <fmt/format.h>
@@ -203,7 +205,7 @@ void planned(const Operands& given, int pool, const Options& options, Table& tab
   layer.session().prepare({x});
   const double spent = best_of(
       [&] {
-        const Profile profile = layer.session().profile({x}, 1, 0);
+        const SessionProfile profile = layer.session().profile({x}, 1, 0);
         whole = std::min(whole, profile.seconds);
         for (const ProfiledStep& step : profile.steps)
           if (step.node == "conv") convolution = std::min(convolution, step.seconds), kernel = step.kernel;

@@ -1,6 +1,7 @@
 // Tessera as one of the processes that bench/peers/compare.py lets take turns. Questions come as lines of JSON on
 // standard input, answers go to standard output; worker.py is the same for the others and says what they mean.
 
+#include "tessera/core/array.h"
 #include "tessera/core/error.h"
 #include "tessera/io/npy.h"
 #include "tessera/io/npz.h"

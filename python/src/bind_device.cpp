@@ -56,10 +56,11 @@ View memory_view(const tensix::Device& device, tensix::BufferType type) {
   return {device.memory_view(type), block_table(device.allocator().free_list(type))};
 }
 
-TtnnArch arch(const TensixSpec& card) {
-  if (card.arch == "WORMHOLE_B0") return TtnnArch::WORMHOLE_B0;
-  if (card.arch == "BLACKHOLE") return TtnnArch::BLACKHOLE;
-  fail(Code::unsupported, "arch '{}' has no name in ttnn.Arch", card.arch);
+// Machine files use TTNN's names.
+nb::object arch(const TensixSpec& card) {
+  const nb::handle names = nb::type<TtnnArch>();
+  check(nb::hasattr(names, card.arch.c_str()), Code::unsupported, "arch '{}' has no name in ttnn.Arch", card.arch);
+  return names.attr(card.arch.c_str());
 }
 
 std::string lower(std::string text) {

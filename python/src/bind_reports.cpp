@@ -34,7 +34,7 @@ nb::list transfers(const tensix::Device& device) {
     nb::list moved;
     for (const tensix::Transfer& transfer : record.transfers) moved.append(as_dict(transfer));
     nb::dict row;
-    row["op"] = record.op;
+    row["op"] = text(record.op());
     row["detail"] = record.detail;
     row["total_bytes"] = record.total_bytes();
     row["transfers"] = moved;

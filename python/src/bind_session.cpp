@@ -5,10 +5,13 @@
 #include "mpi4py_world.h"
 
 #include "tessera/core/error.h"
+#include "tessera/graph/graph.h"
 #include "tessera/graph/zoo/zoo.h"
 #include "tessera/io/onnx/export.h"
+#include "tessera/io/onnx/import.h"
 #include "tessera/scale/chunked_run.h"
 #include "tessera/scale/shared_model.h"
+#include "tessera/session/profile.h"
 #include "tessera/session/session.h"
 
 #include <fmt/ranges.h>
@@ -241,7 +244,7 @@ nb::object run_over(const Session& session, const nb::object& comm, const nb::ob
 
 nb::list profile(const Session& session, const nb::object& inputs, int runs, int warm_up) {
   const std::vector<Array> arrays = inputs_of(session, inputs);
-  Profile measured;
+  SessionProfile measured;
   {
     const nb::gil_scoped_release release;
     measured = session.profile(arrays, runs, warm_up);

@@ -70,7 +70,7 @@ Refusal refusal_in_flight() {
     return refusal;
   } catch (const Error& error) {
     if (!is_refusal(error)) throw;
-    return {.code = error.code(), .message = error.message(), .hint = error.hint(), .context = error.context()};
+    return {.message = error.message(), .hint = error.hint(), .code = error.code(), .context = error.context()};
   }
 }
 

@@ -35,17 +35,18 @@ TSR_API std::string_view name(Shortage shortage);
 
 // Bytes are of one bank, core or partition, as the memory is divided; 0 where nobody counted.
 struct TSR_API Refusal {
+  std::string message = {};  // as an Error says it
+  std::string hint = {};     // what would do
   Code code = Code::unsupported;
   Shortage shortage = Shortage::none;
   std::int64_t requested_bytes = 0;
   std::int64_t free_bytes = 0;
   std::int64_t largest_free_bytes = 0;  // in one piece
-  std::string message;                  // as an Error says it
-  std::string hint = {};
-  std::vector<std::string> context = {};
   // The message without what differs from run to run, such as a program's number; empty: the message is such.
   std::string lasting_message = {};
+  std::vector<std::string> context = {};
 
+  bool operator==(const Refusal&) const = default;
   bool out_of_memory() const { return code == Code::out_of_memory; }
   std::string reason() const;          // the first line of the message
   std::string lasting_reason() const;  // the same, of the lasting one: what a plan keeps
@@ -96,10 +97,10 @@ class Result {
 // Calls what throws its refusals, and returns them. The one place where an Error becomes a value.
 template <class Body>
 auto attempt(Body&& body) {
-  using Value = decltype(body());
-  using Kept = std::conditional_t<std::is_void_v<Value>, std::monostate, std::decay_t<Value>>;
+  using Returned = decltype(body());
+  using Kept = std::conditional_t<std::is_void_v<Returned>, std::monostate, std::decay_t<Returned>>;
   try {
-    if constexpr (std::is_void_v<Value>) {
+    if constexpr (std::is_void_v<Returned>) {
       std::forward<Body>(body)();
       return Result<Kept>(Kept{});
     } else {

@@ -8,6 +8,7 @@
 #include "tessera/graph/ops/batch_norm.h"
 #include "tessera/graph/ops/binary.h"
 #include "tessera/graph/ops/cast.h"
+#include "tessera/graph/ops/cfc.h"
 #include "tessera/graph/ops/clip.h"
 #include "tessera/graph/ops/concat.h"
 #include "tessera/graph/ops/control_flow.h"
@@ -19,6 +20,7 @@
 #include "tessera/graph/ops/expand.h"
 #include "tessera/graph/ops/gather.h"
 #include "tessera/graph/ops/global_pool.h"
+#include "tessera/graph/ops/ltc.h"
 #include "tessera/graph/ops/matmul.h"
 #include "tessera/graph/ops/normalization.h"
 #include "tessera/graph/ops/pad.h"
@@ -54,8 +56,8 @@ using AnyOp =
                  Einsum, InstanceNorm, GroupNorm, LayerNorm, RmsNorm, LpNorm, Lrn, MeanVarianceNorm, Pad, MaxPool,
                  AveragePool, LpPool, QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear, QLinearConv,
                  QLinearMatMul, ConvInteger, MatMulInteger, QLinearAdd, QLinearGlobalAveragePool, ByteLookup, Recurrent,
-                 Reduce, ArgReduce, Reshape, Flatten, Squeeze, Unsqueeze, Resize, ScatterND, ScatterElements, TopK,
-                 CumSum, OneHot, Trilu, NonZero, ShapeOf, SizeOf, ConstantOfShape, Range, EyeLike, Slice, Softmax,
+                 Cfc, Ltc, Reduce, ArgReduce, Reshape, Flatten, Squeeze, Unsqueeze, Resize, ScatterND, ScatterElements,
+                 TopK, CumSum, OneHot, Trilu, NonZero, ShapeOf, SizeOf, ConstantOfShape, Range, EyeLike, Slice, Softmax,
                  DepthToSpace, SpaceToDepth, Split, Transpose, Unary, Where, Unique, Determinant>;
 
 // One of them. Copies, moves and destroys out of line: with this many alternatives, every source that does so by itself

@@ -6,11 +6,13 @@
 #include "tessera/core/element_type.h"
 #include "tessera/core/export.h"
 #include "tessera/core/isa.h"
+#include "tessera/core/refusal.h"
 #include "tessera/graph/graph.h"
 #include "tessera/kernel_plan/order.h"
 #include "tessera/machine/machine.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -73,11 +75,6 @@ struct Offer {
   bool takes_wide(std::size_t i) const { return i < 64 && (wide_inputs >> i & 1) != 0; }
 };
 
-// A kernel's no.
-struct Refusal {
-  std::string reason;
-};
-
 using Answer = std::variant<Offer, Refusal>;
 
 // What a kernel's multiply-adds run on, which decides how many of them the machine does in a second.
@@ -87,14 +84,26 @@ enum class Arithmetic : std::uint8_t {
   bf16_tiles,  // likewise in tiles (AMX)
 };
 
+enum class KernelRole : std::uint8_t {
+  computes,
+  definition,  // the operator's own plain loops: takes anything, far slower than other kernels
+  views,       // its result is the bytes of an input: nothing is run
+};
+
 struct KernelInfo {
-  std::string_view name;  // conv2d_f32_6x64_avx512: operator, storage, tile, instruction set
-  std::string_view op;    // the operator it is for, as name(Op) says; "*": any
+  // conv2d_f32_6x64_avx512: operator, storage, tile, instruction set. For people, plan files and options: what code
+  // decides on are the fields below.
+  std::string_view name;
+  std::string_view op;  // the operator it is for, as name(Op) says; "*": any
   Isa isa = Isa::portable;
   ElementType type = ElementType::float32;  // what it stores; sums are in float32
   Arithmetic arithmetic = Arithmetic::f32;
   DType weights = DType::float32;  // what it keeps weights as, if that is not `type`
   int m = 0, n = 0;                // tile: rows or pixels, columns or channels; 0: has none
+  // The layout of its result, where kernels of one family differ in it; none: the offer alone says it.
+  std::optional<Order> result = std::nullopt;
+  KernelRole role = KernelRole::computes;
+  bool half_vectors = false;  // may compute in vectors of half its instruction set's width
   // How many times as far as sums of the definition's products its results may be off. Above 1 (Winograd's
   // convolutions) the kernel is not exact: it computes with other numbers, and an infinity or NaN spreads to
   // neighbours.

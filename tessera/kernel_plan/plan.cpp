@@ -183,7 +183,7 @@ class Planner {
     }
     Answer answer = kernel.consider(kernel, problem);
     if (auto* refusal = std::get_if<Refusal>(&answer)) {
-      step.refused.push_back({kernel.name, std::move(refusal->reason)});
+      step.refused.push_back({kernel.name, std::move(refusal->message)});
       return;
     }
     Offer& offer = std::get<Offer>(answer);

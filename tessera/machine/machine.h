@@ -5,6 +5,7 @@
 // be left out of the file: then nobody has published or measured it.
 
 #include "tessera/core/export.h"
+#include "tessera/core/isa.h"
 
 #include <array>
 #include <cstdint>
@@ -97,6 +98,8 @@ struct TensixSpec {
   double add_flop_per_cycle = 0;            // except here: add, subtract and max take one phase at any fidelity
   double add_overwrite_flop_per_cycle = 0;  // the same where Dst is overwritten
   double vector_flop_per_cycle = 0;
+  // Phases (1..4 for LoFi..HiFi4) of a product whose operands are float32, unless the caller says otherwise.
+  std::optional<int> float32_phases;
   int dest_tiles_16bit = 0;
   int dest_tiles_32bit = 0;
 
@@ -151,6 +154,11 @@ struct TensixSpec {
   int chip_links = 0;                          // between the chips of one board
   std::optional<double> ethernet_bytes_per_s;  // one link, one direction
   std::optional<double> fabric_bytes_per_s;    // what 4 KiB packets reach on it
+
+  // [cost] Beside the prices (tensix_costs.h): kinds of programs whose prices come from measured times of this
+  // generation, and kinds whose prices were carried over from another one. Prices of other kinds are assumed.
+  std::vector<std::string> fitted_programs;
+  std::vector<std::string> scaled_programs;
 
   int cores() const { return grid_x * grid_y; }
   // One L1 bank as the allocator sees it when no L1_SMALL region is asked for.
@@ -251,6 +259,23 @@ struct UnifiedSpec {
   double target_bytes_per_s = 0;
 };
 
+// First and last of a range.
+struct IntRange {
+  int first = 0;
+  int last = 0;
+  bool operator==(const IntRange&) const = default;
+};
+
+// Which hosts a machine file describes; what is left out holds for any. A file does not inherit it.
+struct HostMatch {
+  // [match]
+  int priority = 0;                   // of the files that match a host, the one with the most describes it
+  std::optional<std::string> vendor;  // as cpuid says it: "GenuineIntel", "AuthenticAMD"
+  std::optional<int> family;          // base and extended family of cpuid added up
+  std::vector<IntRange> models;       // of that family
+  std::optional<Isa> isa;             // that kernels are chosen for, at least
+};
+
 // A processor that Tessera itself runs on. Rates are of one core unless they say otherwise.
 struct CpuSpec {
   // [chip]
@@ -279,6 +304,8 @@ struct CpuSpec {
   std::optional<double> bf16_from_l2_all_flop_per_s;
   std::optional<double> int8_op_per_s;
   std::optional<double> int8_all_op_per_s;
+
+  std::optional<HostMatch> match;  // none: the file describes no host by itself
 };
 
 struct GpuSpec {

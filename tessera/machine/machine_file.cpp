@@ -5,6 +5,7 @@
 #include "tessera/core/text.h"
 #include "tessera/machine/internal/field_reader.h"
 #include "tessera/machine/internal/fields.h"
+#include "tessera/machine/internal/machine_path.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -24,11 +25,10 @@ namespace fs = std::filesystem;
 using internal::Document;
 using internal::FieldReader;
 
-constexpr std::uint64_t kMaxFileBytes = 1 << 20;
 const std::vector<std::string> kFamilies = {"tensix", "neuron", "unified", "cpu", "gpu"};
 
 Document parse(const fs::path& path) {
-  const std::string text = read_text_file(path, kMaxFileBytes);
+  const std::string text = read_text_file(path, internal::kMachineFileBytes);
   try {
     return {path.string(), toml::parse(text, path.string())};
   } catch (const toml::parse_error& error) {
@@ -38,18 +38,6 @@ Document parse(const fs::path& path) {
     const toml::source_position at = error.source().begin;
     internal::fail_with_problems(path.string(), {{path.string(), at.line, at.column, "not valid TOML: " + what}});
   }
-}
-
-// The file of a name: beside the file that inherits from it, or in the machine directories.
-std::optional<fs::path> find_name(std::string_view name, const fs::path& beside) {
-  std::vector<fs::path> directories = machine_directories();
-  if (!beside.empty()) directories.insert(directories.begin(), beside);
-  for (const fs::path& directory : directories) {
-    std::error_code ignored;
-    fs::path path = directory / (std::string(name) + ".toml");
-    if (fs::is_regular_file(path, ignored)) return path;
-  }
-  return std::nullopt;
 }
 
 // The file and what it inherits from, nearest first.
@@ -68,7 +56,8 @@ std::vector<Document> read_chain(const fs::path& path) {
     if (!inherits->is_string()) refuse("'inherits' must be the name of a machine");
     const std::string name = inherits->as_string()->get();
     // A machine of the same name elsewhere is what a file that refines it means, not itself.
-    std::optional<fs::path> base = find_name(name, next.has_parent_path() ? next.parent_path() : fs::path("."));
+    std::optional<fs::path> base =
+        internal::machine_path(name, next.has_parent_path() ? next.parent_path() : fs::path("."));
     if (!base)
       refuse(fmt::format("inherits from '{}', which is no machine{}", name, did_you_mean(name, machine_names())));
     if (seen.contains(fs::weakly_canonical(*base)))
@@ -101,6 +90,17 @@ std::optional<fs::path> installed_directory() {
 }
 
 }  // namespace
+
+std::optional<fs::path> internal::machine_path(std::string_view name, const fs::path& beside) {
+  std::vector<fs::path> directories = machine_directories();
+  if (!beside.empty()) directories.insert(directories.begin(), beside);
+  for (const fs::path& directory : directories) {
+    std::error_code ignored;
+    fs::path path = directory / (std::string(name) + ".toml");
+    if (fs::is_regular_file(path, ignored)) return path;
+  }
+  return std::nullopt;
+}
 
 std::vector<fs::path> machine_directories() {
   std::vector<fs::path> directories;
@@ -189,7 +189,7 @@ Machine load_machine(std::string_view name_or_path) {
   check(!name_or_path.empty(), Code::invalid_argument, "the name of a machine is empty");
   if (name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(".toml"))
     return load_machine_file(name_or_path);
-  if (const std::optional<fs::path> path = find_name(name_or_path, {})) return load_machine_file(*path);
+  if (const std::optional<fs::path> path = internal::machine_path(name_or_path)) return load_machine_file(*path);
 
   const std::vector<std::string> names = machine_names();
   std::string hint = names.empty() ? "no machine files were found; TESSERA_MACHINES names directories to look in"

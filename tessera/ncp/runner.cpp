@@ -17,16 +17,16 @@ constexpr std::int64_t kMost = 96;
 
 }  // namespace
 
-Runner::Runner(Layer layer, ParameterSet<float> parameters) : state_(std::make_unique<State>()) {
+Runner::Runner(Layer layer, ParameterSet<float> parameters, Isa isa) : state_(std::make_unique<State>()) {
   check_parameters(layer, parameters);
   state_->layer = std::move(layer);
   state_->parameters = std::move(parameters);
   if (const auto* cfc = std::get_if<CfcLayer>(&state_->layer)) {
-    const DenseKernel& kernel = dense_kernel();
+    const DenseKernel& kernel = dense_kernel(Precision::float32, isa);
     state_->cfc.emplace(*cfc, state_->parameters, kernel);
     state_->kernel = fmt::format("cfc_f32_{}", kernel.name);
   } else if (const auto& ltc = std::get<LtcLayer>(state_->layer); PackedLtc::takes(ltc)) {
-    const LtcKernel& kernel = ltc_kernel();
+    const LtcKernel& kernel = ltc_kernel(isa);
     state_->ltc.emplace(ltc, state_->parameters, kernel);
     state_->kernel = fmt::format("ltc_f32_{}", kernel.name);
   }
@@ -38,6 +38,8 @@ Runner& Runner::operator=(Runner&&) noexcept = default;
 
 const Layer& Runner::layer() const { return state_->layer; }
 std::string_view Runner::kernel() const { return state_->kernel; }
+
+bool Runner::is_fast() const { return state_->cfc || state_->ltc; }
 
 SequenceResult<float> Runner::run(const Sequence<float>& sequence, KeepStates keep) const {
   SequenceResult<float> result;

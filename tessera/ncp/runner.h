@@ -5,6 +5,7 @@
 // loaded; threads take samples; nothing is allocated from step to step.
 
 #include "tessera/core/export.h"
+#include "tessera/core/isa.h"
 #include "tessera/ncp/layer.h"
 #include "tessera/ncp/sequence.h"
 
@@ -17,8 +18,8 @@ namespace tessera::ncp {
 
 class TSR_API Runner {
  public:
-  // Packs for active_isa().
-  Runner(Layer layer, ParameterSet<float> parameters);
+  // Packs for kernels of this instruction set.
+  Runner(Layer layer, ParameterSet<float> parameters, Isa isa = active_isa());
   ~Runner();
   Runner(Runner&&) noexcept;
   Runner& operator=(Runner&&) noexcept;
@@ -32,6 +33,7 @@ class TSR_API Runner {
   const Layer& layer() const;
   // What runs: "cfc_f32_avx512", "ltc_f32_avx512", or "reference".
   std::string_view kernel() const;
+  bool is_fast() const;  // false: the reference runs
 
  private:
   friend class Stepper;

@@ -1,6 +1,7 @@
 #include "tessera/session/bisect.h"
 
 #include "tessera/graph/passes/pass.h"
+#include "tessera/kernel_plan/plan.h"
 #include "tessera/session/session.h"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 
 #include "tessera/core/array.h"
 #include "tessera/core/export.h"
-#include "tessera/graph/graph.h"
+#include "tessera/core/shape.h"
 #include "tessera/report/difference.h"
 #include "tessera/session/options.h"
 
@@ -14,6 +14,8 @@
 #include <vector>
 
 namespace tessera {
+
+struct Graph;
 
 // The first value over a tolerance, and how many were compared.
 struct Bisection {

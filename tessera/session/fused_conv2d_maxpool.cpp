@@ -1,6 +1,7 @@
 #include "tessera/session/fused_conv2d_maxpool.h"
 
 #include "tessera/core/error.h"
+#include "tessera/graph/graph.h"
 
 #include <utility>
 

@@ -1,11 +1,6 @@
 #include "tessera/session/internal/host.h"
 
-#include "tessera/core/error.h"
-#include "tessera/machine/machine_file.h"
-
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
+#include "tessera/machine/host_cpu.h"
 
 #include <unistd.h>
 
@@ -16,7 +11,7 @@
 namespace tessera::internal {
 namespace {
 
-// Round figures of a small server, for an installation without machine files.
+// Round figures of a small server, for an installation without a machine file that matches.
 CpuSpec without_files(Isa isa) {
   CpuSpec spec;
   spec.isa = name(isa);
@@ -35,19 +30,6 @@ CpuSpec without_files(Isa isa) {
   return spec;
 }
 
-// AMD's family 19h; with AVX-512 it is Zen 4.
-bool is_zen4() {
-#if defined(__x86_64__)
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  if (__get_cpuid(0, &a, &b, &c, &d) == 0 || c != signature_AMD_ecx) return false;
-  if (__get_cpuid(1, &a, &b, &c, &d) == 0) return false;
-  const unsigned family = (a >> 8 & 0xf) + (a >> 20 & 0xff);
-  return family == 0x19 && host_isa() >= Isa::avx512;
-#else
-  return false;
-#endif
-}
-
 // What this machine says of its caches.
 void read_caches(CpuSpec& spec) {
 #if defined(_SC_LEVEL2_CACHE_SIZE)
@@ -62,16 +44,8 @@ void read_caches(CpuSpec& spec) {
 }
 
 CpuSpec load_spec(Isa isa) {
-  CpuSpec spec = without_files(isa);
-  try {
-    const Machine machine = load_machine(is_zen4()            ? "cpu_zen4"
-                                         : isa >= Isa::amx    ? "cpu_amx"
-                                         : isa >= Isa::avx512 ? "cpu_avx512"
-                                                              : "cpu_avx2");
-    if (machine.cpu) spec = *machine.cpu;
-  } catch (const Error& error) {
-    if (error.code() != Code::not_found) throw;
-  }
+  const std::optional<Machine> machine = match_machine(host_cpu(isa));
+  CpuSpec spec = machine ? *machine->cpu : without_files(isa);
   read_caches(spec);
   return spec;
 }

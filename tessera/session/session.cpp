@@ -4,7 +4,10 @@
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/graph/passes/pass.h"
+#include "tessera/io/onnx/import.h"
 #include "tessera/session/internal/engine.h"
+#include "tessera/session/network.h"
+#include "tessera/session/profile.h"
 #include "tessera/targets/cpu/kernels/move/convert_order.h"
 
 #include <fmt/ranges.h>
@@ -49,16 +52,28 @@ Bytes part_alone(const std::byte* at, const PlanBuffer& buffer, const Array& lik
   return out;
 }
 
+ProfiledStep::Kind kind_of(const Step& step) {
+  if (step.kernel == nullptr) return ProfiledStep::Kind::conversion;
+  switch (step.kernel->role) {
+    case KernelRole::definition: return ProfiledStep::Kind::definition;
+    case KernelRole::views: return ProfiledStep::Kind::view;
+    case KernelRole::computes: break;
+  }
+  return ProfiledStep::Kind::kernel;
+}
+
 ProfiledStep describe(const internal::StepRecord& record) {
   ProfiledStep step;
   if (record.plan == nullptr) {
     step.node = record.node->name;
     step.name = fmt::format("{} ({})", record.node->name, name(record.node->op));
     step.op = op_text(*record.node);
+    step.kind = ProfiledStep::Kind::unplanned;
     step.kernel = "(outside of the plan)";
     return step;
   }
   const Step& planned = record.plan->steps[record.step];
+  step.kind = kind_of(planned);
   step.name = record.plan->step_name(record.step);
   step.op = record.node == nullptr ? "order" : op_text(*record.node);
   step.node = record.node == nullptr ? "" : record.node->name;
@@ -99,6 +114,7 @@ Session::Session(Graph graph, SessionOptions options) : impl_(std::make_unique<I
   impl_->engine = std::make_unique<Engine>(std::move(graph), impl_->options, impl_->weights);
 }
 
+Session::Session(const Network& network, SessionOptions options) : Session(network.graph(), std::move(options)) {}
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
@@ -167,10 +183,10 @@ PlanSummary Session::prepare(const std::vector<Array>& inputs) const {
   return summary;
 }
 
-Profile Session::profile(const std::vector<Array>& inputs, int runs, int warm_up) const {
+SessionProfile Session::profile(const std::vector<Array>& inputs, int runs, int warm_up) const {
   check(runs >= 1 && warm_up >= 0, Code::invalid_argument, "cannot take the time of {} runs after {}", runs, warm_up);
   for (int i = 0; i < warm_up; ++i) impl_->run(inputs);
-  Profile profile;
+  SessionProfile profile;
   profile.runs = runs;
   std::vector<double> totals;
   std::vector<std::vector<double>> seconds;
@@ -217,6 +233,8 @@ void Session::observe(const std::vector<Array>& inputs,
   };
   impl_->run(inputs, &record);
 }
+
+Session load(const std::filesystem::path& model, const SessionOptions& options) { return load(model, options, {}); }
 
 Session load(const std::filesystem::path& model, const SessionOptions& options, const ImportOptions& import) {
   return Session(import_onnx(model, import), options);

@@ -3,18 +3,17 @@
 // A network on this machine's CPU:
 //
 //   Session session = load("resnet50.onnx");
-//   std::vector<Array> y = session.run({x});
+//   std::vector<Array> y = session.run({x});  // core/array.h
 //
 // Loading reads, optimises and, once the shapes of the inputs are known, plans and packs; after that a run only
 // computes. A session may be used from several threads at once.
 
-#include "tessera/core/array.h"
 #include "tessera/core/export.h"
-#include "tessera/graph/graph.h"
-#include "tessera/io/onnx/import.h"
-#include "tessera/kernel_plan/plan.h"
+#include "tessera/core/isa.h"
 #include "tessera/session/options.h"
+#include "tessera/session/port.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -24,30 +23,12 @@
 
 namespace tessera {
 
-// An input or output: its name, and its type as far as the model tells.
-struct Port {
-  std::string name;
-  TensorType type;
-};
-
-// What one step of a run did. All times are measured.
-struct ProfiledStep {
-  std::string name;                       // "conv1 (Conv)"
-  std::string node;                       // empty for a conversion between orders
-  std::string op;                         // "Conv+relu"
-  std::string kernel;                     // "conv2d_f32_6x64_avx512"
-  std::string shape;                      // of the first output
-  bool in_place = false;                  // what it would copy lies there already: nothing is run
-  double seconds = 0;                     // median over the runs
-  std::int64_t begin_ns = 0, end_ns = 0;  // in the last run, from its start
-  Work work;
-};
-struct Profile {
-  std::vector<ProfiledStep> steps;
-  double seconds = 0;      // of a whole run, median
-  double min_seconds = 0;  // the fastest
-  int runs = 0;
-};
+class Array;
+class Network;
+struct Graph;
+struct ImportOptions;
+struct Plan;
+struct SessionProfile;  // profile.h
 
 // What planning came to, for one set of shapes.
 struct PlanSummary {
@@ -61,6 +42,7 @@ struct PlanSummary {
 
 class TSR_API Session {
  public:
+  explicit Session(const Network& network, SessionOptions options = {});
   explicit Session(Graph graph, SessionOptions options = {});
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
@@ -82,7 +64,7 @@ class TSR_API Session {
   // Every plan that these inputs are run by, first to last.
   std::vector<std::shared_ptr<const Plan>> plans(const std::vector<Array>& inputs) const;
   // Runs `runs` times after `warm_up` and takes the time of every step.
-  Profile profile(const std::vector<Array>& inputs, int runs = 10, int warm_up = 2) const;
+  SessionProfile profile(const std::vector<Array>& inputs, int runs = 10, int warm_up = 2) const;
   // Runs once and hands over each value that a node of a plan makes, row_major, by its name.
   void observe(const std::vector<Array>& inputs,
                const std::function<void(const std::string& value, const Array&)>& observer) const;
@@ -95,7 +77,7 @@ class TSR_API Session {
 };
 
 // A session of an ONNX file. Shapes that the model leaves open may be given here or come with the first run.
-TSR_API Session load(const std::filesystem::path& model, const SessionOptions& options = {},
-                     const ImportOptions& import = {});
+TSR_API Session load(const std::filesystem::path& model, const SessionOptions& options = {});
+TSR_API Session load(const std::filesystem::path& model, const SessionOptions& options, const ImportOptions& import);
 
 }  // namespace tessera

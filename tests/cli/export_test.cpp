@@ -1,6 +1,7 @@
 #include "run_command.h"
 
 #include "tessera/core/file.h"
+#include "tessera/graph/graph.h"
 #include "tessera/io/onnx/import.h"
 
 #include <gmock/gmock.h>

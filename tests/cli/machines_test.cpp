@@ -28,7 +28,10 @@ TEST(Machines, GlobalFlagsStandBeforeOrAfterTheCommand) {
   EXPECT_EQ(before.out, after.out);
   const auto document = nlohmann::json::parse(after.out);
   EXPECT_EQ(document["schema"], 1);
-  EXPECT_EQ(document["rows"].size(), 19u);
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(TESSERA_MACHINES_DIR))
+    files += entry.path().extension() == ".toml";
+  EXPECT_EQ(document["rows"].size(), files);
   int found = 0;
   for (const auto& row : document["rows"]) {
     if (row["name"] != "wormhole_n300") continue;

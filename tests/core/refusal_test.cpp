@@ -6,16 +6,16 @@
 #include <string>
 
 namespace tessera {
-namespace {
+namespace TSR_FILE {
 
 Refusal small_memory() {
-  return {.code = Code::out_of_memory,
+  return {.message = "program 7 wants 96 B\nand says more",
+          .hint = "ask for less",
+          .code = Code::out_of_memory,
           .shortage = Shortage::l1_small,
           .requested_bytes = 96,
           .free_bytes = 64,
           .largest_free_bytes = 32,
-          .message = "program 7 wants 96 B\nand says more",
-          .hint = "ask for less",
           .lasting_message = "a program wants 96 B"};
 }
 
@@ -66,5 +66,5 @@ TEST(Refusal, AttemptLetsFaultsPass) {
   EXPECT_THROW(attempt([] { throw Stopped(); }), Stopped);
 }
 
-}  // namespace
+}  // namespace TSR_FILE
 }  // namespace tessera

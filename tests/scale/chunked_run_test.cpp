@@ -1,4 +1,5 @@
 #include "tessera/scale/chunked_run.h"
+#include "tessera/graph/graph.h"
 
 #include "tessera/core/error.h"
 #include "tessera/graph/ops/unary.h"

@@ -1,4 +1,5 @@
 #include "tessera/session/fused_conv2d_maxpool.h"
+#include "tessera/kernel_plan/plan.h"
 
 #include "tessera/core/element_type_of.h"
 #include "tessera/core/error.h"

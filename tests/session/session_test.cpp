@@ -1,4 +1,6 @@
 #include "tessera/session/session.h"
+#include "tessera/kernel_plan/plan.h"
+#include "tessera/session/profile.h"
 
 #include "tessera/core/error.h"
 #include "tessera/graph/evaluate.h"
@@ -310,7 +312,7 @@ TEST(Session, StoresValuesInHalfTheBytesOnRequest) {
 
 TEST(Session, ProfilesEveryStepOfARun) {
   const Session session(small_net());
-  const Profile profile = session.profile({random_array(Shape{1, 3, 8, 8}, 2)}, 3, 1);
+  const SessionProfile profile = session.profile({random_array(Shape{1, 3, 8, 8}, 2)}, 3, 1);
   ASSERT_GE(profile.steps.size(), 2u);
   double sum = 0;
   for (const ProfiledStep& step : profile.steps) sum += step.seconds;

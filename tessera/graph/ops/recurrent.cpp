@@ -2,6 +2,8 @@
 
 #include "tessera/core/error.h"
 #include "tessera/graph/ops/internal/activation.h"
+#include "tessera/graph/ops/internal/agreed.h"
+#include "tessera/graph/ops/internal/rounded.h"
 
 #include <algorithm>
 #include <cmath>
@@ -35,27 +37,6 @@ std::vector<RecurrentActivation> activations_of(const Recurrent& op) {
   return recurrent_activations(names, op.activation_alpha, op.activation_beta);
 }
 
-// One extent that several operands must agree on.
-class Agreed {
- public:
-  Agreed(std::string_view what, std::int64_t value) : what_(what), value_(value) {}
-
-  void see(const Knowns& inputs, std::size_t i, int axis, std::int64_t times = 1) {
-    if (!inputs.has(i) || !inputs[i].dims) return;
-    const std::int64_t extent = (*inputs[i].dims)[static_cast<std::size_t>(axis)];
-    if (extent == TensorType::kUnknown) return;
-    if (value_ == TensorType::kUnknown && extent % times == 0) value_ = extent / times;
-    if (extent % times != 0 || extent / times != value_)
-      fail(Code::invalid_argument, "Recurrent: input {} is {}: dimension {} must be {} x {} of {}", i,
-           inputs[i].to_string(), axis, times, what_, value_ == TensorType::kUnknown ? "any" : std::to_string(value_));
-  }
-  std::int64_t value() const { return value_; }
-
- private:
-  std::string_view what_;
-  std::int64_t value_;
-};
-
 struct Sizes {
   std::int64_t steps, batch, input, hidden, directions, gates;
 };
@@ -83,8 +64,7 @@ Sizes sizes_of(const Recurrent& op, const Knowns& inputs) {
         op.clip.value_or(0));
 
   const std::int64_t gates = gates_of(op.kind), directions = directions_of(op);
-  Agreed steps("steps", TensorType::kUnknown), batch("the batch", TensorType::kUnknown),
-      input("the input size", TensorType::kUnknown);
+  Agreed steps("steps"), batch("the batch"), input("the input size");
   Agreed hidden("the hidden size", op.hidden > 0 ? op.hidden : TensorType::kUnknown),
       direction("directions", directions);
   const int batch_axis = op.batch_first ? 0 : 1;
@@ -279,19 +259,8 @@ std::vector<Array> reference(const Recurrent& op, const Arrays& inputs) {
   }
 
   const ElementType type = inputs[kX].type();
-  const auto stored = [&](const std::vector<double>& values, Shape shape) {
-    Array out(type, std::move(shape));
-    visit_floating_type(type, "Recurrent", [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      const std::span<T> to = out.as<T>();
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        if constexpr (std::is_same_v<T, double>)
-          to[i] = values[i];
-        else
-          to[i] = static_cast<T>(static_cast<float>(values[i]));
-      }
-    });
-    return out;
+  const auto stored = [&](const std::vector<double>& values, const Shape& shape) {
+    return rounded(type, values, shape, "Recurrent");
   };
   const Shape y_shape =
       op.batch_first ? Shape{s.batch, s.steps, s.directions, h_size} : Shape{s.steps, s.directions, s.batch, h_size};

@@ -1,5 +1,6 @@
 // In place of the importer and the exporter, in builds without them.
 
+#include "tessera/graph/graph.h"
 #include "tessera/io/onnx/export.h"
 #include "tessera/io/onnx/external_files.h"
 #include "tessera/io/onnx/import.h"

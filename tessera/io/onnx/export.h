@@ -4,7 +4,6 @@
 // runtime reads it.
 
 #include "tessera/core/export.h"
-#include "tessera/graph/graph.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +12,8 @@
 #include <vector>
 
 namespace tessera {
+
+struct Graph;
 
 struct ExportOptions {
   static constexpr std::int64_t kOldestOpset = 17, kNewestOpset = 21;

@@ -6,7 +6,6 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/export.h"
-#include "tessera/graph/graph.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +16,8 @@
 #include <vector>
 
 namespace tessera {
+
+struct Graph;
 
 struct ImportOptions {
   std::map<std::string, std::vector<std::int64_t>>

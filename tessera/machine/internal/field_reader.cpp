@@ -121,8 +121,18 @@ std::string FieldReader::top_text(std::string_view key, bool required) {
   return {};
 }
 
+void FieldReader::own_group(std::string_view name) {
+  group(name);
+  own_ = true;
+}
+
+std::span<const Document> FieldReader::counting() const {
+  return std::span(chain_).first(own_ ? std::size_t{1} : chain_.size());
+}
+
 void FieldReader::group(std::string_view name) {
   group_ = name;
+  own_ = false;
   if (std::find(groups_.begin(), groups_.end(), group_) == groups_.end()) groups_.push_back(group_);
   for (const Document& document : chain_) {
     const toml::node* node = document.root.get(group_);
@@ -133,18 +143,19 @@ void FieldReader::group(std::string_view name) {
 }
 
 bool FieldReader::has_group() const {
-  return std::any_of(chain_.begin(), chain_.end(),
+  const std::span<const Document> files = counting();
+  return std::any_of(files.begin(), files.end(),
                      [&](const Document& document) { return document.root.contains(group_); });
 }
 
 std::optional<FieldReader::Found> FieldReader::find(std::string_view key, bool required) {
   keys_[group_].emplace_back(key);
-  for (const Document& document : chain_) {
+  for (const Document& document : counting()) {
     const toml::table* table = document.root[group_].as_table();
     const toml::node* node = table ? table->get(key) : nullptr;
     if (node) return open_value(document, *node, key);
   }
-  if (required) {
+  if (required && (!own_ || has_group())) {
     const toml::node* table = chain_.front().root.get(group_);
     add_problem(chain_.front(), table ? table->source() : toml::source_region{},
                 fmt::format("missing value '{}' in [{}]", key, group_));
@@ -225,7 +236,7 @@ void FieldReader::add_figure(const Found& found, std::string_view key, Figure::V
 
 void FieldReader::require(bool holds, std::initializer_list<std::string_view> keys, std::string text) {
   if (holds || !std::all_of(keys.begin(), keys.end(), [&](auto key) { return read_.contains(key); })) return;
-  for (const Document& document : chain_) {
+  for (const Document& document : counting()) {
     const toml::table* table = document.root[group_].as_table();
     const toml::node* node = table ? table->get(*keys.begin()) : nullptr;
     if (node) return add_problem(document, node->source(), std::move(text));

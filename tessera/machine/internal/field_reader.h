@@ -66,7 +66,8 @@ class FieldReader {
   std::string top_text(std::string_view key, bool required);
 
   void group(std::string_view name);
-  bool has_group() const;  // whether any of the files has it
+  void own_group(std::string_view name);  // likewise for a group that is not inherited and may be left out
+  bool has_group() const;                 // whether any of the files that count has it
   void value(std::string_view key, std::string& out);
   void value(std::string_view key, bool& out);
   void value(std::string_view key, int& out, std::string_view unit, Rule rule);
@@ -74,6 +75,11 @@ class FieldReader {
   void value(std::string_view key, double& out, std::string_view unit, Rule rule);
   void value(std::string_view key, std::optional<std::int64_t>& out, std::string_view unit, Rule rule);
   void value(std::string_view key, std::optional<double>& out, std::string_view unit, Rule rule);
+  void value(std::string_view key, std::optional<int>& out, std::string_view unit, Rule rule);
+  void value(std::string_view key, std::optional<std::string>& out);
+  void value(std::string_view key, std::optional<Isa>& out);
+  void value(std::string_view key, std::vector<std::string>& out);  // may be left out
+  void value(std::string_view key, std::vector<IntRange>& out);     // [[first, last], ...]; may be left out
   void value(std::string_view key, std::array<double, 4>& out, std::string_view unit, Rule rule);
   void value(std::string_view key, TilizeCost& out);  // [dest16, dest32]
   void value(std::string_view key, SizedRate& out);   // [floor, peak, knee]
@@ -104,6 +110,9 @@ class FieldReader {
   void add_problem(const Document& document, const toml::source_region& where, std::string text);
   void read_sources();
   std::string group_path() const;
+  std::span<const Document> counting() const;  // the files whose values count in this group
+  std::optional<std::string> text(const Found& found, const toml::node& node, std::string_view key);
+  std::optional<int> small_integer(const Found& found, std::string_view key, Rule rule);
   std::optional<Found> find(std::string_view key, bool required);
   std::optional<Found> open_value(const Document& document, const toml::node& node, std::string_view key);
   void add_figure(const Found& found, std::string_view key, Figure::Value value, std::string_view unit);
@@ -120,6 +129,7 @@ class FieldReader {
   std::vector<Figure> figures_;
   std::set<std::string, std::less<>> read_;  // keys whose values make sense
   std::string group_;
+  bool own_ = false;                                                   // the group is one of own_group()
   std::vector<std::string> groups_;                                    // in schema order
   std::map<std::string, std::vector<std::string>, std::less<>> keys_;  // of each group
 };

@@ -1,5 +1,6 @@
 // The readers of single values: which types a key accepts, and which numbers make sense.
 
+#include "tessera/core/text.h"
 #include "tessera/machine/internal/field_reader.h"
 
 #include <fmt/format.h>
@@ -80,17 +81,87 @@ std::optional<std::vector<double>> FieldReader::reals(const Found& found, std::s
   return numbers;
 }
 
+std::optional<std::string> FieldReader::text(const Found& found, const toml::node& node, std::string_view key) {
+  if (node.is_string() && !node.as_string()->get().empty()) return node.as_string()->get();
+  add_problem(*found.document, node.source(),
+              fmt::format("'{}' must be text, not {}", key, node.is_string() ? "empty" : type_name(node)));
+  return std::nullopt;
+}
+
 void FieldReader::value(std::string_view key, std::string& out) {
   const std::optional<Found> found = find(key, true);
-  if (!found) return;
-  if (!found->node->is_string() || found->node->as_string()->get().empty()) {
-    add_problem(
-        *found->document, found->node->source(),
-        fmt::format("'{}' must be text, not {}", key, found->node->is_string() ? "empty" : type_name(*found->node)));
-    return;
-  }
-  out = found->node->as_string()->get();
+  const std::optional<std::string> said = found ? text(*found, *found->node, key) : std::nullopt;
+  if (!said) return;
+  out = *said;
   add_figure(*found, key, out, "");
+}
+
+void FieldReader::value(std::string_view key, std::optional<std::string>& out) {
+  const std::optional<Found> found = find(key, false);
+  if (!found) return;
+  out = text(*found, *found->node, key);
+  if (out) add_figure(*found, key, *out, "");
+}
+
+void FieldReader::value(std::string_view key, std::optional<Isa>& out) {
+  std::optional<std::string> said;
+  const std::optional<Found> found = find(key, false);
+  if (found) said = text(*found, *found->node, key);
+  if (!said) return;
+  out = parse_isa(*said);
+  if (out) return add_figure(*found, key, *said, "");
+  std::vector<std::string> known;
+  for (const Isa isa : {Isa::portable, Isa::avx2, Isa::avx512, Isa::avx512_vnni, Isa::avx512_bf16, Isa::amx})
+    known.emplace_back(name(isa));
+  add_problem(*found->document, found->node->source(),
+              fmt::format("'{}' is '{}', but it must be one of {}{}", key, *said, fmt::join(known, ", "),
+                          did_you_mean(*said, known)));
+}
+
+void FieldReader::value(std::string_view key, std::vector<std::string>& out) {
+  const std::optional<Found> found = find(key, false);
+  if (!found) return;
+  const toml::array* array = found->node->as_array();
+  if (!array)
+    return add_problem(*found->document, found->node->source(),
+                       fmt::format("'{}' must be an array of texts, not {}", key, type_name(*found->node)));
+  std::vector<std::string> texts;
+  for (const toml::node& element : *array)
+    if (auto said = text(*found, element, key)) texts.push_back(std::move(*said));
+  if (texts.size() != array->size()) return;
+  out = std::move(texts);
+  add_figure(*found, key, fmt::format("{}", fmt::join(out, ", ")), "");
+}
+
+void FieldReader::value(std::string_view key, std::vector<IntRange>& out) {
+  const std::optional<Found> found = find(key, false);
+  if (!found) return;
+  const toml::array* array = found->node->as_array();
+  if (!array || array->empty())
+    return add_problem(*found->document, found->node->source(),
+                       fmt::format("'{}' must be an array of [first, last] pairs, not {}", key,
+                                   array ? "empty" : type_name(*found->node)));
+  std::vector<IntRange> ranges;
+  std::string shown;
+  for (const toml::node& element : *array) {
+    const toml::array* pair = element.as_array();
+    if (!pair || pair->size() != 2)
+      return add_problem(*found->document, element.source(),
+                         fmt::format("'{}' must be an array of [first, last] pairs", key));
+    Found end = *found;
+    end.node = pair->get(0);
+    const std::optional<int> first = small_integer(end, key, Rule::not_negative);
+    end.node = pair->get(1);
+    const std::optional<int> last = small_integer(end, key, Rule::not_negative);
+    if (!first || !last) return;
+    if (*first > *last)
+      return add_problem(*found->document, element.source(),
+                         fmt::format("'{}' has a range that begins at {} and ends at {}", key, *first, *last));
+    ranges.push_back({*first, *last});
+    shown += fmt::format("{}{} to {}", shown.empty() ? "" : ", ", *first, *last);
+  }
+  out = std::move(ranges);
+  add_figure(*found, key, std::move(shown), "");
 }
 
 void FieldReader::value(std::string_view key, bool& out) {
@@ -105,17 +176,27 @@ void FieldReader::value(std::string_view key, bool& out) {
   add_figure(*found, key, out, "");
 }
 
+std::optional<int> FieldReader::small_integer(const Found& found, std::string_view key, Rule rule) {
+  const std::optional<std::int64_t> number = integer(found, key, rule);
+  if (!number) return std::nullopt;
+  if (*number <= 1'000'000 && *number >= -1'000'000) return static_cast<int>(*number);
+  add_problem(*found.document, found.node->source(), fmt::format("'{}' is {}, which is beyond reason", key, *number));
+  return std::nullopt;
+}
+
 void FieldReader::value(std::string_view key, int& out, std::string_view unit, Rule rule) {
   const std::optional<Found> found = find(key, true);
-  const std::optional<std::int64_t> number = found ? integer(*found, key, rule) : std::nullopt;
+  const std::optional<int> number = found ? small_integer(*found, key, rule) : std::nullopt;
   if (!number) return;
-  if (*number > 1'000'000 || *number < -1'000'000) {
-    add_problem(*found->document, found->node->source(),
-                fmt::format("'{}' is {}, which is beyond reason", key, *number));
-    return;
-  }
-  out = static_cast<int>(*number);
-  add_figure(*found, key, *number, unit);
+  out = *number;
+  add_figure(*found, key, std::int64_t{out}, unit);
+}
+
+void FieldReader::value(std::string_view key, std::optional<int>& out, std::string_view unit, Rule rule) {
+  const std::optional<Found> found = find(key, false);
+  if (!found) return;
+  out = small_integer(*found, key, rule);
+  if (out) add_figure(*found, key, std::int64_t{*out}, unit);
 }
 
 void FieldReader::value(std::string_view key, std::int64_t& out, std::string_view unit, Rule rule) {

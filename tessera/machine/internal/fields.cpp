@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace tessera::internal {
 
 using enum Rule;
@@ -50,6 +52,9 @@ void read_fields(FieldReader& in, TensixSpec& s) {
   in.value("add_flop_per_cycle", s.add_flop_per_cycle, "FLOP/cycle", positive);
   in.value("add_overwrite_flop_per_cycle", s.add_overwrite_flop_per_cycle, "FLOP/cycle", positive);
   in.value("vector_flop_per_cycle", s.vector_flop_per_cycle, "FLOP/cycle", positive);
+  in.value("float32_phases", s.float32_phases, "phases", positive);
+  in.require(s.float32_phases.value_or(1) <= 4, {"float32_phases"},
+             fmt::format("'float32_phases' is {}, but HiFi4 has 4", s.float32_phases.value_or(0)));
   in.value("dest_tiles_16bit", s.dest_tiles_16bit, "tiles", positive);
   in.value("dest_tiles_32bit", s.dest_tiles_32bit, "tiles", positive);
 
@@ -116,6 +121,8 @@ void read_fields(FieldReader& in, TensixSpec& s) {
     std::optional<double> value;
     in.value(field.name, value, field.unit, positive);
   }
+  in.value("fitted_programs", s.fitted_programs);
+  in.value("scaled_programs", s.scaled_programs);
   read_fleet_fields(in, s.chips);
 }
 
@@ -267,6 +274,16 @@ void read_fields(FieldReader& in, CpuSpec& s) {
   in.value("bf16_from_l2_all_flop_per_s", s.bf16_from_l2_all_flop_per_s, "FLOP/s", positive);
   in.value("int8_op_per_s", s.int8_op_per_s, "OP/s", positive);
   in.value("int8_all_op_per_s", s.int8_all_op_per_s, "OP/s", positive);
+
+  in.own_group("match");
+  HostMatch match;
+  in.value("priority", match.priority, "", not_negative);
+  in.value("vendor", match.vendor);
+  in.value("family", match.family, "", not_negative);
+  in.value("models", match.models);
+  in.value("isa", match.isa);
+  in.require(match.models.empty() || match.family, {"models"}, "'models' are those of a 'family', which is missing");
+  if (in.has_group()) s.match = std::move(match);
 }
 
 void read_fields(FieldReader& in, GpuSpec& s) {

@@ -3,6 +3,7 @@
 // The one kernel that fast layers are made of: products of rows with packed weights, with what follows them done while
 // the sums are still in registers.
 
+#include "tessera/core/isa.h"
 #include "tessera/ncp/gradient.h"
 #include "tessera/ncp/layer.h"
 
@@ -87,7 +88,7 @@ void run_dense_avx512(const DenseStep& step) noexcept;
 void run_dense_avx512_bf16(const DenseStep& step) noexcept;
 
 // For active_isa(), and operands of this precision.
-const DenseKernel& dense_kernel(Precision precision = Precision::float32);
+const DenseKernel& dense_kernel(Precision precision = Precision::float32, Isa isa = active_isa());
 
 // Functions of one number as the kernels compute them, for tests of their error.
 enum class Approximation { exp, tanh, sigmoid };

@@ -2,6 +2,8 @@
 
 // The kernel of fast LTC layers: the six (or so) unfolds of one step over the synapses that exist.
 
+#include "tessera/core/isa.h"
+
 #include <cstdint>
 
 namespace tessera::ncp {
@@ -53,6 +55,6 @@ void run_ltc_lanes_avx2(const LtcStep& step) noexcept;
 void run_ltc_lanes_avx512(const LtcStep& step) noexcept;
 
 // For active_isa().
-const LtcKernel& ltc_kernel();
+const LtcKernel& ltc_kernel(Isa isa = active_isa());
 
 }  // namespace tessera::ncp

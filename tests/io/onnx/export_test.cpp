@@ -161,6 +161,23 @@ TEST(Export, ChoosesTheOldestOpsetThatHasEveryOperator) {
   EXPECT_EQ(opset_for(Unary::Kind::gelu), std::pair(std::int64_t{20}, std::int64_t{9}));
 }
 
+TEST(OnnxExport, LiquidCellsAreRefusedByName) {
+  const auto zeros = [](Graph& graph, const char* name, const Shape& shape) {
+    return graph.add_constant(name, Array(ElementType::float32, shape));
+  };
+  Graph graph;
+  const ValueId x = graph.add_input("x", TensorType(ElementType::float32, Shape{1, 2, 3}));
+  const ValueId cfc =
+      graph.add("cfc", Cfc{}, {x, kNoValue, kNoValue, zeros(graph, "heads", {8, 5}), zeros(graph, "biases", {8})});
+  graph.outputs = {graph.add("ltc", Ltc{},
+                             {cfc, kNoValue, kNoValue, zeros(graph, "membrane", {3, 4}),
+                              zeros(graph, "sensory", {4, 2, 4}), zeros(graph, "recurrent", {4, 4, 4})})};
+  EXPECT_THAT([&] { export_onnx_bytes(graph, {.opset = 17}); },
+              testing::ThrowsMessage<Error>(
+                  testing::AllOf(testing::HasSubstr("Cfc (node 'cfc'): ONNX has no operator for a CfC"),
+                                 testing::HasSubstr("Ltc (node 'ltc'): ONNX has no operator for an LTC"))));
+}
+
 TEST(Export, OneErrorListsAllThatTheOpsetLacks) {
   Graph graph;
   const ValueId x = graph.add_input("x", TensorType(ElementType::float32, Shape{4}));

@@ -1,5 +1,6 @@
 #include "model_builder.h"
 
+#include "tessera/graph/graph.h"
 #include "tessera/io/onnx/external_files.h"
 #include "tessera/io/onnx/import.h"
 #include "tessera/io/onnx/tensor_file.h"

@@ -3,6 +3,7 @@
 #include "model_builder.h"
 
 #include "tessera/core/error.h"
+#include "tessera/graph/graph.h"
 #include "tessera/io/onnx/import.h"
 
 #include <gmock/gmock.h>

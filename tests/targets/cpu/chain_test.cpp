@@ -162,7 +162,7 @@ TEST(Chain, RefusesWhatItCannotRun) {
     const KernelCase test = make(c, random);
     for (const CpuKernel& kernel : kernels())
       if (kernel.info.name.starts_with("chain") && kernel.info.isa <= host_isa())
-        out.push_back(std::get<Refusal>(run_kernel(kernel, test)).reason);
+        out.push_back(std::get<Refusal>(run_kernel(kernel, test)).message);
     return out;
   };
   EXPECT_THAT(reasons({Shape{1, 8, 9, 9}, {depthwise(8, 3, 1, 1)}}), Contains("no convolution is fused"));

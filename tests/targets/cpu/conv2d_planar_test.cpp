@@ -67,7 +67,7 @@ TEST(Conv2dPlanar, RefusesGroupsAndPanelsThatDoNotFit) {
     for (const CpuKernel& kernel : kernels())
       if (kernel.info.name.starts_with("planar_conv2d") && kernel.info.isa <= host_isa())
         if (const auto result = run_kernel(kernel, test); std::holds_alternative<Refusal>(result))
-          out.push_back(std::get<Refusal>(result).reason);
+          out.push_back(std::get<Refusal>(result).message);
     return out;
   };
   EXPECT_THAT(reasons({Shape{1, 8, 5, 5}, Shape{8, 4, 3, 3}, {}, true, 2}), Contains("2 groups"));
@@ -81,7 +81,7 @@ TEST(Conv2dPlanar, LeavesInnerLayersToChannelsLast) {
   test.graph.outputs = {test.graph.add("z", Unary{Unary::Kind::relu}, {y})};
   for (const CpuKernel& kernel : kernels())
     if (kernel.info.name.starts_with("planar_conv2d") && kernel.info.isa <= host_isa()) {
-      EXPECT_THAT(std::get<Refusal>(run_kernel(kernel, test)).reason, HasSubstr("channels last"));
+      EXPECT_THAT(std::get<Refusal>(run_kernel(kernel, test)).message, HasSubstr("channels last"));
     }
 }
 

@@ -196,7 +196,7 @@ TEST(Conv2dKernels, SayWhyTheyRefuse) {
     for (const CpuKernel& kernel : kernels())
       if (kernel.info.name == "conv2d_f32_4x8_portable") {
         const auto result = run_kernel(kernel, test);
-        return std::holds_alternative<Refusal>(result) ? std::get<Refusal>(result).reason : "accepted";
+        return std::holds_alternative<Refusal>(result) ? std::get<Refusal>(result).message : "accepted";
       }
     return "no such kernel";
   };

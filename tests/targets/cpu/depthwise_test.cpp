@@ -141,7 +141,7 @@ TEST(Depthwise, RefusesGroupsThatMixChannelsAndFusedPools) {
   std::vector<std::string> reasons;
   for (const CpuKernel& kernel : kernels())
     if (kernel.info.name.starts_with("depthwise_f32") && kernel.info.isa <= host_isa())
-      reasons.push_back(std::get<Refusal>(run_kernel(kernel, test)).reason);
+      reasons.push_back(std::get<Refusal>(run_kernel(kernel, test)).message);
   EXPECT_THAT(reasons, Contains("a pool is fused"));
 }
 

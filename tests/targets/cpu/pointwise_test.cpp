@@ -74,7 +74,7 @@ TEST(Pointwise, SaysWhyItRefuses) {
   const auto reason = [](const Conv2dSpec& spec) -> std::string {
     std::mt19937_64 random(1);
     const auto result = run_kernel(*usable().at(0), conv2d_case(spec, random));
-    return std::holds_alternative<Refusal>(result) ? std::get<Refusal>(result).reason : "accepted";
+    return std::holds_alternative<Refusal>(result) ? std::get<Refusal>(result).message : "accepted";
   };
   EXPECT_EQ(reason({.ic = 4, .oc = 4, .spatial = {9, 9}, .kernel = {3, 1}}), "a kernel of 3x1, not 1x1");
   EXPECT_EQ(reason({.ic = 4, .oc = 4, .spatial = {9, 9}, .kernel = {1, 1}, .strides = {2, 1}}), "strides 2x1");

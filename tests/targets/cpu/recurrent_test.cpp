@@ -124,7 +124,7 @@ TEST(RecurrentKernels, WhatIsUnusualIsRefusedWithTheReason) {
   std::mt19937_64 random(2);
   const auto reason = [](const KernelCase& test) {
     for (const CpuKernel& kernel : kernels())
-      if (kernel.info.name == "recurrent_f32_portable") return std::get<Refusal>(run_kernel(kernel, test)).reason;
+      if (kernel.info.name == "recurrent_f32_portable") return std::get<Refusal>(run_kernel(kernel, test)).message;
     return std::string();
   };
   const Recurrent relu{.kind = Kind::rnn, .hidden = 5, .activations = {"Relu"}};

@@ -42,7 +42,7 @@ std::string refusal(const Conv2dSpec& spec) {
   std::mt19937_64 random(1);
   const auto answer = run_kernel(*usable().at(0), conv2d_case(spec, random));
   const auto* refused = std::get_if<Refusal>(&answer);
-  return refused ? refused->reason : "";
+  return refused ? refused->message : "";
 }
 
 TEST(Winograd, AgreesOnEveryRemainderOfATile) {
@@ -99,7 +99,7 @@ TEST(Winograd, PoolsTwoByTwoInTheSamePass) {
   pool.window.kernel = {3, 3};
   const auto refused = run_kernel(*usable().at(0), pooled_case(9, 9, pool, random));
   ASSERT_TRUE(std::holds_alternative<Refusal>(refused));
-  EXPECT_THAT(std::get<Refusal>(refused).reason, HasSubstr("2x2"));
+  EXPECT_THAT(std::get<Refusal>(refused).message, HasSubstr("2x2"));
 }
 
 TEST(Winograd, RefusesOtherWindowsWithTheReason) {

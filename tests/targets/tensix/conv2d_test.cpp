@@ -44,8 +44,8 @@ std::vector<Placed> placed_of(const Json& run) {
 Json buffers_of(const MemoryStory& story) {
   Json out = Json::array();
   for (const ProgramMemory& program : story.programs) {
-    if ((program.op != "halo" && program.op != "conv2d") || !program.built) continue;
-    Json list = Json::array({program.op == "halo" ? "Halo" : "Conv2d"});
+    if ((program.kind != ProgramKind::halo && program.kind != ProgramKind::conv2d) || !program.built) continue;
+    Json list = Json::array({program.kind == ProgramKind::halo ? "Halo" : "Conv2d"});
     for (const PlacedCircularBuffer& buffer : program.circular_buffers)
       list.push_back({buffer.address, buffer.buffer.bytes});
     out.push_back(list);

@@ -71,7 +71,7 @@ TEST(Conv2dTrial, FoldedImagesAreNeverShardedByWidth) {
       Conv2dProblem p = folded(r.size, r.channels, TensorMemoryLayout::width_sharded, dtype);
       const Conv2dTrial trial = try_conv2d(p, n150, kL1Small);
       ASSERT_FALSE(trial.fits()) << r.text;
-      EXPECT_THAT(trial.refusal->message(), HasSubstr(r.text));
+      EXPECT_THAT(trial.refusal->message, HasSubstr(r.text));
       p.config.enable_kernel_stride_folding = false;
       EXPECT_TRUE(try_conv2d(p, n150, kL1Small).fits()) << "what the hint says";
     }
@@ -91,8 +91,8 @@ TEST(Conv2dTrial, KeepsEachReasonThatMemoryRunsOut) {
   p.config.act_block_h_override = 1600;
   const Conv2dTrial clash = try_conv2d(p, n150, kL1Small);
   ASSERT_FALSE(clash.fits());
-  EXPECT_EQ(clash.refusal->code(), Code::out_of_memory);
-  EXPECT_THAT(clash.refusal->message(), HasSubstr("L1 buffer allocated at 1059328"));
+  EXPECT_EQ(clash.refusal->code, Code::out_of_memory);
+  EXPECT_THAT(clash.refusal->message, HasSubstr("L1 buffer allocated at 1059328"));
   EXPECT_EQ(clash.wanted_bytes, 1643072);
   // What the real one had reached when it gave up: all of the program.
   EXPECT_EQ(clash.peak.circular_buffer_bytes, 1219520);
@@ -103,7 +103,7 @@ TEST(Conv2dTrial, KeepsEachReasonThatMemoryRunsOut) {
   p.config.shard_layout = TensorMemoryLayout::width_sharded;
   const Conv2dTrial full = try_conv2d(p, n150, kL1Small);
   ASSERT_FALSE(full.fits());
-  EXPECT_THAT(full.refusal->message(), HasSubstr("each bank needs to store 3211264 B"));
+  EXPECT_THAT(full.refusal->message, HasSubstr("each bank needs to store 3211264 B"));
   EXPECT_EQ(full.halo_bytes, 3444736);
   EXPECT_EQ(full.peak.total_bytes, 0) << "not even the input was there";
 }
@@ -116,7 +116,7 @@ TEST(Conv2dTrial, KnowsTheShardsOfAProgramThatIsRefused) {
   const Conv2dTrial trial = try_conv2d(p, card_golden::board("n150"), kL1Small);
   ASSERT_FALSE(trial.fits());
   EXPECT_FALSE(trial.plan);
-  EXPECT_THAT(trial.refusal->message(), HasSubstr("act_matrix_height_ntiles 13"));
+  EXPECT_THAT(trial.refusal->message, HasSubstr("act_matrix_height_ntiles 13"));
   EXPECT_EQ(trial.halo_bytes, 16 * 30 * 32 * 2);
   EXPECT_EQ(trial.output_bytes, 13 * 2048);
   EXPECT_EQ(trial.circular_buffer_bytes, 0);
@@ -183,7 +183,7 @@ TEST(Conv2dTrial, PeaksAgreeWithThePlanOnAnyLayer) {
     const Machine& board = boards[seed % 2];
     const Conv2dTrial trial = try_conv2d(p, board, kL1Small);
     if (!trial.fits()) {
-      EXPECT_FALSE(trial.refusal->message().empty());
+      EXPECT_FALSE(trial.refusal->message.empty());
       continue;
     }
     ++fit;

@@ -2,8 +2,8 @@
 
 #include "tessera/core/error.h"
 #include "tessera/machine/machine_file.h"
-#include "tessera/targets/tensix/ops/relu/relu.h"
 #include "tests/error_of.h"
+#include "tests/targets/tensix/relu.h"
 
 #include <gtest/gtest.h>
 

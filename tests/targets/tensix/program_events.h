@@ -26,7 +26,7 @@ inline ProgramEvents events_of(Device& device, const std::function<void()>& call
   device.watch([&](const MemoryEvent& event) {
     using EventKind = MemoryEvent::Kind;
     if (event.kind == EventKind::program)
-      out.programs.push_back(event.record->op);
+      out.programs.emplace_back(event.record->op());
     else if (event.kind == EventKind::circular_buffers)
       out.memory.push_back(fmt::format("cb {}", event.circular_buffer_bytes));
     else if (event.buffer->type() == BufferType::l1)

@@ -4,7 +4,11 @@
 
 #include "tessera/core/error.h"
 #include "tessera/machine/machine_file.h"
-#include "tessera/targets/tensix/ops/program_works.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_work.h"
+#include "tessera/targets/tensix/ops/halo/halo_work.h"
+#include "tessera/targets/tensix/ops/matmul/matmul_work.h"
+#include "tessera/targets/tensix/ops/pool/pool_work.h"
+#include "tessera/targets/tensix/ops/tensor_work.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -42,6 +46,15 @@ OperandFacts tiles(std::int64_t rows, std::int64_t columns, OperandPlace place, 
   OperandFacts x{.rows = rows, .columns = columns, .place = place, .cores = cores};
   if (cores > 0) x.shard = {round_up(ceil_div(rows, cores), 32), columns};
   return x;
+}
+
+TEST(ProgramTime, MachineFilesListProgramsThatThereAre) {
+  for (const std::string& name : machine_names()) {
+    const Machine machine = load_machine(name);
+    if (!machine.tensix) continue;
+    for (const auto* kinds : {&machine.tensix->fitted_programs, &machine.tensix->scaled_programs})
+      for (const std::string& kind : *kinds) EXPECT_TRUE(program_kind(kind).has_value()) << name << ": " << kind;
+  }
 }
 
 TEST(ProgramTime, MorePhasesAreNeverFaster) {
@@ -82,7 +95,7 @@ TEST(ProgramTime, TheSameWorkOnMoreCoresIsNotSlower) {
   for (const std::int64_t cores : {8, 16, 32, 64, 128}) {
     const std::array x{tiles(8192, 256, OperandPlace::height_sharded, cores),
                        tiles(8192, 256, OperandPlace::height_sharded, cores)};
-    const double ns = card.time(tensor_work("unary", x)).ns;
+    const double ns = card.time(tensor_work(ProgramKind::unary, x)).ns;
     EXPECT_LT(ns, before) << cores;
     before = ns;
   }
@@ -140,13 +153,13 @@ TEST(ProgramTime, AConvolutionIsPricedWithAllItsPrograms) {
   const Card card("wormhole_n150");
   const Conv2dPlan plan = plan_conv2d(layer(), tensix_of(card.machine));
   std::string kinds;
-  for (const ProgramWork& work : conv2d_programs(plan)) kinds += work.kind + " ";
+  for (const ProgramWork& work : conv2d_programs(plan)) kinds += std::string(name(work.kind)) + " ";
   EXPECT_EQ(kinds, "interleaved_to_sharded halo move conv2d ");
   Conv2dProblem product = layer();
   product.window = {};
   kinds.clear();
   for (const ProgramWork& work : conv2d_programs(plan_conv2d(product, tensix_of(card.machine))))
-    kinds += work.kind + " ";
+    kinds += std::string(name(work.kind)) + " ";
   EXPECT_THAT(kinds, HasSubstr("matmul"));
 }
 
@@ -180,13 +193,13 @@ TEST(ProgramTime, EveryOperatorHasAPriceAndSaysWhatItRestsOn) {
                          "convert_to_chw",
                          "group_norm",
                          "softmax"}) {
-    const StepTime t = blackhole.time(tensor_work(op, dram, 64));
+    const StepTime t = blackhole.time(tensor_work(*program_kind(op), dram, 64));
     EXPECT_GT(t.ns, 1000) << op;
-    EXPECT_FALSE(wormhole.time(tensor_work(op, dram, 64)).fitted()) << op;
+    EXPECT_FALSE(wormhole.time(tensor_work(*program_kind(op), dram, 64)).fitted()) << op;
   }
-  EXPECT_EQ(blackhole.time(tensor_work("tilize", dram, 64)).basis, TimeBasis::fitted);
-  EXPECT_EQ(wormhole.time(tensor_work("tilize", dram, 64)).basis, TimeBasis::scaled);
-  EXPECT_EQ(blackhole.time(tensor_work("softmax", dram, 64)).basis, TimeBasis::assumed);
+  EXPECT_EQ(blackhole.time(tensor_work(ProgramKind::tilize, dram, 64)).basis, TimeBasis::fitted);
+  EXPECT_EQ(wormhole.time(tensor_work(ProgramKind::tilize, dram, 64)).basis, TimeBasis::scaled);
+  EXPECT_EQ(blackhole.time(tensor_work(ProgramKind::softmax, dram, 64)).basis, TimeBasis::assumed);
 }
 
 TEST(ProgramTime, AMachineWithoutPricesHasNoTimes) {

@@ -266,7 +266,7 @@ TEST(Simulate, WhatIsNeededLastGoesToDramFirst) {
   const auto spills = [](const Simulation& s) {
     std::vector<SimulatedStep> out;
     for (const SimulatedStep& step : s.steps)
-      if (step.op == "spill") out.push_back(step);
+      if (step.move == MoveKind::spill) out.push_back(step);
     return out;
   };
   EXPECT_TRUE(spills(roomy).empty());
@@ -335,11 +335,11 @@ TEST(Simulate, WithoutValuesMemoryAndTransfersAreTheSame) {
     ASSERT_EQ(full->trace().size(), null->trace().size() + graph.outputs.size());
     for (std::size_t i = 0; i < null->trace().size(); ++i) {
       const TraceRecord &a = full->trace()[i], &b = null->trace()[i];
-      EXPECT_EQ(a.op, b.op) << i;
+      EXPECT_EQ(a.op(), b.op()) << i;
       EXPECT_EQ(a.detail, b.detail) << i;
-      ASSERT_EQ(a.transfers.size(), b.transfers.size()) << a.op;
+      ASSERT_EQ(a.transfers.size(), b.transfers.size()) << a.op();
       for (std::size_t t = 0; t < a.transfers.size(); ++t)
-        EXPECT_EQ(a.transfers[t].bytes, b.transfers[t].bytes) << a.op;
+        EXPECT_EQ(a.transfers[t].bytes, b.transfers[t].bytes) << a.op();
     }
   }
 }

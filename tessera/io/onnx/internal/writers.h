@@ -51,6 +51,8 @@ void write(const QLinearAdd& op, NodeWriter& out);
 void write(const QLinearGlobalAveragePool& op, NodeWriter& out);
 void write(const ByteLookup& op, NodeWriter& out);
 void write(const Recurrent& op, NodeWriter& out);
+void write(const Cfc& op, NodeWriter& out);
+void write(const Ltc& op, NodeWriter& out);
 void write(const Reduce& op, NodeWriter& out);
 void write(const ArgReduce& op, NodeWriter& out);
 void write(const Reshape& op, NodeWriter& out);

@@ -142,7 +142,7 @@ struct Profiler::State {
     if (!device.measured)
       out.note = fmt::format("modelled, not measured: roofline of the {} with {} ns before each dependent kernel",
                              device.unit, device.launch_ns);
-    else if (runner && runner->kernel() == "reference")
+    else if (runner && !runner->is_fast())
       out.note = "this layer has no fast version: the reference ran, and its own memory is not counted";
     return out;
   }

@@ -64,7 +64,12 @@ Runner prepare(const KernelInfo&, const Problem& problem, const Offer&, WeightCa
 }
 
 constexpr CpuKernel kKernels[] = {
-    {{.name = "reference", .op = "*", .isa = Isa::portable, .type = ElementType::float32, .consider = consider},
+    {{.name = "reference",
+      .op = "*",
+      .isa = Isa::portable,
+      .type = ElementType::float32,
+      .role = KernelRole::definition,
+      .consider = consider},
      prepare},
 };
 

@@ -1,4 +1,4 @@
-#include "tessera/core/error.h"
+#include "tessera/core/refusal.h"
 #include "tessera/targets/neuron/core/core.h"
 
 #include <fmt/format.h>
@@ -69,11 +69,21 @@ void Space::fail_full(const Tile& tile, std::int64_t bytes) const {
   for (const auto& [name, size] : largest)
     if (shown.size() < 4) shown.push_back(fmt::format("'{}' {}", name, size));
   const std::string unit = memory_ == Memory::psum ? fmt::format(", in {} banks of {}", bytes_ / grain_, grain_) : "";
-  fail(Code::out_of_memory,
-       Hint{fmt::format("{} bytes of a partition are free: use smaller tiles, or let go of those no longer needed",
-                        bytes_ - used_)},
-       "tile '{}' takes {} bytes of each partition of {}, which has {}{}; {} are taken: {}", tile.name, bytes,
-       memory_ == Memory::psum ? "PSUM" : "SBUF", bytes_, unit, used_, fmt::join(shown, ", "));
+  std::int64_t largest_free_bytes = 0, end = 0;
+  for (const auto& [address, each] : live_) {
+    largest_free_bytes = std::max(largest_free_bytes, address - end);
+    end = address + rounded(each->partition_bytes);
+  }
+  const bool psum = memory_ == Memory::psum;
+  raise({.message = fmt::format("tile '{}' takes {} bytes of each partition of {}, which has {}{}; {} are taken: {}",
+                                tile.name, bytes, psum ? "PSUM" : "SBUF", bytes_, unit, used_, fmt::join(shown, ", ")),
+         .hint = fmt::format("{} bytes of a partition are free: use smaller tiles, or let go of those no longer needed",
+                             bytes_ - used_),
+         .code = Code::out_of_memory,
+         .shortage = psum ? Shortage::psum : Shortage::sbuf,
+         .requested_bytes = bytes,
+         .free_bytes = bytes_ - used_,
+         .largest_free_bytes = std::max(largest_free_bytes, bytes_ - end)});
 }
 
 }  // namespace tessera::neuron

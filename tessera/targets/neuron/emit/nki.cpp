@@ -1,6 +1,6 @@
 #include "tessera/targets/neuron/emit/nki.h"
 
-#include "tessera/core/error.h"
+#include "tessera/core/refusal.h"
 #include "tessera/graph/passes/pass.h"
 #include "tessera/io/emit/python_text.h"
 #include "tessera/targets/neuron/emit/emit_nki.h"
@@ -164,13 +164,7 @@ class NkiWriter {
       layer.problem.pool = 2;
       ++covered;
     }
-    try {
-      search(layer);
-    } catch (const Error& error) {
-      if (error.code() == Code::internal) throw;
-      const std::string& text = error.message();
-      return left_out(node, text.substr(0, text.find('\n')));
-    }
+    if (const auto found = attempt([&] { search(layer); }); !found) return left_out(node, found.refusal().reason());
     keep(node.name + ".weight", *weights);
     Array none(ElementType::float32, Shape{layer.problem.oc});
     keep(node.name + ".bias", biased ? *graph_.value(node.inputs[2]).constant : none);

@@ -184,22 +184,22 @@ std::string ConvSchedule::text() const {
                      share_image ? "image shared" : "oc outside", name(slicing), name(eviction), name(pooling));
 }
 
-std::optional<std::string> refusal(const NeuronSpec& spec, const ConvProblem& p, const ConvSchedule& s) {
-  if (s.rows < 1 || s.blocks < 1 || s.joined < 1) return "rows, accumulations and stores are at least 1";
-  if (s.window == Window::shared && !s.share_image) return "windows are shared where the image is";
-  if (stored_rows(p, s) % p.pool != 0) return fmt::format("{} rows are no multiple of the pool", s.rows);
+std::optional<Refusal> refusal(const NeuronSpec& spec, const ConvProblem& p, const ConvSchedule& s) {
+  if (s.rows < 1 || s.blocks < 1 || s.joined < 1) return Refusal{"rows, accumulations and stores are at least 1"};
+  if (s.window == Window::shared && !s.share_image) return Refusal{"windows are shared where the image is"};
+  if (stored_rows(p, s) % p.pool != 0) return Refusal{fmt::format("{} rows are no multiple of the pool", s.rows)};
   const std::int64_t columns = s.window == Window::flat ? (s.rows - 1) * p.w + p.ow() : s.rows * p.ow();
   const std::int64_t bank = s.rows * (s.window == Window::flat ? p.w : p.ow());
   if (columns > spec.moving_max_columns || bank > spec.psum_bank_bytes() / 4)
-    return fmt::format("{} rows are {} columns, a bank has {}", s.rows, std::max(columns, bank),
-                       spec.psum_bank_bytes() / 4);
-  if (s.pooling != Engine::gpsimd && s.pooling != Engine::vector) return "pools are taken by gpsimd or vector";
+    return Refusal{fmt::format("{} rows are {} columns, a bank has {}", s.rows, std::max(columns, bank),
+                               spec.psum_bank_bytes() / 4)};
+  if (s.pooling != Engine::gpsimd && s.pooling != Engine::vector) return Refusal{"pools are taken by gpsimd or vector"};
   return std::nullopt;
 }
 
 void run_schedule(Kernel& kernel, const ConvProblem& p, const ConvTensors& tensors, const ConvSchedule& s) {
-  const std::optional<std::string> reason = refusal(kernel.spec(), p, s);
-  check(!reason, Code::invalid_argument, "schedule '{}' is not for {}: {}", s.text(), p.text(), reason.value_or(""));
+  if (const std::optional<Refusal> why = refusal(kernel.spec(), p, s))
+    fail(Code::invalid_argument, "schedule '{}' is not for {}: {}", s.text(), p.text(), why->message);
   Scheduled(kernel, p, tensors, s).run();
 }
 

@@ -1,7 +1,9 @@
 #include "tessera/targets/neuron/plan/tune.h"
 
-#include "tessera/core/error.h"
+#include "tessera/core/refusal.h"
 #include "tessera/targets/neuron/kernels/conv2d_parts.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
@@ -25,16 +27,15 @@ class Search {
   bool attempt(const ConvSchedule& schedule) {
     for (const ConvTrial& each : tuning_.trials)
       if (each.schedule == schedule) return false;
-    ConvTrial trial{schedule, std::nullopt, ""};
-    if (const std::optional<std::string> reason = refusal(spec_, tuning_.problem, schedule)) {
-      trial.refused = *reason;
-    } else {
-      try {
-        trial.profile = run_conv(spec_, tuning_.problem, schedule).profile;
-      } catch (const Error& error) {
-        if (error.code() != Code::out_of_memory) throw;
-        trial.refused = error.message();
-      }
+    ConvTrial trial{schedule, std::nullopt, refusal(spec_, tuning_.problem, schedule)};
+    if (!trial.refused) {
+      Result<ConvRun> run = tessera::attempt([&] { return run_conv(spec_, tuning_.problem, schedule); });
+      if (run)
+        trial.profile = std::move(run->profile);
+      else if (run.refusal().out_of_memory())
+        trial.refused = run.refusal();
+      else
+        raise(run.refusal());
     }
     tuning_.trials.push_back(std::move(trial));
     const ConvTrial& made = tuning_.trials.back();
@@ -106,8 +107,16 @@ ConvTuning tune_conv(const NeuronSpec& spec, const ConvProblem& p) {
     }
     if (search.found()) break;
   }
-  check(search.found(), Code::out_of_memory, Hint{tuning.trials.empty() ? "" : tuning.trials.back().refused},
-        "no schedule of {} fits: weights of 128 output channels do not stay in SBUF beside the image", p.text());
+  if (!search.found()) {
+    Refusal none = tuning.trials.empty() ? Refusal{} : *tuning.trials.back().refused;
+    none.hint = std::exchange(none.message,
+                              fmt::format("no schedule of {} fits: weights of 128 output channels do not stay in SBUF "
+                                          "beside the image",
+                                          p.text()));
+    none.code = Code::out_of_memory;
+    none.context.clear();
+    raise(none);
+  }
 
   for (bool better = true; better;) {
     better = false;

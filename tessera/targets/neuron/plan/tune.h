@@ -3,6 +3,7 @@
 // How a fused convolution could be laid out on a NeuronCore, and the search for the fastest way.
 
 #include "tessera/core/export.h"
+#include "tessera/core/refusal.h"
 #include "tessera/targets/neuron/core/engine.h"
 #include "tessera/targets/neuron/kernels/conv2d.h"
 
@@ -52,9 +53,9 @@ struct TSR_API ConvSchedule {
 // Rows of the convolution that are pooled and stored together: those of the accumulations, or a pool's if that is more.
 TSR_API std::int64_t stored_rows(const ConvProblem& problem, const ConvSchedule& schedule);
 
-// Why the schedule is not for this problem, in words; nothing if it is. SBUF is only known when it is tried.
-TSR_API std::optional<std::string> refusal(const NeuronSpec& spec, const ConvProblem& problem,
-                                           const ConvSchedule& schedule);
+// Why the schedule is not for this problem; nothing if it is. SBUF is only known when it is tried.
+TSR_API std::optional<Refusal> refusal(const NeuronSpec& spec, const ConvProblem& problem,
+                                       const ConvSchedule& schedule);
 TSR_API void run_schedule(Kernel& kernel, const ConvProblem& problem, const ConvTensors& tensors,
                           const ConvSchedule& schedule);
 TSR_API ConvRun run_conv(const NeuronSpec& spec, const ConvProblem& problem, const ConvSchedule& schedule);
@@ -64,7 +65,7 @@ TSR_API ConvRun run_conv(const NeuronSpec& spec, const Array& x, const Array& w,
 struct ConvTrial {
   ConvSchedule schedule;
   std::optional<Profile> profile;
-  std::string refused;  // why there is no profile
+  std::optional<Refusal> refused;  // why there is no profile
 };
 
 struct ConvTuning {

@@ -3,7 +3,22 @@
 #include "tessera/core/error.h"
 #include "tessera/core/shape.h"
 
+#include <fmt/format.h>
+
 namespace tessera::tensix {
+namespace {
+
+Shortage shortage_of(BufferType type) {
+  switch (type) {
+    case BufferType::dram: return Shortage::dram;
+    case BufferType::l1: return Shortage::l1;
+    case BufferType::l1_small: return Shortage::l1_small;
+    case BufferType::trace: return Shortage::trace;
+  }
+  return Shortage::none;
+}
+
+}  // namespace
 
 Allocator::Allocator(const TensixSpec& card, const DeviceOptions& options)
     : l1_alignment_bytes_(card.l1_alignment_bytes), allocation_alignment_bytes_(card.dram_alignment_bytes) {
@@ -36,7 +51,7 @@ Allocator::Allocator(const TensixSpec& card, const DeviceOptions& options)
                                   false};
 }
 
-std::int64_t Allocator::allocate(BufferType type, const AllocationRequest& request) {
+Result<std::int64_t> Allocator::try_allocate(BufferType type, const AllocationRequest& request) {
   Memory& m = memory(type);
   if (const std::optional<std::int64_t> offset = m.list.allocate(request.bytes_per_bank, m.bottom_up))
     return m.base_address + *offset;
@@ -52,13 +67,19 @@ std::int64_t Allocator::allocate(BufferType type, const AllocationRequest& reque
     hint = "enough is free but not in one piece: reallocate or move tensors";
   else if (type == BufferType::l1)
     hint = "shard over more cores, use a smaller dtype, or keep the tensor in DRAM";
-  fail(Code::out_of_memory, Hint{hint},
-       // The words of ttnn, which people search their logs for.
-       "Out of Memory: Not enough space to allocate {} B {} buffer across {} banks, where each bank needs to store {} "
-       "B, "
-       "but bank size is {} B (allocated: {} B, free: {} B, largest free block: {} B).",
-       request.total_bytes, name(type), request.banks, request.bytes_per_bank, m.list.size_bytes(),
-       m.list.allocated_bytes(), m.list.free_bytes(), m.list.largest_free_block_bytes());
+  // The words of ttnn, which people search their logs for.
+  std::string message = fmt::format(
+      "Out of Memory: Not enough space to allocate {} B {} buffer across {} banks, where each bank needs to store {} "
+      "B, but bank size is {} B (allocated: {} B, free: {} B, largest free block: {} B).",
+      request.total_bytes, name(type), request.banks, request.bytes_per_bank, m.list.size_bytes(),
+      m.list.allocated_bytes(), m.list.free_bytes(), m.list.largest_free_block_bytes());
+  return Refusal{.message = std::move(message),
+                 .hint = std::move(hint),
+                 .code = Code::out_of_memory,
+                 .shortage = shortage_of(type),
+                 .requested_bytes = request.bytes_per_bank,
+                 .free_bytes = m.list.free_bytes(),
+                 .largest_free_bytes = m.list.largest_free_block_bytes()};
 }
 
 void Allocator::deallocate(BufferType type, std::int64_t address) {

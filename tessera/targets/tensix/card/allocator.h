@@ -5,6 +5,7 @@
 // from the top of a core's memory, DRAM and TRACE grow up; circular buffers come from below L1 (circular_buffers.h).
 
 #include "tessera/core/export.h"
+#include "tessera/core/refusal.h"
 #include "tessera/machine/machine.h"
 #include "tessera/targets/tensix/card/free_list.h"
 #include "tessera/targets/tensix/card/memory_config.h"
@@ -48,8 +49,12 @@ class TSR_API Allocator {
  public:
   Allocator(const TensixSpec& card, const DeviceOptions& options);
 
-  // The address, the same in every bank. Out of memory leaves everything as it was.
-  std::int64_t allocate(BufferType type, const AllocationRequest& request);
+  // The address, the same in every bank. A refusal leaves everything as it was.
+  Result<std::int64_t> try_allocate(BufferType type, const AllocationRequest& request);
+  // For callers that cannot do without: OutOfMemory.
+  std::int64_t allocate(BufferType type, const AllocationRequest& request) {
+    return try_allocate(type, request).value();
+  }
   void deallocate(BufferType type, std::int64_t address);
   void clear();
 

@@ -2,6 +2,8 @@
 
 #include "tessera/core/error.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace tessera::tensix {
@@ -36,7 +38,8 @@ void raise_end(std::vector<CircularBufferRegion>& regions, const CoreRange& rang
 CircularBufferPlacement place_circular_buffers(const Device& device, const std::vector<CircularBuffer>& buffers,
                                                std::int64_t program_id) {
   device.check_open();
-  CircularBufferPlacement placed = place_circular_buffers(device.card(), device.allocator(), buffers, program_id);
+  CircularBufferPlacement placed =
+      try_place_circular_buffers(device.card(), device.allocator(), buffers, program_id).value();
   const std::int64_t base = device.allocator().circular_buffer_base();
   std::int64_t end = base;
   for (const CircularBufferRegion& region : placed.regions) end = std::max(end, region.end_address);
@@ -44,9 +47,9 @@ CircularBufferPlacement place_circular_buffers(const Device& device, const std::
   return placed;
 }
 
-CircularBufferPlacement place_circular_buffers(const TensixSpec& card, const Allocator& allocator,
-                                               const std::vector<CircularBuffer>& buffers, std::int64_t program_id,
-                                               std::string_view kind) {
+Result<CircularBufferPlacement> try_place_circular_buffers(const TensixSpec& card, const Allocator& allocator,
+                                                           const std::vector<CircularBuffer>& buffers,
+                                                           std::int64_t program_id, std::string_view kind) {
   const BankGrid grid{card.grid_x, card.grid_y};
   const std::int64_t base = allocator.circular_buffer_base();
   const std::int64_t alignment = allocator.allocation_alignment_bytes();
@@ -65,17 +68,34 @@ CircularBufferPlacement place_circular_buffers(const TensixSpec& card, const All
   const std::int64_t l1_bytes = card.l1_bytes;
   const std::optional<std::int64_t> lowest = allocator.lowest_l1_address();
   for (const CircularBufferRegion& region : out.regions) {
+    // The words of ttnn, here and below, which people search their logs for.
     if (region.end_address > l1_bytes)
-      fail(Code::out_of_memory,
-           Hint{"use smaller blocks (act_block_h_override), a smaller dtype, or no double buffering"},
-           // The words of ttnn, here and below, which people search their logs for.
-           "Statically allocated {} buffers on core range {} grow to {} B which is beyond max L1 size of {} B", kind,
-           region.cores.to_string(), region.end_address, l1_bytes);
-    if (lowest && region.end_address > *lowest)
-      fail(Code::out_of_memory, Hint{"deallocate or move tensors out of L1, or use smaller blocks"},
-           "Statically allocated {} buffers in program {} clash with L1 buffers on core range {}. L1 buffer "
-           "allocated at {} and static {} buffer region ends at {}",
-           kind, program_id, region.cores.to_string(), *lowest, kind, region.end_address);
+      return Refusal{
+          .message = fmt::format(
+              "Statically allocated {} buffers on core range {} grow to {} B which is beyond max L1 size of {} B", kind,
+              region.cores.to_string(), region.end_address, l1_bytes),
+          .hint = "use smaller blocks (act_block_h_override), a smaller dtype, or no double buffering",
+          .code = Code::out_of_memory,
+          .shortage = Shortage::program,
+          .requested_bytes = region.end_address - base,
+          .free_bytes = l1_bytes - base,
+          .largest_free_bytes = l1_bytes - base};
+    if (lowest && region.end_address > *lowest) {
+      const auto message = [&](std::string_view which) {
+        return fmt::format(
+            "Statically allocated {} buffers {}clash with L1 buffers on core range {}. L1 buffer allocated at {} and "
+            "static {} buffer region ends at {}",
+            kind, which, region.cores.to_string(), *lowest, kind, region.end_address);
+      };
+      return Refusal{.message = message(fmt::format("in program {} ", program_id)),
+                     .hint = "deallocate or move tensors out of L1, or use smaller blocks",
+                     .code = Code::out_of_memory,
+                     .shortage = Shortage::l1_clash,
+                     .requested_bytes = region.end_address - base,
+                     .free_bytes = *lowest - base,
+                     .largest_free_bytes = *lowest - base,
+                     .lasting_message = message("")};
+    }
   }
   return out;
 }

@@ -4,6 +4,7 @@
 // down from the top. A program is legal where the two do not meet.
 
 #include "tessera/core/export.h"
+#include "tessera/core/refusal.h"
 #include "tessera/targets/tensix/card/core_grid.h"
 #include "tessera/targets/tensix/card/device.h"
 
@@ -37,14 +38,15 @@ struct CircularBufferPlacement {
 };
 
 // Places the buffers one after the other, each at the lowest address that is free on all its cores and aligned as
-// tensors are. Refuses with out_of_memory when they grow beyond the end of L1 ("beyond max L1 size") or into a live
-// tensor ("clash with L1 buffers").
+// tensors are. OutOfMemory when they grow beyond the end of L1 (Shortage::program) or into a live tensor
+// (Shortage::l1_clash); its bytes are counted from where circular buffers begin.
 TSR_API CircularBufferPlacement place_circular_buffers(const Device& device, const std::vector<CircularBuffer>& buffers,
                                                        std::int64_t program_id);
 // The same where an allocator stands for the device: to see whether a program would fit. Newer programs call their
 // buffers "dataflow" buffers; that is all that differs.
-TSR_API CircularBufferPlacement place_circular_buffers(const TensixSpec& card, const Allocator& allocator,
-                                                       const std::vector<CircularBuffer>& buffers,
-                                                       std::int64_t program_id, std::string_view kind = "circular");
+TSR_API Result<CircularBufferPlacement> try_place_circular_buffers(const TensixSpec& card, const Allocator& allocator,
+                                                                   const std::vector<CircularBuffer>& buffers,
+                                                                   std::int64_t program_id,
+                                                                   std::string_view kind = "circular");
 
 }  // namespace tessera::tensix

@@ -3,7 +3,9 @@
 namespace tessera::tensix {
 
 ComputeConfig precise_compute(const TensixSpec& card) {
-  return {.fidelity = card.arch == "WORMHOLE_B0" ? MathFidelity::hifi3 : MathFidelity::hifi4, .fp32_dest_acc_en = true};
+  constexpr int kMostPhases = 4;
+  return {.fidelity = static_cast<MathFidelity>(card.float32_phases.value_or(kMostPhases) - 1),
+          .fp32_dest_acc_en = true};
 }
 
 ComputeConfig default_matmul_compute(DType a, DType b, DType out, bool user_program, const TensixSpec& card) {

@@ -86,7 +86,7 @@ DeviceTensor to_device(const Tensor& x, const std::shared_ptr<Device>& device, c
   device->before_transfer("to_device");
   DeviceTensor y = DeviceTensor::allocate(device, TensorSpec(x.shape(), x.dtype(), x.layout(), config, x.tile()));
   const Transfer moved = write_pages(x, y);
-  device->note_transfer({"to_device", x.to_string(), {moved}});
+  device->note_transfer({ProgramKind::to_device, x.to_string(), {moved}});
   return y;
 }
 
@@ -99,7 +99,7 @@ void copy_host_to_device(const Tensor& x, DeviceTensor& y) {
     fail(Code::invalid_argument, "a host tensor {} cannot be copied into a device tensor {} {} {}", x.to_string(),
          spec.logical_shape().to_string(), name(spec.dtype()), name(spec.layout()));
   const Transfer moved = write_pages(x, y);
-  y.device()->note_transfer({"copy_host_to_device", x.to_string(), {moved}});
+  y.device()->note_transfer({ProgramKind::copy_host_to_device, x.to_string(), {moved}});
 }
 
 Tensor from_device(const DeviceTensor& x) {
@@ -107,7 +107,7 @@ Tensor from_device(const DeviceTensor& x) {
   x.check_allocated();
   Transfer moved;
   Tensor y = read_pages(x, &moved);
-  x.device()->note_transfer({"from_device", y.to_string(), {moved}});
+  x.device()->note_transfer({ProgramKind::from_device, y.to_string(), {moved}});
   return y;
 }
 

@@ -23,6 +23,11 @@ void L1Recorder::begin_step(std::string name, std::string op) {
   peak_ = device_->memory_view(BufferType::l1).allocated_bytes_per_bank;
 }
 
+void L1Recorder::begin_step(std::string name, MoveKind move) {
+  begin_step(std::move(name), std::string(tensix::name(move)));
+  timeline_.steps.back().move = move;
+}
+
 void L1Recorder::name_buffer(std::int64_t address, const std::string& name) {
   for (const auto& [buffer, at] : live_)
     if (buffer->type() == BufferType::l1 && buffer->address() == address) timeline_.buffers[at].name = name;
@@ -61,7 +66,7 @@ void L1Recorder::take(const MemoryEvent& event) {
       return;
     case MemoryEvent::Kind::program:
       timeline_.programs.push_back(
-          {event.record->op, event.record->detail, step, circular_buffer_bytes_, l1, l1_small_bytes()});
+          {std::string(event.record->op()), event.record->detail, step, circular_buffer_bytes_, l1, l1_small_bytes()});
       circular_buffer_bytes_ = 0;
       return;
   }

@@ -5,10 +5,12 @@
 
 #include "tessera/core/export.h"
 #include "tessera/targets/tensix/card/device.h"
+#include "tessera/targets/tensix/card/move_kind.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -39,6 +41,7 @@ struct L1Timeline {
   // What a user asked for: one operator of a network, with all the programs it takes.
   struct Step {
     std::string name, op;
+    std::optional<MoveKind> move = {};  // instead of an operator
   };
 
   std::int64_t base_address = 0;      // where circular buffers begin
@@ -60,6 +63,7 @@ class TSR_API L1Recorder {
   L1Recorder& operator=(const L1Recorder&) = delete;
 
   void begin_step(std::string name, std::string op);
+  void begin_step(std::string name, MoveKind move);
   // The name of what lies at an address now.
   void name_buffer(std::int64_t address, const std::string& name);
   const L1Timeline& timeline() const { return timeline_; }

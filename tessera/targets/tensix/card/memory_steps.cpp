@@ -1,7 +1,5 @@
 #include "tessera/targets/tensix/card/memory_steps.h"
 
-#include "tessera/core/error.h"
-
 #include <algorithm>
 #include <unordered_set>
 
@@ -55,51 +53,59 @@ class MemorySteps::Rehearsal {
       if (steps.places_[i].tensor) story_.addresses[i] = steps.places_[i].tensor->address();
   }
 
-  void run() {
-    for (const Step& step : steps_.steps_) std::visit([this](const auto& s) { take(s); }, step);
+  // None: everything fits.
+  std::optional<Refusal> run() {
+    for (const Step& step : steps_.steps_)
+      if (std::optional<Refusal> refusal = std::visit([this](const auto& s) { return take(s); }, step)) return refusal;
+    return std::nullopt;
   }
   MemoryStory story() && { return std::move(story_); }
   const MemoryPeak& peak() const { return story_.peak; }
 
  private:
-  void take(const Allocate& step) { give(step.slot); }
+  std::optional<Refusal> take(const Allocate& step) { return give(step.slot); }
 
-  void take(const Free& step) {
+  std::optional<Refusal> take(const Free& step) {
     const Place& place = steps_.places_[step.slot];
-    if (place.request.bytes_per_bank == 0) return;
+    if (place.request.bytes_per_bank == 0) return std::nullopt;
     allocator_.deallocate(place.type, story_.addresses[step.slot]);
     if (on_core(place.type) && !place.tensor) l1_bytes_ -= place.request.bytes_per_bank;
+    return std::nullopt;
   }
 
-  void take(const Reallocate& step) {
+  std::optional<Refusal> take(const Reallocate& step) {
     const std::int64_t before = story_.addresses[step.slot];
     take(Free{step.slot});
-    give(step.slot);
+    if (std::optional<Refusal> refusal = give(step.slot)) return refusal;
     if (story_.addresses[step.slot] != before) {
-      begin("move", step.key, step.record);
+      begin(step.key, step.record);
       circular_buffer_bytes_ = 0;
     }
+    return std::nullopt;
   }
 
-  void take(const Program& program) {
-    ProgramMemory& memory = begin(program.op, program.key, program.record);
+  std::optional<Refusal> take(const Program& program) {
+    ProgramMemory& memory = begin(program.key, program.record);
     if (memory.built)
       for (const KeptList& list : program.lists) {
-        memory.allocated.push_back(place(list.label, list.type, list.request));
+        if (std::optional<Refusal> refusal = place(list.label, list.type, list.request, memory.allocated))
+          return refusal;
         count();
       }
     circular_buffer_bytes_ = 0;  // those of the program before it lived until now
     if (!program.dataflow)
       for (const CircularBuffer& buffer : program.circular_buffers) circular_buffer_bytes_ += buffer.bytes;
     count();
-    memory.circular_buffers = place_circular_buffers(device_.card(), allocator_, program.circular_buffers, memory.id,
-                                                     program.dataflow ? "dataflow" : "circular")
-                                  .buffers;
+    Result<CircularBufferPlacement> placed = try_place_circular_buffers(
+        device_.card(), allocator_, program.circular_buffers, memory.id, program.dataflow ? "dataflow" : "circular");
+    if (!placed) return placed.refusal();
+    memory.circular_buffers = std::move(placed->buffers);
+    return std::nullopt;
   }
 
-  ProgramMemory& begin(const std::string& op, const std::string& key, const TraceRecord& record) {
+  ProgramMemory& begin(const std::string& key, const TraceRecord& record) {
     ProgramMemory& memory = story_.programs.emplace_back();
-    memory.op = op;
+    memory.kind = record.kind;
     memory.work = record.work;
     memory.id = next_program_id_;
     memory.built = !device_.has_program(key) && built_.insert(key).second;
@@ -109,18 +115,22 @@ class MemorySteps::Rehearsal {
     return memory;
   }
 
-  void give(Slot slot) {
+  std::optional<Refusal> give(Slot slot) {
     const Place& p = steps_.places_[slot];
-    if (p.request.bytes_per_bank == 0) return;
-    allocated_.push_back(place(p.label, p.type, p.request));
+    if (p.request.bytes_per_bank == 0) return std::nullopt;
+    if (std::optional<Refusal> refusal = place(p.label, p.type, p.request, allocated_)) return refusal;
     story_.addresses[slot] = allocated_.back().address;
     count();
+    return std::nullopt;
   }
 
-  PlacedBuffer place(const std::string& label, BufferType type, const AllocationRequest& request) {
-    const std::int64_t address = allocator_.allocate(type, request);
+  std::optional<Refusal> place(const std::string& label, BufferType type, const AllocationRequest& request,
+                               std::vector<PlacedBuffer>& to) {
+    const Result<std::int64_t> address = allocator_.try_allocate(type, request);
+    if (!address) return address.refusal();
     if (on_core(type)) l1_bytes_ += request.bytes_per_bank;
-    return {label, type, address, request.bytes_per_bank, request.banks};
+    to.push_back({label, type, *address, request.bytes_per_bank, request.banks});
+    return std::nullopt;
   }
 
   void count() {
@@ -140,14 +150,12 @@ class MemorySteps::Rehearsal {
   std::int64_t l1_bytes_ = 0, circular_buffer_bytes_ = 0;
 };
 
-MemoryStory MemorySteps::rehearse(MemoryPeak* reached) const {
+Result<MemoryStory> MemorySteps::rehearse(MemoryPeak* reached) const {
   device_->check_open();
   Rehearsal rehearsal(*this);
-  try {
-    rehearsal.run();
-  } catch (const Error&) {
+  if (std::optional<Refusal> refusal = rehearsal.run()) {
     if (reached != nullptr) *reached = rehearsal.peak();
-    throw;
+    return std::move(*refusal);
   }
   return std::move(rehearsal).story();
 }

@@ -28,7 +28,7 @@ struct PlacedBuffer {
 
 // What one program found and placed.
 struct ProgramMemory {
-  std::string op;
+  ProgramKind kind = ProgramKind::unary;
   std::int64_t id = 0;
   bool built = false;                   // false: the device had it in its cache
   std::vector<PlacedBuffer> allocated;  // since the program before it: outputs, then lists it keeps
@@ -60,7 +60,6 @@ class TSR_API MemorySteps {
     AllocationRequest request;
   };
   struct Program {
-    std::string op;
     std::string key;  // programs of the same key are built once
     std::vector<KeptList> lists;
     std::vector<CircularBuffer> circular_buffers;  // those with memory of their own
@@ -82,7 +81,7 @@ class TSR_API MemorySteps {
 
   // Refuses what does not fit, and changes nothing. `reached` gets the peak so far when it refuses, the circular
   // buffers of a program that does not fit included.
-  MemoryStory rehearse(MemoryPeak* reached = nullptr) const;
+  Result<MemoryStory> rehearse(MemoryPeak* reached = nullptr) const;
   // After a rehearsal. The tensor of each slot that has one and is still allocated.
   std::vector<std::optional<DeviceTensor>> carry_out() const;
 

@@ -25,9 +25,9 @@ OperandFacts facts_of(const TensorSpec& spec) {
   return facts_of({spec.physical().height, spec.physical().width}, spec.dtype(), spec.layout(), spec.memory_config());
 }
 
-std::shared_ptr<const ProgramWork> work_on(std::string kind, std::vector<OperandFacts> operands) {
+std::shared_ptr<const ProgramWork> work_on(ProgramKind kind, std::vector<OperandFacts> operands) {
   auto work = std::make_shared<ProgramWork>();
-  work->kind = std::move(kind);
+  work->kind = kind;
   work->operands = std::move(operands);
   return work;
 }

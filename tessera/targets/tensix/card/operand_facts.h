@@ -1,13 +1,12 @@
 #pragma once
 
-// A tensor as the time model sees it (core/program_work.h).
+// A tensor as the time model sees it (program_work.h).
 
 #include "tessera/core/export.h"
 #include "tessera/targets/tensix/card/program_work.h"
 #include "tessera/targets/tensix/card/tensor_spec.h"
 
 #include <memory>
-#include <string>
 #include <vector>
 
 namespace tessera::tensix {
@@ -17,6 +16,6 @@ TSR_API OperandFacts facts_of(const Extent2d& matrix, DType dtype, Layout layout
 TSR_API OperandFacts facts_of(const TensorSpec& spec);
 
 // A program whose counts follow from its tensors, the result last.
-TSR_API std::shared_ptr<const ProgramWork> work_on(std::string kind, std::vector<OperandFacts> operands);
+TSR_API std::shared_ptr<const ProgramWork> work_on(ProgramKind kind, std::vector<OperandFacts> operands);
 
 }  // namespace tessera::tensix

@@ -35,7 +35,7 @@ template <class Compute>
 DeviceTensor send_values(const std::shared_ptr<Device>& device, const TensorSpec& spec, Compute&& compute) {
   if (device->options().values) return to_device(std::forward<Compute>(compute)(), device, spec.memory_config());
   DeviceTensor y = DeviceTensor::allocate(device, spec);
-  device->note_transfer({"to_device",
+  device->note_transfer({ProgramKind::to_device,
                          spec.logical_shape().to_string() + " " + std::string(name(spec.dtype())) + " " +
                              std::string(name(spec.layout())),
                          {host_transfer(y)}});

@@ -11,13 +11,13 @@ void place_program(const Device& device, const std::vector<CircularBuffer>& buff
 }
 
 void finish_program(TraceRecord record, const std::vector<const DeviceTensor*>& inputs, const DeviceTensor& output) {
-  std::string key = record.op + " " + output.spec().to_string();
+  std::string key = std::string(record.op()) + " " + output.spec().to_string();
   for (const DeviceTensor* x : inputs) key.append(" ").append(x->spec().to_string());
   if (!record.work) {
     std::vector<OperandFacts> operands;
     for (const DeviceTensor* x : inputs) operands.push_back(facts_of(x->spec()));
     operands.push_back(facts_of(output.spec()));
-    record.work = work_on(record.op, std::move(operands));
+    record.work = work_on(record.kind, std::move(operands));
   }
   output.device()->finish_program(std::move(record), key);
 }

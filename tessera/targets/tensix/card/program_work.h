@@ -4,13 +4,27 @@
 // say nothing of any clock.
 
 #include "tessera/core/dtype.h"
+#include "tessera/core/export.h"
 #include "tessera/core/shape.h"
 
 #include <cstdint>
-#include <string>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 namespace tessera::tensix {
+
+// What a card is asked for: a transfer from or to the host, or a program of one of its operators.
+enum class ProgramKind : std::uint8_t {
+  to_device,
+  from_device,
+  copy_host_to_device,
+#define CARD_OP(op) op,
+#include "tessera/targets/tensix/card/card_ops.def"
+#undef CARD_OP
+};
+TSR_API std::string_view name(ProgramKind kind);  // as its line of card_ops.def has it: "conv2d", "halo"
+TSR_API std::optional<ProgramKind> program_kind(std::string_view name);
 
 enum class OperandPlace : std::uint8_t { dram, l1, height_sharded, width_sharded, block_sharded };
 
@@ -30,7 +44,7 @@ struct OperandFacts {
 };
 
 struct ProgramWork {
-  std::string kind;        // "conv2d", "matmul", "halo", ...: which group of programs its price was fitted with
+  ProgramKind kind = ProgramKind::unary;  // which group of programs its price was fitted with
   std::int64_t cores = 0;  // that compute or move; 0: nothing is counted yet, all follows from `operands`
   double blocks = 1;       // rounds that reader, compute and writer go through together
 

@@ -29,11 +29,14 @@ struct Transfer {
 
 // One operation.
 struct TraceRecord {
-  std::string op;
+  ProgramKind kind = ProgramKind::unary;
   std::string detail;  // for people: "[1, 1, 64, 64] bfloat16 TILE"
   std::vector<Transfer> transfers;
   // Of a program, what it does; null where nobody has said. Records are copied about, so copies share it.
   std::shared_ptr<const ProgramWork> work = {};
+  std::string alias = {};  // TTNN's name where several operators run programs of one kind: "relu", "add"
+
+  std::string_view op() const { return alias.empty() ? name(kind) : std::string_view(alias); }  // for people
   std::int64_t total_bytes() const;
 };
 

@@ -1,6 +1,6 @@
 #include "tessera/targets/tensix/network/lower.h"
 
-#include "tessera/core/error.h"
+#include "tessera/core/refusal.h"
 #include "tessera/core/text.h"
 #include "tessera/graph/passes/pass.h"
 #include "tessera/targets/tensix/network/graph_window.h"
@@ -14,11 +14,7 @@
 namespace tessera::tensix {
 namespace {
 
-// Why a node has no operator on the card, and what would do.
-struct Refusal {
-  std::string reason, hint;
-};
-using Lowered = std::variant<CardLayer, Refusal>;
+using Lowered = std::variant<CardLayer, Refusal>;  // why a node has no operator on the card
 
 std::int64_t rows_of(const Shape& shape) { return shape.rank() < 2 || shape[1] == 0 ? 0 : shape.volume() / shape[1]; }
 
@@ -79,7 +75,7 @@ class Lowering {
           fail(Code::unsupported,
                Hint{refusal->hint.empty() ? "--fallback host computes it on the host"
                                           : refusal->hint + "; or --fallback host, which computes it on the host"},
-               "node '{}' ({}) has no operator on the card: {}", node.name, name(node.op), refusal->reason);
+               "node '{}' ({}) has no operator on the card: {}", node.name, name(node.op), refusal->message);
         result = CardLayer(HostLayer{i});
       }
       add(i, std::get<CardLayer>(std::move(result)));
@@ -151,12 +147,9 @@ class Lowering {
     const std::optional<VectorFunction> f = activation(next);
     if (!f || next.inputs[0] != node.outputs[0]) return std::nullopt;
     if (by_name) {  // a convolution's is given by its name, without parameters
-      try {
-        if (f->kind != VectorFunction::Kind::activation || activation_from_name(f->name) != f->activation)
-          return std::nullopt;
-      } catch (const Error&) {
-        return std::nullopt;
-      }
+      if (f->kind != VectorFunction::Kind::activation) return std::nullopt;
+      const auto named = attempt([&] { return activation_from_name(f->name); });
+      if (!named || *named != f->activation) return std::nullopt;
     }
     fused_[readers[0]] = true;
     lowered.outputs = next.outputs;

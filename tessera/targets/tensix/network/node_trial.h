@@ -3,8 +3,8 @@
 // One operator of a network, or one move of a tensor, on a card with nothing on it but what it reads: what it leaves,
 // what it takes of L1 and how long it runs.
 
-#include "tessera/core/error.h"
 #include "tessera/core/export.h"
+#include "tessera/core/refusal.h"
 #include "tessera/targets/tensix/card/tensor_spec.h"
 #include "tessera/targets/tensix/network/layer_config.h"
 #include "tessera/targets/tensix/network/lower.h"
@@ -19,7 +19,7 @@ namespace tessera::tensix {
 
 struct NodeTrial {
   std::optional<TensorSpec> result;  // none: refused
-  std::optional<Error> refusal;
+  std::optional<Refusal> refusal;
   std::optional<Conv2dPlan> plan;  // of a convolution
   SimulatedStep step;
   std::int64_t operand_bytes = 0;  // of a core: operands in L1 before it ran; they are in the step's peak

@@ -41,7 +41,7 @@ class Runner {
     run_.strict = true;
     run_.operands = &operands;
     NodeTrial trial;
-    try {
+    const auto done = attempt([&] {
       for (std::size_t i = 0; i < node.inputs.size(); ++i)
         if (!values_.on_card(node.inputs[i]))
           values_.put(node.inputs[i], DeviceTensor::allocate(run_.device, inputs[i]));
@@ -50,28 +50,24 @@ class Runner {
       run_node(node);
       trial.result = values_.at(node.outputs[0]).spec();
       trial.plan = run_.conv_plan;
-    } catch (const Error& error) {
-      if (error.code() == Code::internal) throw;
-      trial.refusal = error;
-    }
+    });
+    if (!done) trial.refusal = done.refusal();
     trial.step = trial.refusal ? run_.step : out_.steps.back();
     return trial;
   }
 
   NodeTrial try_move(const TensorSpec& from, const MemoryConfig& to) {
     NodeTrial trial;
-    run_.begin("", "reshard");
-    try {
+    run_.begin("", MoveKind::reshard);
+    const auto done = attempt([&] {
       DeviceTensor x = DeviceTensor::allocate(run_.device, from);
       trial.operand_bytes = run_.device->memory_view(BufferType::l1).allocated_bytes_per_bank;
       const DeviceTensor y = from.memory_config() == to ? tensix::move(x) : to_memory_config(x, to);
       trial.result = y.spec();
       run_.finish(&y);
       trial.step = out_.steps.back();
-    } catch (const Error& error) {
-      if (error.code() == Code::internal) throw;
-      trial.refusal = error;
-    }
+    });
+    if (!done) trial.refusal = done.refusal();
     return trial;
   }
 
@@ -107,8 +103,8 @@ class Runner {
 
   void make_moves(const PlannedCall& call) {
     for (const PlannedCall::Move& move : call.moves) {
-      run_.begin(network().graph.value(move.value).name, move.op);
-      if (move.op == "slide")
+      run_.begin(network().graph.value(move.value).name, move.kind);
+      if (move.kind == MoveKind::slide)
         values_.slide(move.value);
       else
         values_.put(move.value, to_memory_config(values_.at(move.value), move.to));

@@ -6,6 +6,7 @@
 #include "tessera/core/export.h"
 #include "tessera/targets/tensix/card/device.h"
 #include "tessera/targets/tensix/card/l1_timeline.h"
+#include "tessera/targets/tensix/card/move_kind.h"
 #include "tessera/targets/tensix/card/tensor_spec.h"
 #include "tessera/targets/tensix/network/layer_config.h"
 #include "tessera/targets/tensix/network/lower.h"
@@ -22,10 +23,11 @@ namespace tessera::tensix {
 
 // One operator, or a move that made room for one.
 struct SimulatedStep {
-  std::string node;    // of the graph, or the value that was moved
-  std::string op;      // "conv2d", "spill"
-  std::string config;  // "HEIGHT_SHARDED 3136x64, act_block_h 64"
-  std::string result;  // "[1, 1, 3136, 64] bfloat16 TILE"
+  std::string node;                   // of the graph, or the value that was moved
+  std::string op;                     // "conv2d", "spill"
+  std::optional<MoveKind> move = {};  // instead of an operator
+  std::string config;                 // "HEIGHT_SHARDED 3136x64, act_block_h 64"
+  std::string result;                 // "[1, 1, 3136, 64] bfloat16 TILE"
   std::int64_t cores = 0;
   // Bytes of a core: circular buffers of its largest program, what its halo took, its result (0: in DRAM), and the most
   // that was in use at once while it ran, all that lay in L1 before included.
@@ -45,7 +47,7 @@ struct SimulatedStep {
 // What a plan says of an operator besides its LayerConfig.
 struct PlannedCall {
   struct Move {
-    std::string op;  // "spill", "restore", "reshard", "slide"
+    MoveKind kind = MoveKind::reshard;
     ValueId value = kNoValue;
     MemoryConfig to;
   };

@@ -32,10 +32,6 @@ std::optional<TensorMemoryLayout> natural_layout(Conv2dProblem p, const TensixSp
   return plan_conv2d(p, card).problem.config.shard_layout;
 }
 
-bool wants_small_memory(const Error& error) {
-  return error.code() == Code::out_of_memory && error.message().find("L1_SMALL") != std::string::npos;
-}
-
 std::string config_text(const Conv2dPlan& plan, const Conv2dConfig& config) {
   if (plan.interleaved) return "interleaved";
   std::string text =
@@ -72,16 +68,14 @@ class ConvRun {
   DeviceTensor run() {
     if (run_.strict) return own_.height_slices ? sliced(slice_type(*own_.height_slices)) : once(config_);
     if (own_.height_slices) return run_.fit({}, [&] { return sliced(slice_type(*own_.height_slices)); });
-    try {
-      return run_.fit(kept(), [&] { return once(config_); });
-    } catch (const Error& error) {
-      // A configuration that cannot be is the user's to mend; what we chose ourselves may be tried otherwise.
-      const bool ours = error.code() != Code::internal && own_.conv_fields.empty();
-      if (error.code() != Code::out_of_memory && !ours) throw;
-      run_.note(reason_of(error));
-      if (std::optional<DeviceTensor> y = otherwise(error)) return *y;
-      throw;
-    }
+    Result<DeviceTensor> first = run_.try_fit(kept(), [&] { return once(config_); });
+    if (first) return std::move(first).value();
+    // A configuration that cannot be is the user's to mend; what we chose ourselves may be tried otherwise.
+    const Refusal& refusal = first.refusal();
+    if (!refusal.out_of_memory() && !own_.conv_fields.empty()) raise(refusal);
+    run_.note(refusal.reason());
+    if (std::optional<DeviceTensor> y = otherwise(refusal.shortage)) return *y;
+    raise(refusal);
   }
 
  private:
@@ -138,15 +132,14 @@ class ConvRun {
   DeviceTensor once(const Conv2dConfig& config) { return call(complete(config), options_); }
 
   // None: too large, or a combination that does not exist.
-  std::optional<DeviceTensor> attempt(const Conv2dConfig& config) {
-    try {
-      if (!layer_.transposed)  // cheaper than to prepare weights and find out
-        rehearse_conv2d(run_.values.at(input_), weights_, bias_, complete(config), options_);
-      return once(config);
-    } catch (const Error& error) {
-      if (error.code() == Code::internal) throw;
+  std::optional<DeviceTensor> with(const Conv2dConfig& config) {
+    const Result<Conv2dProblem> problem = attempt([&] { return complete(config); });
+    if (!problem) return std::nullopt;
+    // Cheaper than to prepare weights and find out.
+    if (!layer_.transposed && !rehearse_conv2d(run_.values.at(input_), weights_, bias_, *problem, options_))
       return std::nullopt;
-    }
+    Result<DeviceTensor> y = attempt([&] { return call(*problem, options_); });
+    return y ? std::optional(std::move(y).value()) : std::nullopt;
   }
 
   // From DRAM to DRAM, piece by piece.
@@ -161,12 +154,12 @@ class ConvRun {
   }
 
   // Fields that the user has set stay.
-  std::optional<DeviceTensor> otherwise(const Error& error) {
+  std::optional<DeviceTensor> otherwise(Shortage shortage) {
     Conv2dConfig base = config_;
-    if (wants_small_memory(error)) {
+    if (shortage == Shortage::l1_small) {
       if (own_.gives("config_tensors_in_dram")) return std::nullopt;
       base.config_tensors_in_dram = true;
-      if (auto y = attempt(base)) return y;
+      if (auto y = with(base)) return y;
     }
     if (auto y = with_blocks(base)) return y;
     if (!own_.gives("shard_layout") && !own_.gives("override_sharding_config"))
@@ -176,21 +169,18 @@ class ConvRun {
       }
     const bool height = natural_slice_type(problem_) == Conv2dSliceType::dram_height;
     for (const bool along_height : {height, !height}) {
-      try {
-        return sliced(slice_type(along_height));
-      } catch (const Error& again) {
-        if (again.code() == Code::internal) throw;
-      }
+      Result<DeviceTensor> y = attempt([&] { return sliced(slice_type(along_height)); });
+      if (y) return std::move(y).value();
     }
     return std::nullopt;
   }
 
   std::optional<DeviceTensor> with_blocks(Conv2dConfig config) {
-    if (auto y = attempt(config)) return y;
+    if (auto y = with(config)) return y;
     if (own_.gives("act_block_h_override")) return std::nullopt;
     for (const int height : kBlockHeights) {
       config.act_block_h_override = height;
-      if (auto y = attempt(config)) return y;
+      if (auto y = with(config)) return y;
     }
     return std::nullopt;
   }

@@ -19,13 +19,18 @@ std::string place_text(const DeviceTensor& x) {
 
 }  // namespace
 
-std::string reason_of(const Error& error) {
-  const std::string& message = error.message();
-  return message.substr(0, message.find('\n'));
-}
-
 void SimulationRun::begin(const std::string& node, const std::string& op) {
   recorder.begin_step(node, op);
+  reset(node, op);
+}
+
+void SimulationRun::begin(const std::string& value, MoveKind move) {
+  recorder.begin_step(value, move);
+  reset(value, std::string(name(move)));
+  step.move = move;
+}
+
+void SimulationRun::reset(const std::string& node, const std::string& op) {
   first_record = device->trace().size();
   conv_plan.reset();
   step = {};
@@ -60,22 +65,22 @@ void SimulationRun::finish(const DeviceTensor* result) {
   if (options.on_step) options.on_step(step);
 }
 
-bool SimulationRun::room_would_help(const Error& error) {
-  return error.code() == Code::out_of_memory && error.message().find("beyond max L1 size") == std::string::npos &&
-         error.message().find("L1_SMALL") == std::string::npos;
+bool SimulationRun::room_would_help(const Refusal& refusal) {
+  return refusal.out_of_memory() && refusal.shortage != Shortage::program && refusal.shortage != Shortage::l1_small;
 }
 
-bool SimulationRun::make_room(std::span<const ValueId> keep, const Error& because) {
+bool SimulationRun::make_room(std::span<const ValueId> keep, const Refusal& because) {
   const SimulatedStep waiting = step;
-  recorder.begin_step("", "spill");
+  recorder.begin_step("", MoveKind::spill);
   const std::optional<SimulatedValues::Spilled> spilled = values.spill(keep);
   if (spilled) {
     step = {};
     step.node = spilled->name;
-    step.op = "spill";
+    step.op = name(MoveKind::spill);
+    step.move = MoveKind::spill;
     step.config = "L1 to DRAM";
     step.note = fmt::format("{} B of each core, next read by '{}', to make room for '{}': {}", spilled->bytes_per_core,
-                            spilled->next, waiting.node, reason_of(because));
+                            spilled->next, waiting.node, because.reason());
     finish(nullptr);
     first_record = device->trace().size();
   }

@@ -2,7 +2,7 @@
 
 // What the layers of a simulated network share while it runs.
 
-#include "tessera/core/error.h"
+#include "tessera/core/refusal.h"
 #include "tessera/targets/tensix/network/simulate.h"
 #include "tessera/targets/tensix/network/simulated_values.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d.h"
@@ -20,9 +20,6 @@ namespace tessera::tensix {
 
 // Weights and biases on the host, as conv2d takes them.
 using HostOperands = std::map<const Array*, Conv2dOperand>;
-
-// The first line of an Error, without its numbers' context.
-std::string reason_of(const Error& error);
 
 inline bool is_tiled(const DeviceTensor& x) { return x.spec().layout() == Layout::tile; }
 inline DeviceTensor in_dram(const DeviceTensor& x) { return to_memory_config(x, kDramMemoryConfig); }
@@ -45,37 +42,36 @@ struct SimulationRun {
   HostOperands* operands = nullptr;  // kept from call to call; null: made for each
 
   void begin(const std::string& node, const std::string& op);
+  void begin(const std::string& value, MoveKind move);
+  void reset(const std::string& node, const std::string& op);  // a step of which nothing has happened
   void note(const std::string& text);
   void finish(const DeviceTensor* result);  // null: nothing new on the card
 
   // Moves one value other than `keep` out of L1, as a step of its own. Whether there was one.
-  bool make_room(std::span<const ValueId> keep, const Error& because);
+  bool make_room(std::span<const ValueId> keep, const Refusal& because);
 
-  // Runs `body`, which changes nothing when it fails; while it does not fit, values leave L1.
+  // Runs `body`, which calls operators as a user does and changes nothing when it is refused; while it does not fit,
+  // values leave L1.
   template <class Body>
-  auto fit(std::span<const ValueId> keep, Body&& body) -> decltype(body()) {
-    if (strict) return body();
+  auto try_fit(std::span<const ValueId> keep, Body&& body) {
     for (;;) {
-      try {
-        return body();
-      } catch (const Error& error) {
-        if (!room_would_help(error) || !make_room(keep, error)) throw;
-      }
+      auto result = attempt(body);
+      if (result || strict || !room_would_help(result.refusal()) || !make_room(keep, result.refusal())) return result;
     }
   }
-  static bool room_would_help(const Error& error);
+  template <class Body>
+  auto fit(std::span<const ValueId> keep, Body&& body) -> decltype(body()) {
+    return try_fit(keep, body).value();
+  }
+  static bool room_would_help(const Refusal& refusal);
 
   // As the tensors lie; if shards like these are not taken, from DRAM.
   template <class Near, class Far>
   DeviceTensor near_or_far(std::span<const ValueId> keep, Near&& near, Far&& far) {
-    if (strict) return near();
-    try {
-      return fit(keep, near);
-    } catch (const Error& error) {
-      if (error.code() == Code::internal) throw;
-      note(reason_of(error) + ": through DRAM");
-      return fit({}, far);
-    }
+    Result<DeviceTensor> y = try_fit(keep, near);
+    if (y || strict) return std::move(y).value();
+    note(y.refusal().reason() + ": through DRAM");
+    return fit({}, far);
   }
 };
 

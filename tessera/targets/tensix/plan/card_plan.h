@@ -8,6 +8,7 @@
 #include "tessera/core/export.h"
 #include "tessera/core/shape.h"
 #include "tessera/targets/tensix/card/memory_config.h"
+#include "tessera/targets/tensix/card/move_kind.h"
 #include "tessera/targets/tensix/network/layer_config.h"
 #include "tessera/targets/tensix/network/simulate.h"
 
@@ -56,12 +57,7 @@ struct Placement {
 
 // A value goes elsewhere before a step.
 struct PlannedMove {
-  enum class Kind : std::uint8_t {
-    spill,    // to DRAM, to make room
-    restore,  // back into L1
-    reshard,  // from L1 to L1
-    slide,    // to another address of L1, in the shards it has: holes between tensors become one
-  };
+  using Kind = MoveKind;
   Kind kind = Kind::reshard;
   std::string value;
   MemoryConfig to;
@@ -69,7 +65,6 @@ struct PlannedMove {
   std::string why;
   std::int64_t l1_peak_bytes = 0;  // predicted, of a core
 };
-TSR_API std::string_view name(PlannedMove::Kind kind);
 
 // What else was weighed for a step.
 struct Alternative {

@@ -1,11 +1,10 @@
 #include "tessera/targets/tensix/plan/conv_candidates.h"
-#include "tessera/core/error.h"
 #include "tessera/core/tile.h"
 #include "tessera/targets/tensix/card/tile_side.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_plan.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_work.h"
 #include "tessera/targets/tensix/ops/conv_transpose2d/conv_transpose2d.h"
 #include "tessera/targets/tensix/ops/halo/halo.h"
-#include "tessera/targets/tensix/ops/program_works.h"
 #include "tessera/targets/tensix/plan/pins.h"
 #include "tessera/targets/tensix/time/program_time.h"
 
@@ -71,13 +70,12 @@ class GridSweep {
     base_.conv.shard_layout = layout;
     base_.conv.core_grid = cores;
     apply_pins(pins_, base_);
-    tensix::Conv2dPlan outline;
-    try {
-      outline = tensix::outline_conv2d(problem_of(base_), card_);
-    } catch (const Error& error) {
-      refuse(base_, error.message());
+    const Result<tensix::Conv2dPlan> outlined = tensix::try_outline_conv2d(problem_of(base_), card_);
+    if (!outlined) {
+      refuse(base_, outlined.refusal().message);
       return {};
     }
+    const tensix::Conv2dPlan& outline = *outlined;
     if (outline.as_matmul) {
       weigh(base_);
       return std::move(found_);
@@ -104,6 +102,7 @@ class GridSweep {
 
   void refuse(const tensix::LayerConfig& c, const std::string& reason, std::int64_t bytes = 0) {
     if (refusals_ == nullptr || refusals_->size() >= kKeptRefusals || !c.conv.shard_layout || !c.conv.core_grid) return;
+    // By their first words: people need not read the same sentence twice. Nothing else depends on it.
     for (const ConvRefusal& each : *refusals_)
       if (each.reason.substr(0, 24) == reason.substr(0, 24)) return;  // of a kind that is there already
     refusals_->push_back({config_words(c), reason.substr(0, reason.find('\n')), bytes});
@@ -114,21 +113,19 @@ class GridSweep {
     halo_ns_ = 0;
     const tensix::Conv2dProblem& p = plan.problem;
     if (!plan.has_halo || layer_.transposed) return;
-    try {
-      const tensix::HaloPlan halo =
-          tensix::plan_halo({p.batch, p.height, p.width, p.window}, plan.input, plan.input_shard,
-                            plan.output_shard.height, p.input_dtype, p.input_layout);
-      halo_bytes_ = halo.out_bytes_per_core();
-      for (const tensix::PlannedBuffer& buffer : halo.circular_buffers) halo_buffer_bytes_ += buffer.bytes;
-      tensix::HaloShard shard{plan.input.cores.num_cores(), plan.input.row_parts, 0, 0, false};
-      if (p.input_layout == Layout::tile) {
-        shard.tile_rows = ceil_div(plan.input_shard.height, kTile);
-        shard.tiles = shard.tile_rows * ceil_div(plan.input_shard.width, kTile);
-      }
-      halo_ns_ = tensix::time_of(tensix::halo_work(halo, shard), card_, costs_).ns + card_.op_gap_ns;
-    } catch (const Error&) {
-      // The trial will say it.
+    const Result<tensix::HaloPlan> halo = attempt([&] {
+      return tensix::plan_halo({p.batch, p.height, p.width, p.window}, plan.input, plan.input_shard,
+                               plan.output_shard.height, p.input_dtype, p.input_layout);
+    });
+    if (!halo) return;  // the trial will say it
+    halo_bytes_ = halo->out_bytes_per_core();
+    for (const tensix::PlannedBuffer& buffer : halo->circular_buffers) halo_buffer_bytes_ += buffer.bytes;
+    tensix::HaloShard shard{plan.input.cores.num_cores(), plan.input.row_parts, 0, 0, false};
+    if (p.input_layout == Layout::tile) {
+      shard.tile_rows = ceil_div(plan.input_shard.height, kTile);
+      shard.tiles = shard.tile_rows * ceil_div(plan.input_shard.width, kTile);
     }
+    halo_ns_ = tensix::time_of(tensix::halo_work(*halo, shard), card_, costs_).ns + card_.op_gap_ns;
   }
 
   void with_flags(const tensix::LayerConfig& c, TensorMemoryLayout layout) {
@@ -161,13 +158,12 @@ class GridSweep {
   // Bytes that it takes, if there is such a configuration at all.
   std::optional<std::int64_t> weigh(tensix::LayerConfig c) {
     apply_pins(pins_, c);
-    tensix::Conv2dPlan plan;
-    try {
-      plan = tensix::plan_conv2d(problem_of(c), card_);
-    } catch (const Error& error) {
-      refuse(c, error.message());
+    const Result<tensix::Conv2dPlan> planned = tensix::try_plan_conv2d(problem_of(c), card_);
+    if (!planned) {
+      refuse(c, planned.refusal().message);
       return std::nullopt;
     }
+    const tensix::Conv2dPlan& plan = *planned;
     const tensix::Conv2dProblem& p = plan.problem;
     const std::int64_t input =
         shard_bytes(plan.input_shard, p.input_dtype, plan.as_matmul ? Layout::tile : p.input_layout);

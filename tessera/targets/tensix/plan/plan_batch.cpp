@@ -1,6 +1,6 @@
 #include "tessera/targets/tensix/plan/plan_batch.h"
 
-#include "tessera/core/error.h"
+#include "tessera/core/refusal.h"
 #include "tessera/targets/tensix/network/batch_groups.h"
 #include "tessera/targets/tensix/network/batch_passes.h"
 #include "tessera/targets/tensix/network/fold_input.h"
@@ -38,14 +38,8 @@ Arrival fastest_arrival(const tensix::LoweredGraph& network, const Machine& mach
     one.planning =
         std::make_unique<Planning>(*one.network, machine, request, hooks,
                                    SearchSettings{.candidates = {}, .score = hooks.score, .sharded_inputs = sharded});
-    try {
-      one.ns = one.planning->fastest_start(precisions, kStem);
-    } catch (const Interrupted&) {
-      throw;
-    } catch (const Error& error) {
-      if (error.code() == Code::internal || error.code() == Code::not_found || error.code() == Code::parse) throw;
-      one.ns = std::numeric_limits<double>::max();
-    }
+    const Result<double> ns = one.planning->fastest_start(precisions, kStem);
+    one.ns = ns ? *ns : std::numeric_limits<double>::max();
     return one;
   };
   Arrival best = tried(tensix::foldable_inputs(network), false);
@@ -55,13 +49,13 @@ Arrival fastest_arrival(const tensix::LoweredGraph& network, const Machine& mach
   return best;
 }
 
-CardPlan plan_arrival(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
-                      const PlanHooks& hooks, const std::vector<Precision>& precisions) {
+Result<CardPlan> plan_arrival(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
+                              const PlanHooks& hooks, const std::vector<Precision>& precisions) {
   const PlanHooks quiet{.on_progress = {}, .calibration = {}, .kept = {}, .stop = hooks.stop, .score = hooks.score};
   const Arrival arrival = fastest_arrival(network, machine, request, quiet, precisions);
   arrival.planning->hear(hooks);
-  CardPlan plan = arrival.planning->plan(precisions);
-  plan.folded_inputs = arrival.folded;
+  Result<CardPlan> plan = arrival.planning->plan(precisions);
+  if (plan) plan->folded_inputs = arrival.folded;
   return plan;
 }
 
@@ -124,14 +118,14 @@ class BatchPlanning {
     // Convolutions that fetch every operand from DRAM do not catch up with passes that stay in L1.
     const bool passes_first = !has_room && !may_pass().empty() && may_pass().front().without_room == 0;
     if (!passes_first) search_wholes(whole);
-    if (!best_ && refused_ && refused_->code() == Code::invalid_argument) throw Error(*refused_);  // pins
+    if (!best_ && refused_ && refused_->code == Code::invalid_argument) raise(*refused_);  // pins
     if (!done_ && images_ > 1) {
       const bool slow = !best_ || leaves_l1(*best_) ||
                         (whole.size() > 1 && !may_pass().empty() && kClose * may_pass().front().ns < best_division_.ns);
       if (slow) search_passes(may_pass());
     }
     if (!done_ && passes_first && (!best_ || leaves_l1(*best_))) search_wholes(whole);
-    if (!best_) throw Error(*refused_);
+    if (!best_) raise(*refused_);
     best_->model_inputs.clear();
     for (const ValueId id : network_.graph.inputs)
       best_->model_inputs.push_back(
@@ -220,8 +214,13 @@ class BatchPlanning {
     try {
       const tensix::LoweredGraph pass =
           division.pass_images == 0 ? network_ : tensix::with_images(network_, division.pass_images);
-      CardPlan plan =
+      Result<CardPlan> found =
           plan_arrival(tensix::group_images(pass, division.grouped_images), machine_, request_, hooks_, precisions_);
+      if (!found) {
+        if (!refused_ || (division.pass_images == 0 && division.grouped_images == 1)) refused_ = found.refusal();
+        return false;
+      }
+      CardPlan plan = std::move(*found);
       plan.grouped_images = division.grouped_images;
       plan.pass_images = division.pass_images;
       if (images_ > 1) plan.batch = images_;
@@ -242,9 +241,6 @@ class BatchPlanning {
       if (!best_) throw;
       best_->interrupted = CardPlan::Interruption{0, static_cast<std::int64_t>(network_.nodes.size())};
       done_ = true;
-    } catch (const Error& error) {
-      if (error.code() == Code::internal) throw;
-      if (!refused_ || (division.pass_images == 0 && division.grouped_images == 1)) refused_ = error;
     }
     return false;
   }
@@ -257,8 +253,8 @@ class BatchPlanning {
   std::int64_t images_;
   std::optional<CardPlan> best_, last_;
   Division best_division_;
-  std::optional<Error> refused_;  // of the whole batch as it is, if that was tried
-  bool done_ = false;             // interrupted
+  std::optional<Refusal> refused_;  // of the whole batch as it is, if that was tried
+  bool done_ = false;               // interrupted
 };
 
 }  // namespace

@@ -56,11 +56,11 @@ Planning::Planning(const tensix::LoweredGraph& network, const Machine& machine, 
       search_(network, machine, request.l1_small_bytes, pinned(request.pins, network), settings),
       limits_(network.nodes.size()) {}
 
-double Planning::fastest_start(const std::vector<Precision>& precisions, std::size_t nodes) {
+Result<double> Planning::fastest_start(const std::vector<Precision>& precisions, std::size_t nodes) {
   return search_.fastest_start(precisions, limits_, nodes, [&](std::size_t) { weighed(0); });
 }
 
-CardPlan Planning::plan(const std::vector<Precision>& precisions) {
+Result<CardPlan> Planning::plan(const std::vector<Precision>& precisions) {
   std::optional<CardPlan> best;
   if (hooks_.hurry) best = hurried(precisions);
   try {
@@ -81,26 +81,20 @@ std::optional<CardPlan> Planning::hurried(const std::vector<Precision>& precisio
   std::function<bool()> over;
   over.swap(hooks_.over);
   search_.begin(std::min(beam, kHurriedBeam), std::min(same_result, kHurriedBeam));
-  std::optional<CardPlan> plan;
-  try {
-    plan = attempts(precisions);
-  } catch (const Interrupted&) {
-    throw;
-  } catch (const Error& error) {
-    if (error.code() == Code::internal) throw;
-  }
+  Result<CardPlan> plan = attempts(precisions);
   limits_ = limits;
   on_progress.swap(hooks_.on_progress);
   over.swap(hooks_.over);
   search_.begin(beam, same_result);
-  return plan;
+  return plan ? std::optional(std::move(*plan)) : std::nullopt;
 }
 
 // Reshards count for more and more until there are few enough of them, and then a little less again: between the last
 // weight that was too light and the first that was heavy enough there may be faster plans.
-CardPlan Planning::with_few_reshards(const std::vector<Precision>& precisions) {
-  CardPlan plan = attempts(precisions);
-  if (!request_.max_reshards) return plan;
+Result<CardPlan> Planning::with_few_reshards(const std::vector<Precision>& precisions) {
+  Result<CardPlan> first = attempts(precisions);
+  if (!first || !request_.max_reshards) return first;
+  CardPlan plan = std::move(*first);
   const auto reshards = [](const CardPlan& each) {
     const PlanTotals totals = totals_of(each);
     return totals.reshards + totals.inner_reshards;
@@ -115,20 +109,25 @@ CardPlan Planning::with_few_reshards(const std::vector<Precision>& precisions) {
   for (double us = 5; us <= 640 && reshards(plan) > *request_.max_reshards; us *= std::sqrt(2.0)) {
     light_ns = std::exchange(heavy_ns, us * 1e3);
     search_.weigh_reshards(heavy_ns);
-    plan = attempts(precisions);
+    Result<CardPlan> other = attempts(precisions);
+    if (!other) return other;
+    plan = std::move(*other);
     fewest = std::min(fewest, reshards(plan));
   }
   for (int i = 0; i < kRefinements && !at_once && reshards(plan) <= *request_.max_reshards; ++i) {
     const double between_ns = std::sqrt(light_ns * heavy_ns);
     search_.weigh_reshards(between_ns);
-    CardPlan other = attempts(precisions);
-    const bool few = reshards(other) <= *request_.max_reshards;
+    Result<CardPlan> other = attempts(precisions);
+    if (!other) return other;
+    const bool few = reshards(*other) <= *request_.max_reshards;
     (few ? heavy_ns : light_ns) = between_ns;
-    if (few && time(other) < time(plan)) plan = std::move(other);
+    if (few && time(*other) < time(plan)) plan = std::move(*other);
   }
   search_.weigh_reshards(usual);
-  check(reshards(plan) <= *request_.max_reshards, Code::unsupported, Hint{fmt::format("ask for {} or more", fewest)},
-        "no plan of at most {} reshards was found: the fewest were {}", *request_.max_reshards, fewest);
+  if (reshards(plan) > *request_.max_reshards)
+    return Refusal{.message = fmt::format("no plan of at most {} reshards was found: the fewest were {}",
+                                          *request_.max_reshards, fewest),
+                   .hint = fmt::format("ask for {} or more", fewest)};
   return plan;
 }
 
@@ -144,45 +143,45 @@ void Planning::weighed(std::size_t nodes) {
   if (hooks_.on_progress && nodes > 0) hooks_.on_progress(nodes, network_.nodes.size(), network_.nodes[nodes - 1].name);
 }
 
-CardPlan Planning::attempts(const std::vector<Precision>& precisions) {
+Result<CardPlan> Planning::attempts(const std::vector<Precision>& precisions) {
   const std::size_t nodes = network_.nodes.size();
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const std::vector<SearchStep> path = search_.run(precisions, limits_, [&](std::size_t done) { weighed(done); });
+  for (int i = 0; i < kAttempts; ++i) {
+    const auto found = search_.run(precisions, limits_, [&](std::size_t done) { weighed(done); });
+    if (!found) return found.refusal();
+    const std::vector<SearchStep>& path = *found;
     CardPlan plan = written(path);
     std::size_t reached = 0;
-    try {
-      const tensix::Simulation done =
-          rehearse_plan(machine_, network_, plan, {.on_step = [&](const auto& step) {
-                          if (step.op != "spill" && step.op != "restore" && step.op != "reshard" && step.op != "slide")
-                            ++reached;
-                        }});
-      fill(plan, done);
+    const auto done = attempt([&] {
+      return rehearse_plan(machine_, network_, plan, {.on_step = [&](const auto& step) {
+                             if (!step.move) ++reached;
+                           }});
+    });
+    if (done) {
+      fill(plan, *done);
       explain(plan, search_.alternatives(path, precisions, limits_));
       return plan;
-    } catch (const Error& error) {
-      if (error.code() == Code::internal || reached >= nodes) throw;
-      learn(reached, path[reached], plan.steps[reached], error);
     }
+    if (reached >= nodes) return done.refusal();
+    learn(reached, path[reached], plan.steps[reached], done.refusal());
   }
-  fail(Code::out_of_memory, "no plan was found in {} attempts", kAttempts);
+  return Refusal{.message = fmt::format("no plan was found in {} attempts", kAttempts), .code = Code::out_of_memory};
 }
 
 // What the exact run refused is not tried again.
-void Planning::learn(std::size_t node, const SearchStep& step, const PlannedStep& planned, const Error& error) {
-  const std::string reason = error.message().substr(0, error.message().find('\n'));
+void Planning::learn(std::size_t node, const SearchStep& step, const PlannedStep& planned, const Refusal& refusal) {
   NodeLimit& limit = limits_[node];
   limit.refused.push_back({fmt::format("{}{}",
                                        search_.trials().config(step.config).conv_fields.empty()
                                            ? std::string("as planned at first")
                                            : config_words(search_.trials().config(step.config)),
                                        moves_text(planned.moves)),
-                           reason, 0, step.estimate_bytes});
-  if (error.message().find("L1_SMALL") != std::string::npos && !limit.lists_in_dram) {
+                           refusal.reason(), 0, step.estimate_bytes});
+  if (refusal.shortage == Shortage::l1_small && !limit.lists_in_dram) {
     for (std::size_t i = node; i < limits_.size(); ++i) limits_[i].lists_in_dram = true;
     return;
   }
-  check(error.code() == Code::out_of_memory && limit.l1_bytes > 0, Code::internal,
-        "a step that was possible alone is refused in the network: {}", error.what());
+  check(refusal.out_of_memory() && limit.l1_bytes > 0, Code::internal,
+        "a step that was possible alone is refused in the network: {}", refusal.text());
   const bool slid =
       std::ranges::any_of(step.moves, [](const SearchMove& move) { return move.kind == PlannedMove::Kind::slide; });
   limit.l1_bytes = std::min(limit.l1_bytes, step.estimate_bytes - 1);

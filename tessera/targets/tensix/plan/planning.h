@@ -2,7 +2,7 @@
 
 // Search, exact run, and what the one learns from the other.
 
-#include "tessera/core/error.h"
+#include "tessera/core/refusal.h"
 #include "tessera/targets/tensix/plan/plan_network.h"
 #include "tessera/targets/tensix/plan/search.h"
 
@@ -18,20 +18,20 @@ class TSR_API Planning {
            const PlanHooks& hooks, const SearchSettings& settings = {});
 
   // One for each node. The plan has passed an exact run.
-  CardPlan plan(const std::vector<Precision>& precisions);
+  Result<CardPlan> plan(const std::vector<Precision>& precisions);
   void hear(const PlanHooks& hooks) { hooks_ = hooks; }
-  // The time of the first nodes, at best; none: they do not fit.
-  double fastest_start(const std::vector<Precision>& precisions, std::size_t nodes);
+  // The time of the first nodes, at best, if they fit.
+  Result<double> fastest_start(const std::vector<Precision>& precisions, std::size_t nodes);
   double convolutions_ns(const std::vector<Precision>& precisions) { return search_.convolutions_ns(precisions); }
   Glance convolutions(const std::vector<Precision>& precisions) { return search_.convolutions(precisions); }
   std::size_t trials() { return search_.trials().count(); }
 
  private:
-  CardPlan attempts(const std::vector<Precision>& precisions);
+  Result<CardPlan> attempts(const std::vector<Precision>& precisions);
   std::optional<CardPlan> hurried(const std::vector<Precision>& precisions);
   void weighed(std::size_t nodes);
-  CardPlan with_few_reshards(const std::vector<Precision>& precisions);
-  void learn(std::size_t node, const SearchStep& step, const PlannedStep& planned, const Error& error);
+  Result<CardPlan> with_few_reshards(const std::vector<Precision>& precisions);
+  void learn(std::size_t node, const SearchStep& step, const PlannedStep& planned, const Refusal& refusal);
   CardPlan written(const std::vector<SearchStep>& path);
   void fill(CardPlan& plan, const tensix::Simulation& done);
   void explain(CardPlan& plan, std::vector<Search::Weighed> weighed);

@@ -60,8 +60,7 @@ tensix::Simulation run_pass(const std::shared_ptr<Device>& device, const tensix:
           "step {} of the plan is for '{}', the network has '{}' there", i + 1, step.node, network.nodes[i].name);
     options.layers.insert_or_assign(step.node, step.config);
     tensix::PlannedCall& call = options.planned.emplace_back();
-    for (const PlannedMove& move : step.moves)
-      call.moves.push_back({std::string(name(move.kind)), value_of(move.value, step), move.to});
+    for (const PlannedMove& move : step.moves) call.moves.push_back({move.kind, value_of(move.value, step), move.to});
     for (const std::string& value : step.frees) call.frees.push_back(value_of(value, step));
   }
   if (!grouped) return tensix::simulate(device, network, inputs, options);

@@ -83,14 +83,16 @@ Search::State Search::start() {
   return state;
 }
 
-double Search::fastest_start(const std::vector<Precision>& precisions, const std::vector<NodeLimit>& limits,
-                             std::size_t nodes, FunctionRef<void(std::size_t)> progress) {
-  return beams(precisions, limits, std::min(nodes, network_.nodes.size()), progress).back().front().ns;
+Result<double> Search::fastest_start(const std::vector<Precision>& precisions, const std::vector<NodeLimit>& limits,
+                                     std::size_t nodes, FunctionRef<void(std::size_t)> progress) {
+  const auto layers = beams(precisions, limits, std::min(nodes, network_.nodes.size()), progress);
+  if (!layers) return layers.refusal();
+  return layers->back().front().ns;
 }
 
-std::vector<std::vector<Search::State>> Search::beams(const std::vector<Precision>& precisions,
-                                                      const std::vector<NodeLimit>& limits, std::size_t nodes,
-                                                      FunctionRef<void(std::size_t)> progress) {
+Result<std::vector<std::vector<Search::State>>> Search::beams(const std::vector<Precision>& precisions,
+                                                              const std::vector<NodeLimit>& limits, std::size_t nodes,
+                                                              FunctionRef<void(std::size_t)> progress) {
   precisions_ = &precisions;
   limits_ = &limits;
   std::vector<std::vector<State>> layers{{start()}};
@@ -104,7 +106,7 @@ std::vector<std::vector<Search::State>> Search::beams(const std::vector<Precisio
       expand(i, layers.back()[s], heard);
       for (std::size_t k = before; k < next.size(); ++k) next[k].parent = s;
     }
-    if (next.empty()) no_way(i, heard);
+    if (next.empty()) return no_way(i, heard);
     keep_best(next);
     layers.push_back(std::move(next));
     progress(i + 1);
@@ -125,9 +127,12 @@ void Search::score_ahead(std::size_t node, const std::vector<State>& states) {
   } while (trials_.score(settings_.score));
 }
 
-std::vector<SearchStep> Search::run(const std::vector<Precision>& precisions, const std::vector<NodeLimit>& limits,
-                                    FunctionRef<void(std::size_t)> progress) {
-  const std::vector<std::vector<State>> layers = beams(precisions, limits, network_.nodes.size(), progress);
+Result<std::vector<SearchStep>> Search::run(const std::vector<Precision>& precisions,
+                                            const std::vector<NodeLimit>& limits,
+                                            FunctionRef<void(std::size_t)> progress) {
+  const auto found = beams(precisions, limits, network_.nodes.size(), progress);
+  if (!found) return found.refusal();
+  const std::vector<std::vector<State>>& layers = *found;
   std::vector<SearchStep> path(network_.nodes.size());
   std::size_t at = 0;  // the fastest comes first
   for (std::size_t i = network_.nodes.size(); i > 0; --i) {
@@ -194,10 +199,10 @@ void Search::consider(std::size_t node, const State& state, const Inputs& inputs
     if (asked.conv.enable_kernel_stride_folding.value_or(false)) other.config += ", folded";
     other.l1_bytes = trial.peak_bytes;
   }
-  const auto refuse = [&](const std::string& reason) {
-    if (heard.refusal.empty()) heard.refusal = reason;
+  const auto refuse = [&](const Refusal& refusal) {
+    if (!heard.refusal) heard.refusal = refusal;
     if (heard.others == nullptr) return;
-    other.refusal = reason;
+    other.refusal = refusal.message;
     heard.others->push_back(other);
   };
   if (!trial.fits()) return refuse(trial.refusal);
@@ -240,15 +245,21 @@ void Search::consider(std::size_t node, const State& state, const Inputs& inputs
     }
     if (farthest == live.end()) {
       const std::int64_t over = estimate - limit;
-      const std::string reason =
+      std::string reason =
           limit < trials_.limit_bytes()
               ? fmt::format("takes {} B of a core's L1 and did not find them in one piece", estimate)
               : fmt::format("takes {} B of a core's L1, {} B more than the {} B there are", estimate, over, limit);
       if (over < heard.least_over) {
         heard.least_over = over;
+        heard.least_over_bytes = estimate;
         heard.least_over_text = fmt::format("{}: {}", trial.config, reason);
       }
-      return refuse(reason);
+      return refuse({.message = std::move(reason),
+                     .code = Code::out_of_memory,
+                     .shortage = Shortage::l1,
+                     .requested_bytes = estimate,
+                     .free_bytes = limit,
+                     .largest_free_bytes = limit});
     }
     const SpecId to = dram_of(farthest->second);
     const Trial& spill = trials_.move(farthest->second, to);
@@ -351,25 +362,33 @@ std::vector<Search::Weighed> Search::alternatives(const std::vector<SearchStep>&
   return out;
 }
 
-void Search::no_way(std::size_t node, const Heard& heard) const {
+Refusal Search::no_way(std::size_t node, const Heard& heard) const {
   const tensix::LoweredNode& n = network_.nodes[node];
   const std::string pins = pinned_fields(pins_[node]);
+  const std::string first = heard.refusal ? heard.refusal->message : "";
   if (!pins.empty())
-    fail(Code::invalid_argument, Hint{"leave a pin out, or take another value"},
-         "the pins of '{}' ({}) cannot be met: {}", n.name, pins,
-         !heard.least_over_text.empty() ? heard.least_over_text
-         : heard.refusal.empty()        ? "no configuration has these fields"
-                                        : heard.refusal);
+    return {.message = fmt::format("the pins of '{}' ({}) cannot be met: {}", n.name, pins,
+                                   !heard.least_over_text.empty() ? heard.least_over_text
+                                   : first.empty()                ? "no configuration has these fields"
+                                                                  : first),
+            .hint = "leave a pin out, or take another value",
+            .code = Code::invalid_argument};
   if (!heard.least_over_text.empty())
-    fail(Code::out_of_memory,
-         Hint{fmt::format("{} B less of a core would do: a smaller batch, a smaller image, or fewer bits",
-                          heard.least_over)},
-         "there is no way to run '{}' ({}) within L1; the closest misses it by {} B: {}", n.name, n.op,
-         heard.least_over, heard.least_over_text);
-  const bool lists = heard.refusal.find("L1_SMALL") != std::string::npos;
-  fail(Code::out_of_memory, Hint{lists ? "give L1_SMALL more: --l1-small 32768" : "a smaller batch or image"},
-       "there is no way to run '{}' ({}): {}", n.name, n.op,
-       heard.refusal.empty() ? "no configuration of it exists" : heard.refusal);
+    return {.message = fmt::format("there is no way to run '{}' ({}) within L1; the closest misses it by {} B: {}",
+                                   n.name, n.op, heard.least_over, heard.least_over_text),
+            .hint = fmt::format("{} B less of a core would do: a smaller batch, a smaller image, or fewer bits",
+                                heard.least_over),
+            .code = Code::out_of_memory,
+            .shortage = Shortage::l1,
+            .requested_bytes = heard.least_over_bytes,
+            .free_bytes = heard.least_over_bytes - heard.least_over,
+            .largest_free_bytes = heard.least_over_bytes - heard.least_over};
+  Refusal out = heard.refusal.value_or(Refusal{});
+  out.message = fmt::format("there is no way to run '{}' ({}): {}", n.name, n.op,
+                            first.empty() ? "no configuration of it exists" : first);
+  out.hint = out.shortage == Shortage::l1_small ? "give L1_SMALL more: --l1-small 32768" : "a smaller batch or image";
+  out.code = Code::out_of_memory;
+  return out;
 }
 
 }  // namespace tessera::tensix

@@ -4,6 +4,7 @@
 // the values lie that are still needed; of two that left them in the same places the faster one stays.
 
 #include "tessera/core/function_ref.h"
+#include "tessera/core/refusal.h"
 #include "tessera/machine/tensix_costs.h"
 #include "tessera/targets/tensix/network/lower.h"
 #include "tessera/targets/tensix/plan/card_plan.h"
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -64,12 +66,12 @@ class Search {
   Search(const tensix::LoweredGraph& network, const Machine& machine, std::int64_t l1_small_bytes,
          std::vector<tensix::LayerConfig> pins, const SearchSettings& settings);
 
-  // By the number of the node. An Error if there is no way.
-  std::vector<SearchStep> run(const std::vector<Precision>& precisions, const std::vector<NodeLimit>& limits,
-                              FunctionRef<void(std::size_t)> progress);
+  // By the number of the node, if there is a way.
+  Result<std::vector<SearchStep>> run(const std::vector<Precision>& precisions, const std::vector<NodeLimit>& limits,
+                                      FunctionRef<void(std::size_t)> progress);
   // The time of the first nodes, at best.
-  double fastest_start(const std::vector<Precision>& precisions, const std::vector<NodeLimit>& limits,
-                       std::size_t nodes, FunctionRef<void(std::size_t)> progress);
+  Result<double> fastest_start(const std::vector<Precision>& precisions, const std::vector<NodeLimit>& limits,
+                               std::size_t nodes, FunctionRef<void(std::size_t)> progress);
   // Of all convolutions, each in the fastest way there is if L1 had no end: what tells rewritten networks apart at a
   // glance.
   double convolutions_ns(const std::vector<Precision>& precisions);
@@ -114,16 +116,18 @@ class Search {
   struct Heard {
     std::vector<State>* states = nullptr;
     std::vector<Alternative>* others = nullptr;
-    std::string refusal;  // the first of this node
+    std::optional<Refusal> refusal;  // the first of this node
     std::int64_t least_over = std::numeric_limits<std::int64_t>::max();
+    std::int64_t least_over_bytes = 0;  // what the closest takes
     std::string least_over_text;
   };
 
   Glance glance(const std::vector<Precision>& precisions, std::int64_t limit_bytes, std::size_t per_grid);
   State start();
   bool in_dram_shards(SpecId id) const;
-  std::vector<std::vector<State>> beams(const std::vector<Precision>& precisions, const std::vector<NodeLimit>& limits,
-                                        std::size_t nodes, FunctionRef<void(std::size_t)> progress);
+  Result<std::vector<std::vector<State>>> beams(const std::vector<Precision>& precisions,
+                                                const std::vector<NodeLimit>& limits, std::size_t nodes,
+                                                FunctionRef<void(std::size_t)> progress);
   void score_ahead(std::size_t node, const std::vector<State>& states);
   void expand(std::size_t node, const State& state, Heard& heard);
   void expand_host(std::size_t node, const State& state, Heard& heard);
@@ -144,7 +148,7 @@ class Search {
   SpecId dram_of(SpecId id);
   std::vector<SearchMove> operand_slides(const tensix::LoweredNode& node, const Live& live);
   void keep_best(std::vector<State>& states) const;
-  [[noreturn]] void no_way(std::size_t node, const Heard& heard) const;
+  Refusal no_way(std::size_t node, const Heard& heard) const;
 
   const tensix::LoweredGraph& network_;
   TensixCosts costs_;

@@ -1,6 +1,6 @@
 // What a search may do at a node: where its operands could be moved, and how it could be called.
 
-#include "tessera/core/error.h"
+#include "tessera/core/refusal.h"
 #include "tessera/targets/tensix/plan/pins.h"
 #include "tessera/targets/tensix/plan/search.h"
 
@@ -37,12 +37,9 @@ std::optional<Search::Inputs> Search::moved(const State& state, std::size_t node
     const ValueId id = n.inputs[index];
     const SpecId from = out.specs[index];
     if (trials_.spec(from).memory_config() == memory) continue;
-    SpecId to = kNoSpec;
-    try {
-      to = trials_.id_of(trials_.spec(from).with_memory_config(memory));
-    } catch (const Error&) {
-      return std::nullopt;
-    }
+    const Result<SpecId> there = attempt([&] { return trials_.id_of(trials_.spec(from).with_memory_config(memory)); });
+    if (!there) return std::nullopt;
+    const SpecId to = *there;
     const Trial& trial = trials_.move(from, to);
     if (!trial.fits()) return std::nullopt;
     const bool from_l1 = trials_.bytes(from) > 0, to_l1 = trials_.bytes(to) > 0;
@@ -129,12 +126,13 @@ std::vector<Search::Inputs> Search::input_choices(std::size_t node, const State&
     const std::int64_t tiles = spec(0).physical().width / 32;
     std::int64_t cores = std::min<std::int64_t>(tiles, card.cores());
     while (cores > 1 && tiles % cores != 0) --cores;
-    if (tiles >= 8) try {
+    if (tiles >= 8) {
+      const Result<MemoryConfig> shards = attempt([&] {
         const CoreRangeSet grid = num_cores_to_corerangeset({0, 0}, cores, {card.grid_y, card.grid_x}, true);
-        add({{0, spec(0).width_sharded(grid).memory_config()}}, "channels of a window on one core");
-      } catch (const Error&) {
-        // There are no such shards.
-      }
+        return spec(0).width_sharded(grid).memory_config();
+      });
+      if (shards) add({{0, *shards}}, "channels of a window on one core");
+    }
   }
   add({{0, kDramMemoryConfig}}, "read from DRAM");
   return out;

@@ -1,6 +1,6 @@
 #include "tessera/targets/tensix/plan/step_memory.h"
 
-#include "tessera/core/error.h"
+#include "tessera/core/refusal.h"
 #include "tessera/targets/tensix/card/tensor_spec.h"
 
 #include <fmt/format.h>
@@ -45,7 +45,7 @@ std::string place_text(const MemoryConfig& memory) {
 
 std::int64_t l1_bytes_of(const Placement& placement, std::int64_t l1_banks) {
   if (!placement.memory.is_l1()) return 0;
-  try {
+  const auto bytes = attempt([&]() -> std::int64_t {
     const TensorSpec spec(placement.shape, placement.dtype, placement.layout, placement.memory);
     const std::int64_t page = round_up(spec.page_bytes(), kL1PageAlignment);
     if (!placement.memory.is_sharded()) return ceil_div(spec.num_pages(), std::max<std::int64_t>(1, l1_banks)) * page;
@@ -54,9 +54,8 @@ std::int64_t l1_bytes_of(const Placement& placement, std::int64_t l1_banks) {
                                : memory.nd_shard_spec() ? memory.nd_shard_spec()->num_cores()
                                                         : 0;
     return cores == 0 ? 0 : ceil_div(spec.num_shards(), cores) * spec.pages_per_shard() * page;
-  } catch (const Error&) {
-    return 0;  // a plan edited by hand may say anything
-  }
+  });
+  return bytes ? *bytes : 0;  // a plan edited by hand may say anything
 }
 
 double total_ns(const PlannedStep& step) {

@@ -1,6 +1,6 @@
 #include "tessera/targets/tensix/plan/trial_bytes.h"
 
-#include "tessera/core/error.h"
+#include "tessera/core/refusal.h"
 
 #include <cstring>
 #include <type_traits>
@@ -92,7 +92,12 @@ std::optional<std::vector<std::byte>> trial_bytes(const UnnumberedTrial& one) {
   out.put(t.list_bytes);
   out.put(t.reshards);
   out.put(t.config);
-  out.put(t.refusal);
+  out.put(t.refusal.message);
+  out.put(t.refusal.code);
+  out.put(t.refusal.shortage);
+  out.put(t.refusal.requested_bytes);
+  out.put(t.refusal.free_bytes);
+  out.put(t.refusal.largest_free_bytes);
   out.put(t.input_shards.has_value());
   if (t.input_shards) out.put(*t.input_shards);
   out.put(one.result.has_value());
@@ -103,11 +108,8 @@ std::optional<std::vector<std::byte>> trial_bytes(const UnnumberedTrial& one) {
     out.put(one.result->layout());
     out.put(one.result->memory_config());
   }
-  try {
-    if (!same(trial_of(out.bytes), one)) return std::nullopt;
-  } catch (const Error&) {
-    return std::nullopt;
-  }
+  const auto again = attempt([&] { return trial_of(out.bytes); });
+  if (!again || !same(*again, one)) return std::nullopt;
   return std::move(out.bytes);
 }
 
@@ -123,7 +125,12 @@ UnnumberedTrial trial_of(std::span<const std::byte> bytes) {
   t.list_bytes = in.get<std::int64_t>();
   t.reshards = in.get<bool>();
   t.config = in.text();
-  t.refusal = in.text();
+  t.refusal.message = in.text();
+  t.refusal.code = in.get<Code>();
+  t.refusal.shortage = in.get<Shortage>();
+  t.refusal.requested_bytes = in.get<std::int64_t>();
+  t.refusal.free_bytes = in.get<std::int64_t>();
+  t.refusal.largest_free_bytes = in.get<std::int64_t>();
   if (in.get<bool>()) t.input_shards = in.memory();
   if (in.get<bool>()) {
     std::vector<std::int64_t> extents(static_cast<std::size_t>(in.get<decltype(Shape().rank())>()));

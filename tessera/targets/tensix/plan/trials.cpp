@@ -14,13 +14,14 @@ std::string key_of(const std::optional<T>& value, Text&& text) {
   return value ? std::string(text(*value)) : "-";
 }
 
-// The first line of what a card says. Programs are numbered by all that ran before, which says nothing of this one.
-std::string plain_refusal(const std::string& text) {
-  constexpr std::string_view kNumbered = "in program ";
-  std::string line = text.substr(0, text.find('\n'));
-  if (const std::size_t at = line.find(kNumbered); at != std::string::npos)
-    line.erase(at, line.find_first_not_of("0123456789 ", at + kNumbered.size()) - at);
-  return line;
+// What a plan keeps of it. Programs are numbered by all that ran before, which says nothing of this one.
+Refusal plain_refusal(const Refusal& refusal) {
+  Refusal out = refusal;
+  out.message = refusal.lasting_reason();
+  out.lasting_message.clear();
+  out.hint.clear();
+  out.context.clear();
+  return out;
 }
 
 }  // namespace
@@ -115,7 +116,7 @@ UnnumberedTrial Trials::tried(const Wanted& wanted) {
   if (trial.plan && trial.plan->moves_input && !trial.plan->interleaved && !trial.plan->folded)
     out.input_shards = trial.plan->input_memory();
   if (trial.refusal) {
-    out.refusal = plain_refusal(trial.refusal->message());
+    out.refusal = plain_refusal(*trial.refusal);
     return {std::move(out), std::nullopt};
   }
   out.kernel_ns = trial.step.time.ns;

@@ -3,6 +3,7 @@
 // What single operators and moves take, each found out once.
 
 #include "tessera/core/function_ref.h"
+#include "tessera/core/refusal.h"
 #include "tessera/machine/machine.h"
 #include "tessera/targets/tensix/card/tensor_spec.h"
 #include "tessera/targets/tensix/network/layer_config.h"
@@ -33,12 +34,12 @@ struct Trial {
   double ns = 0;            // kernels and a gap before each program
   double kernel_ns = 0;
   std::int64_t programs = 0;
-  std::int64_t peak_bytes = 0;     // with operands in L1
-  std::int64_t operand_bytes = 0;  // those
-  std::int64_t list_bytes = 0;     // of L1_SMALL
-  bool reshards = false;           // from shards to others on its way
-  std::string config;              // in words
-  std::string refusal;
+  std::int64_t peak_bytes = 0;               // with operands in L1
+  std::int64_t operand_bytes = 0;            // those
+  std::int64_t list_bytes = 0;               // of L1_SMALL
+  bool reshards = false;                     // from shards to others on its way
+  std::string config;                        // in words
+  Refusal refusal;                           // where it does not fit; its message is the lasting one
   std::optional<MemoryConfig> input_shards;  // where a convolution brings its input to, if it is not there
 
   bool fits() const { return result != kNoSpec; }

@@ -108,15 +108,18 @@ void DeviceQueues::set_queue(int queue) {
 
 void DeviceQueues::on_program(const TraceRecord& record, bool cached) {
   if (device_.is_replaying()) return;
-  DeviceStep step{.name = record.op, .op = record.op, .kernel_ns = time_of(record, device_.card(), costs_).ns};
-  if (record.op == "halo" || record.op == "move") step.calls = 0;  // part of the operator that asked for it
+  DeviceStep step{.name = std::string(record.op()),
+                  .op = std::string(record.op()),
+                  .kernel_ns = time_of(record, device_.card(), costs_).ns};
+  if (record.kind == ProgramKind::halo || record.kind == ProgramKind::move)
+    step.calls = 0;  // part of the operator that asked for it
   if (!capturing_) {
     device_ns_ += step.kernel_ns;
     return queues_.run(queue_, step);
   }
   check(cached, Code::invalid_argument, Hint{"run the model once before begin_trace_capture, with the same shapes"},
         "{} ({}) during the capture of trace {}: its program is not in the cache, and building it writes to the device",
-        record.op, record.detail, number(capturing_->id));
+        record.op(), record.detail, number(capturing_->id));
   capturing_->trace.steps.push_back(std::move(step));
 }
 
@@ -124,9 +127,9 @@ void DeviceQueues::on_transfer(const TraceRecord& record) {
   if (device_.is_replaying()) return;
   for (const Transfer& t : record.transfers) {
     if (t.from == MemoryKind::host) {
-      queues_.write(queue_, t.bytes, record.op);
+      queues_.write(queue_, t.bytes, std::string(record.op()));
     } else if (t.to == MemoryKind::host) {
-      queues_.read(queue_, t.bytes, record.op, blocking_reads_ ? Blocking::yes : Blocking::no);
+      queues_.read(queue_, t.bytes, std::string(record.op()), blocking_reads_ ? Blocking::yes : Blocking::no);
       restart_if_idle(blocking_reads_ && queues_.queues() == 1);
     }
   }

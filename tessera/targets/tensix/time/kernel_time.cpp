@@ -1,6 +1,7 @@
 #include "tessera/targets/tensix/time/kernel_time.h"
 
-#include "tessera/targets/tensix/ops/program_works.h"
+#include "tessera/targets/tensix/ops/card_op.h"
+#include "tessera/targets/tensix/ops/tensor_work.h"
 
 #include <algorithm>
 
@@ -24,6 +25,7 @@ std::optional<ProgramWork> work_of(const TraceRecord& record, const TensixSpec& 
   std::int64_t cores = card.cores();
   for (const OperandFacts& x : record.work->operands)
     if (x.sharded() && !x.dram_shards) cores = x.cores;
+  if (card_op(record.work->kind).count == nullptr) return std::nullopt;
   return tensor_work(record.work->kind, record.work->operands, cores);
 }
 

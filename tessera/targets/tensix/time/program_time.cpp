@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <set>
 #include <string>
+#include <vector>
 
 namespace tessera::tensix {
 namespace {
@@ -110,34 +110,13 @@ double stream_cycles(const ProgramWork& w, const Parts& p) {
   return all + ends / std::max(w.blocks, 1.0);
 }
 
-// Kinds of programs in the measured rows, by generation.
-TimeBasis basis_of(const std::string& kind, const TensixSpec& card) {
-  static const std::set<std::string, std::less<>> blackhole{"conv2d",
-                                                            "matmul",
-                                                            "halo",
-                                                            "move",
-                                                            "interleaved_to_sharded",
-                                                            "sharded_to_interleaved",
-                                                            "unary",
-                                                            "binary",
-                                                            "tilize",
-                                                            "tilize_with_val_padding",
-                                                            "untilize",
-                                                            "untilize_with_unpadding",
-                                                            "padded_slice",
-                                                            "slice_write",
-                                                            "typecast",
-                                                            "transpose",
-                                                            "permute",
-                                                            "group_norm",
-                                                            "concat",
-                                                            "reshard",
-                                                            "max_pool2d",
-                                                            "avg_pool2d"};
-  static const std::set<std::string, std::less<>> wormhole{"conv2d", "matmul"};
-  if (card.arch == "WORMHOLE_B0" && wormhole.contains(kind)) return TimeBasis::fitted;
-  if (!blackhole.contains(kind)) return TimeBasis::assumed;
-  return card.arch == "BLACKHOLE" ? TimeBasis::fitted : TimeBasis::scaled;
+// The machine file says which programs its prices were fitted with.
+TimeBasis basis_of(ProgramKind kind, const TensixSpec& card) {
+  const auto has = [&](const std::vector<std::string>& kinds) {
+    return std::ranges::find(kinds, name(kind)) != kinds.end();
+  };
+  if (has(card.fitted_programs)) return TimeBasis::fitted;
+  return has(card.scaled_programs) ? TimeBasis::scaled : TimeBasis::assumed;
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
 
-// How long a program takes on a card: its counts (core/program_work.h) times the card's prices
+// How long a program takes on a card: its counts (card/program_work.h) times the card's prices
 // (machine/tensix_costs.h), overlapped as its buffers allow.
 
 #include "tessera/core/export.h"

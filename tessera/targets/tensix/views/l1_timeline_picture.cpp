@@ -128,10 +128,10 @@ class TimelineDrawing {
                          kTop + kHeight, kTop + kHeight + 4);
       if (x(i) < free_from) continue;
       const L1Timeline::Step& step = timeline_.steps[p.step];
-      const std::string text = step.op == "spill" ? "spill" : step.name.empty() ? step.op : step.name;
+      const bool spill = step.move == MoveKind::spill;
+      const std::string text = spill || step.name.empty() ? step.op : step.name;
       out += fmt::format("<text class=\"t{3}\" transform=\"translate({0:.2f} {1}) rotate(60)\">{2}</text>\n", x(i) + 1,
-                         kTop + kHeight + 12, escape_markup(shortened(text, kStepCharacters)),
-                         step.op == "spill" ? "" : " dim");
+                         kTop + kHeight + 12, escape_markup(shortened(text, kStepCharacters)), spill ? "" : " dim");
       free_from = x(i) + 13;
     }
     return out;

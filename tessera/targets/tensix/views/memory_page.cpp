@@ -192,7 +192,7 @@ std::string moves_section(const MemoryState& state) {
   for (std::size_t i = 0; i < state.moves.size(); ++i)
     for (const Transfer& t : state.moves[i].transfers)
       table.add_row({number(static_cast<std::int64_t>(i + 1)),
-                     text(state.moves[i].op),
+                     text(state.moves[i].op()),
                      text(name(t.from)),
                      text(name(t.to)),
                      number(t.bytes),

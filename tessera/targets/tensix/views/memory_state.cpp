@@ -121,7 +121,7 @@ Json move_json(const TraceRecord& record) {
                          {"pieces", transfer.pieces},
                          {"local_bytes", transfer.local_bytes},
                          {"busiest_bank_bytes", transfer.busiest_bank_bytes}});
-  return {{"op", record.op}, {"detail", record.detail}, {"transfers", std::move(transfers)}};
+  return {{"op", record.op()}, {"detail", record.detail}, {"transfers", std::move(transfers)}};
 }
 
 template <class Items, class Convert>

@@ -55,8 +55,8 @@ TEST(L1Timeline, CircularBuffersBelongToTheProgramThatFollows) {
   L1Recorder recorder(device);
   recorder.begin_step("x", "y");
   place_circular_buffers(*device, {{"in", CoreRange({0, 0}, {1, 0}), 1000}, {"out", CoreRange({1, 0}, {1, 0}), 64}}, 0);
-  device->finish_program({"y", "", {}}, "y");
-  device->finish_program({"z", "", {}}, "z");
+  device->finish_program({ProgramKind::unary, "", {}, nullptr, "y"}, "y");
+  device->finish_program({ProgramKind::unary, "", {}, nullptr, "z"}, "z");
   ASSERT_EQ(recorder.timeline().programs.size(), 2u);
   const std::int64_t most = recorder.timeline().programs[0].circular_buffer_bytes;
   EXPECT_GE(most, 1000 + 64) << "the fuller core";

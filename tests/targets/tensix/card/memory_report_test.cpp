@@ -7,7 +7,7 @@
 #include "tessera/machine/machine_file.h"
 #include "tessera/targets/tensix/card/device_tensor.h"
 #include "tessera/targets/tensix/card/sharded_memory_config.h"
-#include "tessera/targets/tensix/ops/relu/relu.h"
+#include "tests/targets/tensix/relu.h"
 
 #include <gtest/gtest.h>
 

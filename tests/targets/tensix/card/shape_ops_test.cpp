@@ -7,9 +7,9 @@
 #include "tessera/targets/tensix/card/device_tensor.h"
 #include "tessera/targets/tensix/ops/concat/concat.h"
 #include "tessera/targets/tensix/ops/pad/pad.h"
-#include "tessera/targets/tensix/ops/relu/relu.h"
 #include "tessera/targets/tensix/ops/slice/slice.h"
 #include "tessera/targets/tensix/ops/typecast/typecast.h"
+#include "tests/targets/tensix/relu.h"
 
 #include <gtest/gtest.h>
 

@@ -16,7 +16,7 @@ L1Timeline timeline() {
   t.base_address = 105824;
   t.l1_small_address = 1482752;
   t.l1_bytes = 1499136;
-  t.steps = {{"", ""}, {"conv<1>", "conv2d"}, {"x", "spill"}};
+  t.steps = {{"", ""}, {"conv<1>", "conv2d"}, {"x", "spill", MoveKind::spill}};
   t.programs = {
       {"halo", "a & b", 1, 500, 4096, 128}, {"conv2d", "", 1, 200000, 8192, 128}, {"move", "", 2, 0, 4096, 128}};
   t.buffers = {

@@ -1,4 +1,5 @@
 #include "tessera/targets/tensix/views/plan_report.h"
+#include "tessera/kernel_plan/plan.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"

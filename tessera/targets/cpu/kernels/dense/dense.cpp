@@ -42,7 +42,7 @@ constexpr DenseEndFn end_of(Isa isa) {
 constexpr DenseKernel kKernels[] = {
 #define M(storage, isa)
 #define K(storage, rows, columns, isa, vectors)  \
-  {#storage "_" #rows "x" #columns "_" #isa,     \
+  {Isa::isa,                                     \
    Isa::isa,                                     \
    kType_##storage,                              \
    rows,                                         \
@@ -55,10 +55,10 @@ constexpr DenseKernel kKernels[] = {
 #include "tessera/targets/cpu/kernels/dense/dense.def"
 #undef K
 #undef M
-    {"bf16_32x32_amx_emulated", Isa::amx, kType_bf16, 32, 32, 16, dense_bf16_32x32_amx_emulated,
-     dense_max_bf16_portable, dense_begin_amx_emulated, dense_end_amx_emulated},
+    {Isa::amx, Isa::portable, kType_bf16, 32, 32, 16, dense_bf16_32x32_amx_emulated, dense_max_bf16_portable,
+     dense_begin_amx_emulated, dense_end_amx_emulated},
 #define E(storage, weights, rows, columns, isa) \
-  {#storage "_" #rows "x" #columns "_" #isa,    \
+  {Isa::isa,                                    \
    Isa::isa,                                    \
    kType_f32,                                   \
    rows,                                        \
@@ -245,7 +245,9 @@ std::span<const DenseKernel> dense_kernels() { return kKernels; }
 
 const DenseKernel& dense_kernel(const KernelInfo& info) {
   for (const DenseKernel& kernel : kKernels)
-    if (info.name.ends_with(kernel.tile_name)) return kernel;
+    if (kernel.needs == info.isa && kernel.type == info.type && kernel.weights == info.weights &&
+        kernel.rows == info.m && kernel.columns == info.n)
+      return kernel;
   fail(Code::internal, "kernel {} is not made of a tile of dense.def", info.name);
 }
 

@@ -32,8 +32,8 @@ namespace tessera::cpu {
 
 // One line of dense.def.
 struct DenseKernel {
-  std::string_view tile_name;  // "f32_14x32_avx512"
-  Isa isa;
+  Isa isa;    // whose tiles these are
+  Isa needs;  // of the CPU: less than `isa` for a tile in plain C++
   ElementType type;
   std::int64_t rows, columns, width;  // of the tile, and columns of one vector
   DenseTileFn tile;
@@ -57,7 +57,7 @@ std::span<const DenseKernel> dense_kernels();
 constexpr Isa width_isa(const DenseKernel& kernel) {
   return kernel.isa == Isa::avx512 && kernel.width == 8 ? Isa::avx2 : kernel.isa;
 }
-// By the tail of a kernel's name: "conv2d_" + tile_name.
+// The tile with the storage, weights, shape and instruction set of a kernel.
 const DenseKernel& dense_kernel(const KernelInfo& info);
 
 // The entry of a tile in a family's table of kernels; the family has functions consider and prepare.

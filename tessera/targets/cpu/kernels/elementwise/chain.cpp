@@ -21,7 +21,6 @@ namespace {
 
 constexpr std::int64_t kStripPixels = 56;  // of the result at once, at least: so that weights are worth their loading
 constexpr double kDepthwiseEfficiency = 0.3;
-constexpr int kHalf = 24;  // KernelInfo::n of kernels that may use tiles of half vectors
 
 // One convolution of the chain with what follows it.
 struct Part {
@@ -136,7 +135,7 @@ struct Bands {
   std::int64_t slot_bytes() const { return ring_bytes + strip_bytes; }
 };
 
-// The tile for a product. Tiles of half as wide vectors have kernels of their own here (KernelInfo::n says which), so
+// The tile for a product. Tiles of half as wide vectors have kernels of their own here (KernelInfo::half_vectors), so
 // that the planner weighs them: whether they are as fast depends on the machine.
 const DenseKernel& tile_for(const KernelInfo& info, std::int64_t rows, std::int64_t columns,
                             std::int64_t row_elements) {
@@ -144,7 +143,7 @@ const DenseKernel& tile_for(const KernelInfo& info, std::int64_t rows, std::int6
   double most = 0;
   for (const DenseKernel& kernel : dense_kernels()) {
     const bool half = width_isa(kernel) != kernel.isa;
-    if (kernel.type != ElementType::float32 || kernel.isa != info.isa || (half && info.n != kHalf)) continue;
+    if (kernel.type != ElementType::float32 || kernel.isa != info.isa || (half && !info.half_vectors)) continue;
     const double efficiency = dense_efficiency(kernel, rows, columns, row_elements);
     if (best == nullptr || efficiency > most) best = &kernel, most = efficiency;
   }
@@ -187,7 +186,7 @@ Answer consider(const KernelInfo& kernel, const Problem& problem) {
     flops += flops_of(**part);
     effort += flops_of(**part) / efficiency;
   }
-  offer.estimate = estimate(problem, kernel.n == kHalf ? Isa::avx2 : kernel.isa, flops, w.read_bytes + w.write_bytes,
+  offer.estimate = estimate(problem, kernel.half_vectors ? Isa::avx2 : kernel.isa, flops, w.read_bytes + w.write_bytes,
                             flops / effort);
   return offer;
 }
@@ -321,15 +320,20 @@ Runner prepare(const KernelInfo& kernel, const Problem& problem, const Offer&, W
   };
 }
 
-constexpr CpuKernel kernel(std::string_view name, Isa isa, int n = 0) {
-  return {{.name = name, .op = Conv::kName, .isa = isa, .type = ElementType::float32, .n = n, .consider = consider},
+constexpr CpuKernel kernel(std::string_view name, Isa isa, bool half_vectors = false) {
+  return {{.name = name,
+           .op = Conv::kName,
+           .isa = isa,
+           .type = ElementType::float32,
+           .half_vectors = half_vectors,
+           .consider = consider},
           prepare};
 }
 
 constexpr CpuKernel kKernels[] = {
 #if defined(__x86_64__)
     kernel("chain_f32_avx512", Isa::avx512),
-    kernel("chain_f32_half_avx512", Isa::avx512, kHalf),
+    kernel("chain_f32_half_avx512", Isa::avx512, true),
     kernel("chain_f32_avx2", Isa::avx2),
 #endif
     kernel("chain_f32_portable", Isa::portable),

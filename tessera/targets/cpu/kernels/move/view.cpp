@@ -30,7 +30,12 @@ Runner prepare(const KernelInfo&, const Problem&, const Offer&, WeightCache&) {
 }
 
 constexpr CpuKernel kernel(std::string_view op) {
-  return {{.name = "view", .op = op, .isa = Isa::portable, .type = ElementType::float32, .consider = consider},
+  return {{.name = "view",
+           .op = op,
+           .isa = Isa::portable,
+           .type = ElementType::float32,
+           .role = KernelRole::views,
+           .consider = consider},
           prepare};
 }
 

@@ -26,8 +26,8 @@ using RowsFn = void (*)(const Conv2dPlanesJob& job, Conv2dPlanesRing& ring, std:
 
 std::int64_t lanes(Isa isa) { return isa == Isa::portable ? 4 : isa == Isa::avx2 ? 8 : 16; }
 
-// Which of the two a kernel is, by the first number of its tile: pixels times channels, or channels times pixels.
-bool to_last(const KernelInfo& kernel) { return kernel.m == conv2d_planes_pixels(kernel.isa); }
+// Which of the two a kernel is: tiles of pixels times channels, or of channels times pixels.
+bool to_last(const KernelInfo& kernel) { return kernel.result == Order::channels_last; }
 
 std::int64_t panel_channels(const KernelInfo& kernel) { return to_last(kernel) ? kernel.n : kernel.m; }
 
@@ -92,7 +92,7 @@ Answer consider(const KernelInfo& kernel, const Problem& problem) {
   }
   Offer offer;
   offer.inputs.assign(problem.node.inputs.size(), Order::row_major);
-  offer.outputs = {to_last(kernel) ? Order::channels_last : Order::row_major};
+  offer.outputs = {*kernel.result};
   set_wide(offer, epilogue);
   offer.scratch_bytes = chunks_of(rows_of(s, epilogue), problem.threads) * slot_of(kernel, s, epilogue).bytes;
   const Work w = work(problem.graph, problem.node);
@@ -226,21 +226,29 @@ Runner prepare(const KernelInfo& kernel, const Problem& problem, const Offer&, W
   };
 }
 
-constexpr CpuKernel kernel(std::string_view name, Isa isa, int m, int n) {
-  return {
-      {.name = name, .op = Conv::kName, .isa = isa, .type = ElementType::float32, .m = m, .n = n, .consider = consider},
-      prepare};
+constexpr Order kLast = Order::channels_last, kPlanes = Order::row_major;
+
+constexpr CpuKernel kernel(std::string_view name, Isa isa, int m, int n, Order result) {
+  return {{.name = name,
+           .op = Conv::kName,
+           .isa = isa,
+           .type = ElementType::float32,
+           .m = m,
+           .n = n,
+           .result = result,
+           .consider = consider},
+          prepare};
 }
 
 constexpr CpuKernel kKernels[] = {
 #if defined(__x86_64__)
-    kernel("conv2d_planes_f32_14x32_avx512", Isa::avx512, 14, 32),
-    kernel("conv2d_planes_f32_8x48_avx512", Isa::avx512, 8, 48),
-    kernel("conv2d_planes_f32_6x16_avx2", Isa::avx2, 6, 16),
-    kernel("conv2d_planes_f32_4x24_avx2", Isa::avx2, 4, 24),
+    kernel("conv2d_planes_f32_14x32_avx512", Isa::avx512, 14, 32, kLast),
+    kernel("conv2d_planes_f32_8x48_avx512", Isa::avx512, 8, 48, kPlanes),
+    kernel("conv2d_planes_f32_6x16_avx2", Isa::avx2, 6, 16, kLast),
+    kernel("conv2d_planes_f32_4x24_avx2", Isa::avx2, 4, 24, kPlanes),
 #endif
-    kernel("conv2d_planes_f32_6x8", Isa::portable, 6, 8),
-    kernel("conv2d_planes_f32_4x12", Isa::portable, 4, 12),
+    kernel("conv2d_planes_f32_6x8", Isa::portable, 6, 8, kLast),
+    kernel("conv2d_planes_f32_4x12", Isa::portable, 4, 12, kPlanes),
 };
 
 }  // namespace

@@ -44,7 +44,5 @@ TSR_EACH_ISA(void conv2d_planes_to_planes(const Conv2dPlanesJob& job, Conv2dPlan
 // Tiles: pixels times channels, and channels times pixels; one vector is 16, 8 or 4 of the second.
 constexpr int kConv2dPlanesVectors = 2;       // of channels, channels last
 constexpr int kConv2dPlanesPixelVectors = 3;  // of pixels, planes
-constexpr int conv2d_planes_pixels(Isa isa) { return isa >= Isa::avx512 ? 14 : 6; }
-constexpr int conv2d_planes_channels(Isa isa) { return isa >= Isa::avx512 ? 8 : 4; }
 
 }  // namespace tessera::cpu

@@ -158,10 +158,6 @@ std::optional<std::string> refuse_epilogue_pool(const Epilogue& epilogue, const 
   return std::nullopt;
 }
 
-Order result_order(const KernelInfo& info) {
-  return info.name.starts_with("winograd_planes_") ? Order::row_major : Order::channels_last;
-}
-
 Answer consider(const KernelInfo& info, const Problem& problem) {
   const auto read = read_conv2d(problem);
   if (const auto* refusal = std::get_if<Refusal>(&read)) return *refusal;
@@ -171,7 +167,7 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   if (s.dilation_h != 1 || s.dilation_w != 1)
     return Refusal{fmt::format("dilations {}x{}", s.dilation_h, s.dilation_w)};
   if (s.groups != 1) return Refusal{fmt::format("{} groups", s.groups)};
-  if (result_order(info) == Order::row_major)
+  if (*info.result == Order::row_major)
     if (auto refusal = refuse_inner_planes(problem)) return *refusal;
   if (auto refusal = refuse_operands(info, problem)) return *refusal;
   const auto read_fused = read_epilogue(problem);
@@ -185,8 +181,8 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   Offer offer;
   offer.inputs.assign(problem.node.inputs.size(), Order::row_major);
   offer.inputs[0] = problem.orders[0];
-  if (epilogue.residual >= 0) offer.inputs[static_cast<std::size_t>(epilogue.residual)] = result_order(info);
-  offer.outputs = {result_order(info)};
+  if (epilogue.residual >= 0) offer.inputs[static_cast<std::size_t>(epilogue.residual)] = *info.result;
+  offer.outputs = {*info.result};
   set_wide(offer, epilogue);
   offer.scratch_bytes = choose_cut(s, info.m, info.isa, problem.machine, problem.threads).cut.scratch_bytes();
 
@@ -379,23 +375,41 @@ Runner prepare(const KernelInfo& info, const Problem& problem, const Offer& offe
 // 509 times.)
 constexpr double rounding(int m) { return m == 2 ? 2 : m == 4 ? 4 : 32; }
 
-constexpr CpuKernel kernel(std::string_view name, int m, Isa isa) {
-  return {{.name = name, .op = Conv::kName, .isa = isa, .m = m, .n = m, .rounding = rounding(m), .consider = consider},
+constexpr Order kLast = Order::channels_last, kPlanes = Order::row_major;  // of results
+
+constexpr CpuKernel kernel(std::string_view name, int m, Isa isa, Order result) {
+  return {{.name = name,
+           .op = Conv::kName,
+           .isa = isa,
+           .m = m,
+           .n = m,
+           .result = result,
+           .rounding = rounding(m),
+           .consider = consider},
           prepare};
 }
 
 constexpr CpuKernel kKernels[] = {
 #if defined(__x86_64__)
-    kernel("winograd_f32_6x6_avx512", 6, Isa::avx512), kernel("winograd_planes_f32_6x6_avx512", 6, Isa::avx512),
-    kernel("winograd_f32_4x4_avx512", 4, Isa::avx512), kernel("winograd_planes_f32_4x4_avx512", 4, Isa::avx512),
-    kernel("winograd_f32_2x2_avx512", 2, Isa::avx512), kernel("winograd_planes_f32_2x2_avx512", 2, Isa::avx512),
-    kernel("winograd_f32_6x6_avx2", 6, Isa::avx2),     kernel("winograd_planes_f32_6x6_avx2", 6, Isa::avx2),
-    kernel("winograd_f32_4x4_avx2", 4, Isa::avx2),     kernel("winograd_planes_f32_4x4_avx2", 4, Isa::avx2),
-    kernel("winograd_f32_2x2_avx2", 2, Isa::avx2),     kernel("winograd_planes_f32_2x2_avx2", 2, Isa::avx2),
+    kernel("winograd_f32_6x6_avx512", 6, Isa::avx512, kLast),
+    kernel("winograd_planes_f32_6x6_avx512", 6, Isa::avx512, kPlanes),
+    kernel("winograd_f32_4x4_avx512", 4, Isa::avx512, kLast),
+    kernel("winograd_planes_f32_4x4_avx512", 4, Isa::avx512, kPlanes),
+    kernel("winograd_f32_2x2_avx512", 2, Isa::avx512, kLast),
+    kernel("winograd_planes_f32_2x2_avx512", 2, Isa::avx512, kPlanes),
+    kernel("winograd_f32_6x6_avx2", 6, Isa::avx2, kLast),
+    kernel("winograd_planes_f32_6x6_avx2", 6, Isa::avx2, kPlanes),
+    kernel("winograd_f32_4x4_avx2", 4, Isa::avx2, kLast),
+    kernel("winograd_planes_f32_4x4_avx2", 4, Isa::avx2, kPlanes),
+    kernel("winograd_f32_2x2_avx2", 2, Isa::avx2, kLast),
+    kernel("winograd_planes_f32_2x2_avx2", 2, Isa::avx2, kPlanes),
 #endif
-    kernel("winograd_f32_6x6", 6, Isa::portable),      kernel("winograd_planes_f32_6x6", 6, Isa::portable),
-    kernel("winograd_f32_4x4", 4, Isa::portable),      kernel("winograd_planes_f32_4x4", 4, Isa::portable),
-    kernel("winograd_f32_2x2", 2, Isa::portable),      kernel("winograd_planes_f32_2x2", 2, Isa::portable),
+    kernel("winograd_f32_6x6", 6, Isa::portable, kLast),
+    kernel("winograd_planes_f32_6x6", 6, Isa::portable, kPlanes),
+    kernel("winograd_f32_4x4", 4, Isa::portable, kLast),
+    kernel("winograd_planes_f32_4x4", 4, Isa::portable, kPlanes),
+    kernel("winograd_f32_2x2", 2, Isa::portable, kLast),
+    kernel("winograd_planes_f32_2x2", 2, Isa::portable, kPlanes),
 };
 
 }  // namespace

@@ -78,7 +78,8 @@ DeviceTensor join(std::span<const DeviceTensor> inputs, int dim, const Shape& sh
   const DType element = is_block_float(first.dtype()) ? DType::float32 : first.dtype();
   const bool values = y.device()->options().values;
   std::vector<std::byte> elements(values ? static_cast<std::size_t>(shape.volume() * element_bytes(element)) : 0);
-  TraceRecord record{"concat", fmt::format("{} tensors along {} to {}", inputs.size(), dim, shape.to_string()), {}};
+  TraceRecord record{
+      ProgramKind::concat, fmt::format("{} tensors along {} to {}", inputs.size(), dim, shape.to_string()), {}};
   const std::size_t along = static_cast<std::size_t>(dim);
   std::int64_t before = 0;  // of the tensors before this one, in each group
   for (const DeviceTensor& x : inputs) {

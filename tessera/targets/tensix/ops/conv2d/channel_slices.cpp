@@ -102,7 +102,9 @@ ChannelSlicedConv2d conv2d_by_channels(DeviceTensor input, const std::vector<Con
   std::optional<DeviceTensor> total;
   std::vector<DeviceTensor> kept, parts = cut_channels(input, slices);
   // A slice that cannot run is found before the first one does, whose program would stay in the cache.
-  for (std::size_t i = 0; i < parts.size(); ++i) rehearse_conv2d(parts[i], weights[i], std::nullopt, part, options);
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (const auto story = rehearse_conv2d(parts[i], weights[i], std::nullopt, part, options); !story)
+      raise(story.refusal());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Conv2dResult y = conv2d(parts[i], weights[i], std::nullopt, part, options);
     free_slice(parts[i], slices);

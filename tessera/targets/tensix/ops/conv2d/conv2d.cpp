@@ -8,7 +8,10 @@
 #include "tessera/targets/tensix/ops/conv2d/conv2d_values.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_weights.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string_view>
 
 namespace tessera::tensix {
 namespace {
@@ -110,12 +113,11 @@ class SlicedCall {
       const MemorySteps::Slot padded = slots.output;
       slots.output = call_.steps.allocate(seen, "output");
       const std::int64_t bytes = seen.num_pages() * seen.page_bytes();
-      const TraceRecord record{"reshape",
+      const TraceRecord record{ProgramKind::reshape,
                                flat.to_string(),
                                {{MemoryKind::dram, MemoryKind::dram, bytes, seen.num_pages(), 0, 0}},
-                               work_on("reshape", {facts_of(whole), facts_of(seen)})};
-      call_.steps.run({.op = "reshape",
-                       .key = "reshape " + whole.to_string(),
+                               work_on(ProgramKind::reshape, {facts_of(whole), facts_of(seen)})};
+      call_.steps.run({.key = "reshape " + whole.to_string(),
                        .lists = {},
                        .circular_buffers = {},
                        .dataflow = false,
@@ -164,21 +166,20 @@ class SlicedCall {
 
 // Folding may make a product of it.
 bool runs_as_product(const Conv2dProblem& problem, const TensixSpec& card) {
-  try {
-    return plan_conv2d(problem, card).as_matmul;
-  } catch (const Error&) {
-    return false;  // too large for one plan, or wrong, which comes out later
-  }
+  const Result<Conv2dPlan> plan = try_plan_conv2d(problem, card);
+  return plan && plan->as_matmul;  // none: too large for one plan, or wrong, which comes out later
 }
 
-// Fits, or why not.
-std::optional<std::string> why_not(const MemorySteps& steps) {
-  try {
-    steps.rehearse();
-    return std::nullopt;
-  } catch (const Error& error) {
-    return error.what();
-  }
+// The way that was tried last says why.
+Refusal no_slices_fit(const Refusal& last) {
+  constexpr std::string_view kText = "conv2d: no number of slices fits; the last reason: {}";
+  Refusal out = last;
+  out.code = Code::out_of_memory;
+  out.message = fmt::format(kText, last.text());
+  out.lasting_message = fmt::format(kText, last.lasting_reason());
+  out.hint = "use smaller blocks (act_block_h_override) or dtypes, or free tensors in L1";
+  out.context.clear();
+  return out;
 }
 
 // As the card computes it; read before the input may be freed.
@@ -268,16 +269,15 @@ Conv2dCall call_conv2d(const DeviceTensor& input, const Conv2dOperand& weights,
     return call;
   }
   // As few slices as fit; the other axis where this one cannot be cut finely enough.
-  std::string reason;
   const Conv2dCall fresh = call;
-  try {
-    whole();
-    const std::optional<std::string> why = why_not(call.steps);
-    if (!why) return call;
-    reason = *why;
-  } catch (const Error& error) {
-    if (error.code() != Code::out_of_memory) throw;
-    reason = error.what();
+  Refusal last;
+  if (const auto planned = attempt(whole); !planned) {
+    last = planned.refusal();
+    if (!last.out_of_memory()) raise(last);
+  } else {
+    const Result<MemoryStory> story = call.steps.rehearse();
+    if (story) return call;
+    last = story.refusal();
   }
   Conv2dStepsInput plain_in = in;
   plain_in.weights.reset();
@@ -287,26 +287,24 @@ Conv2dCall call_conv2d(const DeviceTensor& input, const Conv2dOperand& weights,
   for (const Conv2dSliceType type : {slice.type, other}) {
     for (std::int64_t count = 2; count <= most_slices(problem, type); ++count) {
       Conv2dCall trial = fresh;
-      try {
-        SlicedCall(trial, plain_in, input, weights, bias, send).cut(type, count);
-      } catch (const Error& error) {
-        reason = error.what();
+      const auto cut = attempt([&] { SlicedCall(trial, plain_in, input, weights, bias, send).cut(type, count); });
+      if (!cut) {
+        last = cut.refusal();
         break;  // no plan for slices this thin
       }
-      const std::optional<std::string> why = why_not(trial.steps);
-      if (!why) return trial;
-      reason = *why;
+      const Result<MemoryStory> story = trial.steps.rehearse();
+      if (story) return trial;
+      last = story.refusal();
     }
     if (!chosen) break;
   }
-  fail(Code::out_of_memory, Hint{"use smaller blocks (act_block_h_override) or dtypes, or free tensors in L1"},
-       "conv2d: no number of slices fits; the last reason: {}", reason);
+  raise(no_slices_fit(last));
 }
 
 Conv2dResult finish_conv2d(const Conv2dCall& call, DeviceTensor input, const Conv2dOperand& weights,
                            const std::optional<Conv2dOperand>& bias) {
   if (call.weights || call.bias) input.device()->before_transfer("conv2d, which moves weights from the host,");
-  MemoryStory story = call.steps.rehearse();
+  MemoryStory story = call.steps.rehearse().value();
   Device& device = *input.device();
   std::vector<float> values;
   if (device.options().values) values = compute(call, input, weights, bias);
@@ -318,7 +316,7 @@ Conv2dResult finish_conv2d(const Conv2dCall& call, DeviceTensor input, const Con
   std::optional<DeviceTensor> prepared_bias;
   if (call.slots.bias) prepared_bias = tensors[*call.slots.bias];
   const auto send = [&](const char* what, const std::optional<Tensor>& host, DeviceTensor& y) {
-    device.note_transfer({"to_device", what, {host ? write_pages(*host, y) : host_transfer(y)}});
+    device.note_transfer({ProgramKind::to_device, what, {host ? write_pages(*host, y) : host_transfer(y)}});
   };
   if (!on_card(weights)) send("weights", call.weights, prepared);
   if (bias && !on_card(*bias)) send("bias", call.bias, *prepared_bias);
@@ -334,10 +332,12 @@ Conv2dResult conv2d(DeviceTensor input, const Conv2dOperand& weights, const std:
   return finish_conv2d(call, std::move(input), weights, bias);
 }
 
-MemoryStory rehearse_conv2d(const DeviceTensor& input, const Conv2dOperand& weights,
-                            const std::optional<Conv2dOperand>& bias, const Conv2dProblem& problem,
-                            const Conv2dOptions& options, MemoryPeak* reached) {
-  return call_conv2d(input, weights, bias, problem, options, false).steps.rehearse(reached);
+Result<MemoryStory> rehearse_conv2d(const DeviceTensor& input, const Conv2dOperand& weights,
+                                    const std::optional<Conv2dOperand>& bias, const Conv2dProblem& problem,
+                                    const Conv2dOptions& options, MemoryPeak* reached) {
+  const Result<Conv2dCall> call = attempt([&] { return call_conv2d(input, weights, bias, problem, options, false); });
+  if (!call) return call.refusal();
+  return call->steps.rehearse(reached);
 }
 
 }  // namespace tessera::tensix

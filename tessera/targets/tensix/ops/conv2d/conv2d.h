@@ -42,8 +42,8 @@ TSR_API Conv2dResult conv2d(DeviceTensor input, const Conv2dOperand& weights, co
                             const Conv2dProblem& problem, const Conv2dOptions& options = {});
 
 // The memory of such a call, without making it. Nothing changes. `reached`: as MemorySteps::rehearse has it.
-TSR_API MemoryStory rehearse_conv2d(const DeviceTensor& input, const Conv2dOperand& weights,
-                                    const std::optional<Conv2dOperand>& bias, const Conv2dProblem& problem,
-                                    const Conv2dOptions& options = {}, MemoryPeak* reached = nullptr);
+TSR_API Result<MemoryStory> rehearse_conv2d(const DeviceTensor& input, const Conv2dOperand& weights,
+                                            const std::optional<Conv2dOperand>& bias, const Conv2dProblem& problem,
+                                            const Conv2dOptions& options = {}, MemoryPeak* reached = nullptr);
 
 }  // namespace tessera::tensix

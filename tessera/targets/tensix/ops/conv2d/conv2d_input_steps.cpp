@@ -19,9 +19,9 @@ void ConvolutionSteps::fold() {
   if (padded) {
     const TensorSpec spec({1, 1, pixels, asked_.in_channels}, dtype, Layout::row_major, kDramMemoryConfig);
     before = steps_.allocate(spec, "padded input");
-    run("pad", fmt::format("pad {}", window_key(asked_)), "for folding",
+    run(ProgramKind::pad, fmt::format("pad {}", window_key(asked_)), "for folding",
         {transfer(kind(), MemoryKind::dram, pixels * asked_.in_channels * element_bytes(dtype), pixels, 0)},
-        work_on("pad", {whole, facts_of(spec)}));
+        work_on(ProgramKind::pad, {whole, facts_of(spec)}));
     whole = facts_of(spec);
   }
   const bool sharded = memory_.is_sharded() && !padded;
@@ -36,9 +36,9 @@ void ConvolutionSteps::fold() {
   const TensorSpec spec({1, 1, in_rows(), p_.in_channels}, dtype, Layout::row_major, place);
   folded_ = steps_.allocate(spec, "folded input");
   const std::int64_t bytes = in_rows() * p_.in_channels * element_bytes(dtype);
-  run("fold", fmt::format("fold {}", window_key(asked_)), fmt::format("by {}x{}", w.stride_h, w.stride_w),
+  run(ProgramKind::fold, fmt::format("fold {}", window_key(asked_)), fmt::format("by {}x{}", w.stride_h, w.stride_w),
       {transfer(kind(), memory_kind(place.buffer_type()), bytes, in_rows(), 0)},
-      work_on("fold", {whole, facts_of(spec)}));
+      work_on(ProgramKind::fold, {whole, facts_of(spec)}));
   if (before) steps_.free(*before);
   if (frees_input()) steps_.free(slots_.input);
   work_ = *folded_;
@@ -53,9 +53,9 @@ void ConvolutionSteps::cut_input(const MemoryConfig& target) {
   bring_input(fmt::format("{} to {}", window_key(p_), first.to_string()), first, *in_.cut_into);
   memory_ = first;
   work_ = allocate_shards(target, "input shards");
-  run("reshard", "reshard " + key, target.to_string(),
+  run(ProgramKind::reshard, "reshard " + key, target.to_string(),
       {transfer(MemoryKind::l1, MemoryKind::l1, in_bytes(), in_rows(), in_bytes() / plan_.input.cores.num_cores())},
-      work_on("reshard", {input_facts(layout_, first), input_facts(layout_, target)}));
+      work_on(ProgramKind::reshard, {input_facts(layout_, first), input_facts(layout_, target)}));
   replace(cut, key, target);
   memory_ = target;
 }
@@ -79,9 +79,9 @@ void ConvolutionSteps::move_input() {
       memory_.shard_spec()->shape.width != plan_.input_shard.width) {
     const MemorySteps::Slot copy = steps_.allocate(
         TensorSpec({1, 1, in_rows(), p_.in_channels}, p_.input_dtype, layout_, kDramMemoryConfig), "copy of the input");
-    run("sharded_to_interleaved", "sharded_to_interleaved " + key, "on the way to other shards",
+    run(ProgramKind::sharded_to_interleaved, "sharded_to_interleaved " + key, "on the way to other shards",
         {transfer(kind(), MemoryKind::dram, in_bytes(), in_rows(), 0)},
-        work_on("sharded_to_interleaved", {input_facts(), input_facts(layout_, kDramMemoryConfig)}));
+        work_on(ProgramKind::sharded_to_interleaved, {input_facts(), input_facts(layout_, kDramMemoryConfig)}));
     memory_ = kDramMemoryConfig;
     bring_input(key, target, plan_);
     steps_.free(copy);
@@ -96,7 +96,9 @@ void ConvolutionSteps::move_input() {
 }
 
 void ConvolutionSteps::bring_input(const std::string& key, const MemoryConfig& target, const Conv2dPlan& plan) {
-  const std::string op = in_.slice_of ? "padded_slice" : memory_.is_sharded() ? "reshard" : "interleaved_to_sharded";
+  const ProgramKind program = in_.slice_of           ? ProgramKind::padded_slice
+                              : memory_.is_sharded() ? ProgramKind::reshard
+                                                     : ProgramKind::interleaved_to_sharded;
   std::vector<CircularBuffer> buffers;
   if (in_.slice_of && in_.input->spec().layout() == Layout::tile) {
     // A slice is cut out of untilized rows of tiles, which its program holds twice.
@@ -106,16 +108,16 @@ void ConvolutionSteps::bring_input(const std::string& key, const MemoryConfig& t
                {"rows", plan.input.cores, tiles * tile_bytes(Tile{}, p_.input_dtype)},
                {"stick", plan.input.cores, stick}};
   }
-  run(op, op + " " + key, target.to_string(),
+  run(program, fmt::format("{} {}", name(program), key), target.to_string(),
       {transfer(kind(), MemoryKind::l1, in_bytes(), in_rows(), in_bytes() / plan.input.cores.num_cores())},
-      work_on(op, {in_.slice_of ? facts_of(in_.input->spec()) : input_facts(), input_facts(layout_, target)}), {},
+      work_on(program, {in_.slice_of ? facts_of(in_.input->spec()) : input_facts(), input_facts(layout_, target)}), {},
       std::move(buffers));
 }
 
 void ConvolutionSteps::replace(MemorySteps::Slot before, const std::string& key, const MemoryConfig& place) {
   free(before);
   const OperandFacts moved = input_facts(layout_, place);
-  steps_.reallocate(work_, "move " + key, {"move", "input", {}, work_on("move", {moved, moved})});
+  steps_.reallocate(work_, "move " + key, {ProgramKind::move, "input", {}, work_on(ProgramKind::move, {moved, moved})});
 }
 
 MemorySteps::Slot ConvolutionSteps::allocate_shards(const MemoryConfig& target, std::string label,
@@ -146,9 +148,9 @@ void ConvolutionSteps::tilize(const MemoryConfig& place) {
     tiles = steps_.allocate(TensorSpec({1, 1, in_rows(), p_.in_channels}, p_.input_dtype, Layout::tile, place),
                             "tilized input");
   const std::int64_t bytes = in_bytes();
-  run("tilize", fmt::format("tilize {} {}", window_key(p_), place.to_string()), place.to_string(),
+  run(ProgramKind::tilize, fmt::format("tilize {} {}", window_key(p_), place.to_string()), place.to_string(),
       {transfer(kind(), memory_kind(place.buffer_type()), bytes, bytes / tile_bytes(Tile{}, p_.input_dtype), 0)},
-      work_on("tilize", {before, input_facts(layout_, place)}));
+      work_on(ProgramKind::tilize, {before, input_facts(layout_, place)}));
   work_ = tiles;
   memory_ = place;
 }

@@ -29,10 +29,11 @@ void ConvolutionSteps::move_output() {
   const MemorySteps::Slot before = slots_.output;
   const TensorSpec spec({1, 1, out_rows(), p_.out_channels}, p_.output_dtype, out_layout(), *in_.memory_config);
   slots_.output = steps_.allocate(spec, "output");
-  const std::string op = in_.memory_config->is_sharded() ? "reshard" : "sharded_to_interleaved";
-  run(op, fmt::format("{} {} {}", op, conv_key(plan_), in_.memory_config->to_string()), in_.memory_config->to_string(),
+  const ProgramKind kind = in_.memory_config->is_sharded() ? ProgramKind::reshard : ProgramKind::sharded_to_interleaved;
+  run(kind, fmt::format("{} {} {}", name(kind), conv_key(plan_), in_.memory_config->to_string()),
+      in_.memory_config->to_string(),
       {transfer(MemoryKind::l1, memory_kind(in_.memory_config->buffer_type()), out_bytes(), out_rows(), 0)},
-      work_on(op, {output_facts(out_layout(), plan_.output_memory()), facts_of(spec)}));
+      work_on(kind, {output_facts(out_layout(), plan_.output_memory()), facts_of(spec)}));
   steps_.free(before);
 }
 
@@ -45,18 +46,18 @@ void ConvolutionSteps::write_slice() {
     const std::int64_t bytes = shards.shape.height * shards.shape.width * element_bytes(p_.output_dtype);
     const MemorySteps::Slot rows =
         steps_.allocate("untilized slice", BufferType::l1, on_each(bytes, shards.num_cores()));
-    run("untilize", "untilize " + conv_key(plan_), "slice",
+    run(ProgramKind::untilize, "untilize " + conv_key(plan_), "slice",
         {transfer(MemoryKind::l1, MemoryKind::l1, out_bytes(), out_rows(), bytes, out_bytes())},
-        work_on("untilize", {output_facts(Layout::tile, plan_.output_memory()),
-                             output_facts(Layout::row_major, plan_.output_memory())}));
+        work_on(ProgramKind::untilize, {output_facts(Layout::tile, plan_.output_memory()),
+                                        output_facts(Layout::row_major, plan_.output_memory())}));
     steps_.free(slice);
     slice = rows;
   }
-  run("slice_write", "slice_write " + conv_key(plan_), "slice",
+  run(ProgramKind::slice_write, "slice_write " + conv_key(plan_), "slice",
       {transfer(MemoryKind::l1, MemoryKind::dram, out_bytes(), out_rows(), 0)},
-      work_on("slice_write", {output_facts(layout, plan_.output_memory()),
-                              facts_of({asked_.batch * asked_.out_h() * asked_.out_w(), asked_.out_channels},
-                                       asked_.output_dtype, layout, kDramMemoryConfig)}));
+      work_on(ProgramKind::slice_write, {output_facts(layout, plan_.output_memory()),
+                                         facts_of({asked_.batch * asked_.out_h() * asked_.out_w(), asked_.out_channels},
+                                                  asked_.output_dtype, layout, kDramMemoryConfig)}));
   steps_.free(slice);
 }
 

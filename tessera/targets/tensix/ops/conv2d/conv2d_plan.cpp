@@ -268,4 +268,12 @@ Conv2dPlan plan_conv2d(const Conv2dProblem& problem, const TensixSpec& card) {
   return plan;
 }
 
+Result<Conv2dPlan> try_outline_conv2d(const Conv2dProblem& problem, const TensixSpec& card) {
+  return attempt([&] { return outline_conv2d(problem, card); });
+}
+
+Result<Conv2dPlan> try_plan_conv2d(const Conv2dProblem& problem, const TensixSpec& card) {
+  return attempt([&] { return plan_conv2d(problem, card); });
+}
+
 }  // namespace tessera::tensix

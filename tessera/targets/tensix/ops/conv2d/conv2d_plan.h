@@ -4,6 +4,7 @@
 // circular buffer. No device is touched; sizes are exact, addresses come when it runs.
 
 #include "tessera/core/export.h"
+#include "tessera/core/refusal.h"
 #include "tessera/machine/machine.h"
 #include "tessera/targets/tensix/card/core_grid.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_problem.h"
@@ -74,5 +75,9 @@ TSR_API Conv2dPlan outline_conv2d(const Conv2dProblem& problem, const TensixSpec
 
 // Refuses what no card runs, before any memory is asked for.
 TSR_API Conv2dPlan plan_conv2d(const Conv2dProblem& problem, const TensixSpec& card);
+
+// The same for those who ask about many: what cannot be is an answer.
+TSR_API Result<Conv2dPlan> try_outline_conv2d(const Conv2dProblem& problem, const TensixSpec& card);
+TSR_API Result<Conv2dPlan> try_plan_conv2d(const Conv2dProblem& problem, const TensixSpec& card);
 
 }  // namespace tessera::tensix

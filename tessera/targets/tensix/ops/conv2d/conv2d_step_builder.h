@@ -52,14 +52,13 @@ class ConvolutionSteps {
   }
 
   using Work = std::shared_ptr<const ProgramWork>;
-  void run(const std::string& op, const std::string& key, std::string detail, std::vector<Transfer> transfers,
-           Work work, std::vector<MemorySteps::KeptList> lists = {}, std::vector<CircularBuffer> buffers = {}) {
-    steps_.run({op,
-                key,
+  void run(ProgramKind kind, const std::string& key, std::string detail, std::vector<Transfer> transfers, Work work,
+           std::vector<MemorySteps::KeptList> lists = {}, std::vector<CircularBuffer> buffers = {}) {
+    steps_.run({key,
                 std::move(lists),
                 std::move(buffers),
                 false,
-                {op, std::move(detail), std::move(transfers), std::move(work)}});
+                {kind, std::move(detail), std::move(transfers), std::move(work)}});
   }
 
   // What programs work on: the input as it is by now, in a place that is there or will be, and the output.

@@ -4,7 +4,8 @@
 #include "tessera/targets/tensix/card/tile_side.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_buffers.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_step_builder.h"
-#include "tessera/targets/tensix/ops/program_works.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_work.h"
+#include "tessera/targets/tensix/ops/matmul/matmul_work.h"
 
 #include <fmt/format.h>
 
@@ -129,9 +130,9 @@ void ConvolutionSteps::multiply() {
     std::optional<MemorySteps::Slot> padded;
     if (before == slots_.input && memory_.is_sharded() && in_rows() % kTile != 0) {
       padded = allocate_shards(plan_.input_memory(), "padded input");
-      run("pad", fmt::format("pad {} {}", window_key(p_), memory_.to_string()), "to whole tiles",
+      run(ProgramKind::pad, fmt::format("pad {} {}", window_key(p_), memory_.to_string()), "to whole tiles",
           {transfer(MemoryKind::l1, MemoryKind::l1, in_bytes(), in_rows(), 0, in_bytes())},
-          work_on("pad", {input_facts(), input_facts(layout_, plan_.input_memory())}));
+          work_on(ProgramKind::pad, {input_facts(), input_facts(layout_, plan_.input_memory())}));
     }
     tilize(plan_.interleaved ? memory_ : plan_.input_memory());
     if (padded) steps_.free(*padded);
@@ -141,22 +142,29 @@ void ConvolutionSteps::multiply() {
   std::vector<Transfer> transfers = weight_transfers();
   if (plan_.interleaved)
     transfers.push_back(transfer(kind(), MemoryKind::l1, in_bytes(), ceil_div(in_rows(), kTile), in_bytes()));
-  steps_.run({.op = "matmul",
-              .key = conv_key(plan_),
+  steps_.run({.key = conv_key(plan_),
               .lists = {},
               .circular_buffers = plan_.interleaved
                                       ? plan_matmul(interleaved_product(plan_, device_.card())).own_buffers()
                                       : on_cores(plan_.circular_buffers, conv_cores()),
               .dataflow = true,
-              .record = {"matmul", describe(), std::move(transfers), product()}});
+              .record = {ProgramKind::matmul, describe(), std::move(transfers), product()}});
   // A product of an interleaved input in L1 leaves the bias to a program of its own.
   if (plan_.interleaved && p_.has_bias && memory_.is_l1()) {
     const MemorySteps::Slot product = slots_.output;
     allocate_output();
     const OperandFacts y = output_facts(out_layout(), plan_.output_memory());
-    run("add", "add " + conv_key(plan_), "bias", {transfer(MemoryKind::dram, MemoryKind::dram, out_bytes(), 0, 0)},
-        work_on("binary",
-                {y, facts_of({kTile, p_.out_channels}, in_.weights_dtype, Layout::tile, kDramMemoryConfig), y}));
+    steps_.run(
+        {.key = "add " + conv_key(plan_),
+         .lists = {},
+         .circular_buffers = {},
+         .record = {
+             ProgramKind::binary,
+             "bias",
+             {transfer(MemoryKind::dram, MemoryKind::dram, out_bytes(), 0, 0)},
+             work_on(ProgramKind::binary,
+                     {y, facts_of({kTile, p_.out_channels}, in_.weights_dtype, Layout::tile, kDramMemoryConfig), y}),
+             "add"}});
     steps_.free(product);
   }
 }
@@ -180,7 +188,7 @@ void ConvolutionSteps::convolve() {
       out_rows() * p_.window.kernel_h * p_.window.kernel_w * plan_.in_channels_padded * element_bytes(sticks);
   transfers.push_back(transfer(MemoryKind::l1, MemoryKind::l1, windows, out_rows() * p_.window.kernel_h,
                                windows / std::max<std::int64_t>(plan_.input.cores.num_cores(), 1), windows));
-  run("conv2d", conv_key(plan_), describe(), std::move(transfers),
+  run(ProgramKind::conv2d, conv_key(plan_), describe(), std::move(transfers),
       std::make_shared<const ProgramWork>(conv2d_work(plan_)), {kept("reader indices", list)},
       on_cores(plan_.circular_buffers, conv_cores()));
 }
@@ -201,7 +209,7 @@ void ConvolutionSteps::gather() {
     for (const std::int64_t bytes : halo.config_bytes) buffers.push_back({"list", bytes, 1, DType::uint16});
   const std::int64_t columns = plan_.input.channel_parts;
   const std::int64_t moved = (halo.local_sticks + halo.remote_sticks) * halo.stick_bytes * columns;
-  run("halo", key, fmt::format("{} sticks of {} B on a core", halo.out_sticks, halo.stick_bytes),
+  run(ProgramKind::halo, key, fmt::format("{} sticks of {} B on a core", halo.out_sticks, halo.stick_bytes),
       {transfer(MemoryKind::l1, MemoryKind::l1, moved, halo.pieces * columns,
                 halo.busiest_core_sticks * halo.stick_bytes, halo.local_sticks * halo.stick_bytes * columns)},
       std::make_shared<const ProgramWork>(halo_work(halo, halo_shard_of(plan_, layout_))), std::move(lists),
@@ -210,7 +218,7 @@ void ConvolutionSteps::gather() {
   work_ = out;
   if (p_.config.reallocate_halo_output)
     steps_.reallocate(out, "move " + key,
-                      {"move",
+                      {ProgramKind::move,
                        "halo",
                        {transfer(MemoryKind::l1, MemoryKind::l1, cores * halo.out_bytes_per_core(), cores,
                                  halo.out_bytes_per_core(), cores * halo.out_bytes_per_core())},

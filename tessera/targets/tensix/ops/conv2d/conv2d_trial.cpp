@@ -5,9 +5,11 @@
 #include "tessera/targets/tensix/ops/conv2d/conv2d.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_buffers.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_check.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_work.h"
 #include "tessera/targets/tensix/ops/halo/halo.h"
 #include "tessera/targets/tensix/ops/matmul/matmul_plan.h"
-#include "tessera/targets/tensix/ops/program_works.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <tuple>
@@ -84,19 +86,27 @@ void take_program_sizes(Conv2dTrial& trial, const Conv2dPlan& plan) {
       std::max(trial.wanted_bytes, gathered + trial.output_bytes + trial.circular_buffer_bytes + indices);
 }
 
-MemoryStory rehearse(const Conv2dProblem& p, const Machine& machine, std::int64_t l1_small_bytes, MemoryPeak& reached) {
+Result<MemoryStory> rehearse(const Conv2dProblem& p, const Machine& machine, std::int64_t l1_small_bytes,
+                             MemoryPeak& reached) {
   const TensixSpec& card = tensix_of(machine);
   const double weight_bytes = 2.0 * static_cast<double>(p.out_channels) *
                               static_cast<double>(p.in_channels / p.groups) *
                               static_cast<double>(p.window.kernel_h * p.window.kernel_w);
   const double dram_bytes = static_cast<double>(card.dram_bank_bytes) * card.dram_banks;
-  check(weight_bytes <= dram_bytes, Code::out_of_memory,
-        "the weights alone are {:.0f} bytes of bfloat16, more than the {:.0f} of all DRAM banks", weight_bytes,
-        dram_bytes);
+  if (weight_bytes > dram_bytes)
+    return Refusal{
+        .message = fmt::format("the weights alone are {:.0f} bytes of bfloat16, more than the {:.0f} of all DRAM banks",
+                               weight_bytes, dram_bytes),
+        .code = Code::out_of_memory,
+        .shortage = Shortage::dram,
+        .requested_bytes = static_cast<std::int64_t>(std::min(weight_bytes / card.dram_banks, 9e18)),
+        .free_bytes = card.dram_bank_bytes,
+        .largest_free_bytes = card.dram_bank_bytes};
   const auto device = Device::open(machine, {.l1_small_bytes = l1_small_bytes, .values = false});
   const TensorSpec spec({1, 1, p.batch * p.height * p.width, p.in_channels}, p.input_dtype, p.input_layout,
                         p.input_memory);
-  const DeviceTensor input = DeviceTensor::allocate(device, spec);
+  const Result<DeviceTensor> input = attempt([&] { return DeviceTensor::allocate(device, spec); });
+  if (!input) return input.refusal();
   const DType host = p.weights_dtype == DType::float32 ? DType::float32 : DType::bfloat16;
   const Conv2dOperand weights =
       Tensor({p.out_channels, p.in_channels / p.groups, p.window.kernel_h, p.window.kernel_w}, host, Layout::row_major);
@@ -104,7 +114,7 @@ MemoryStory rehearse(const Conv2dProblem& p, const Machine& machine, std::int64_
   if (p.has_bias) bias = Tensor({1, 1, 1, p.out_channels}, host, Layout::row_major);
   Conv2dProblem problem = p;
   problem.config.weights_dtype = p.weights_dtype;
-  return rehearse_conv2d(input, weights, bias, problem, {}, &reached);
+  return rehearse_conv2d(*input, weights, bias, problem, {}, &reached);
 }
 
 // A program is refused when it is built, after its shards have been allocated: memory that runs out comes first. What
@@ -148,18 +158,10 @@ Conv2dProblem with(const Conv2dProblem& problem, const Combination& choice) {
   return out;
 }
 
-std::optional<Conv2dPlan> plan_or_nothing(const Conv2dProblem& problem, const TensixSpec& card) {
-  try {
-    return plan_conv2d(problem, card);
-  } catch (const Error&) {
-    return std::nullopt;  // the trial itself will say why
-  }
-}
-
 std::vector<Combination> combinations(const Conv2dProblem& problem, const TensixSpec& card, const Conv2dSweep& sweep) {
   std::vector<Combination> out;
   for (const TensorMemoryLayout layout : sweep.layouts) {
-    const std::optional<Conv2dPlan> plan = plan_or_nothing(with(problem, {layout, 0, {}}), card);
+    const Result<Conv2dPlan> plan = try_plan_conv2d(with(problem, {layout, 0, {}}), card);
     if (plan && plan->as_matmul) {
       out.push_back({layout, 0, {}});
       continue;
@@ -173,32 +175,41 @@ std::vector<Combination> combinations(const Conv2dProblem& problem, const Tensix
   return out;
 }
 
+// Fills the trial as far as it comes. Returns why it comes no further; `outline` is set if its shards are known.
+std::optional<Refusal> take_sizes(Conv2dTrial& trial, std::optional<Conv2dPlan>& outline, const Machine& machine,
+                                  std::int64_t l1_small_bytes) {
+  const TensixSpec& card = tensix_of(machine);
+  Result<Conv2dPlan> outlined = try_outline_conv2d(trial.problem, card);
+  if (!outlined) return outlined.refusal();
+  outline = std::move(*outlined);
+  const auto shards = attempt(
+      [&] { outline->as_matmul ? take_product_sizes(trial, *outline, card) : take_shard_sizes(trial, *outline); });
+  if (!shards) return shards.refusal();
+  Result<Conv2dPlan> planned = try_plan_conv2d(trial.problem, card);
+  if (!planned) return planned.refusal();
+  trial.plan = std::move(*planned);
+  const auto program = attempt([&] {
+    if (!outline->as_matmul) take_program_sizes(trial, *trial.plan);
+  });
+  if (!program) return program.refusal();
+  const Result<MemoryStory> story = rehearse(trial.problem, machine, l1_small_bytes, trial.peak);
+  if (!story) return story.refusal();
+  trial.peak = story->peak;
+  for (const ProgramMemory& each : story->programs)
+    if (each.work) trial.programs.push_back(each.work);
+  return std::nullopt;
+}
+
 }  // namespace
 
 Conv2dTrial try_conv2d(const Conv2dProblem& problem, const Machine& machine, std::int64_t l1_small_bytes) {
-  const TensixSpec& card = tensix_of(machine);
   Conv2dTrial trial;
   trial.problem = problem;
   std::optional<Conv2dPlan> outline;
-  try {
-    outline = outline_conv2d(problem, card);
-    outline->as_matmul ? take_product_sizes(trial, *outline, card) : take_shard_sizes(trial, *outline);
-    trial.plan = plan_conv2d(problem, card);
-    if (!outline->as_matmul) take_program_sizes(trial, *trial.plan);
-    const MemoryStory story = rehearse(problem, machine, l1_small_bytes, trial.peak);
-    trial.peak = story.peak;
-    for (const ProgramMemory& program : story.programs)
-      if (program.work) trial.programs.push_back(program.work);
-  } catch (const Error& error) {
-    if (error.code() == Code::internal) throw;
-    trial.refusal = error;
-  }
+  trial.refusal = take_sizes(trial, outline, machine, l1_small_bytes);
   if (trial.plan || !outline || outline->as_matmul) return trial;
-  try {
-    allocate_shards(trial, *outline, machine, l1_small_bytes);
-  } catch (const Error& error) {
-    trial.refusal = error;
-  }
+  const auto shards = attempt([&] { allocate_shards(trial, *outline, machine, l1_small_bytes); });
+  if (!shards) trial.refusal = shards.refusal();
   return trial;
 }
 

@@ -2,9 +2,9 @@
 
 // What one configuration of a convolution would take on a card with nothing else on it, and sweeps over many.
 
-#include "tessera/core/error.h"
 #include "tessera/core/export.h"
 #include "tessera/core/function_ref.h"
+#include "tessera/core/refusal.h"
 #include "tessera/targets/tensix/card/memory_steps.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_plan.h"
 
@@ -24,10 +24,10 @@ struct Conv2dTrial {
   std::optional<Conv2dPlan> plan;  // none: refused, whatever its memory
   // Where a program is refused after its shards are known, halo and output are those that it was to have.
   std::int64_t input_bytes = 0, halo_bytes = 0, output_bytes = 0, circular_buffer_bytes = 0;
-  std::int64_t kept_bytes = 0;    // lists of the halo and of the reader
-  MemoryPeak peak;                // of what fits, or what was reached until it did not
-  std::int64_t wanted_bytes = 0;  // the most that is wanted at a time, whether it fits or not
-  std::optional<Error> refusal;   // why it does not run
+  std::int64_t kept_bytes = 0;     // lists of the halo and of the reader
+  MemoryPeak peak;                 // of what fits, or what was reached until it did not
+  std::int64_t wanted_bytes = 0;   // the most that is wanted at a time, whether it fits or not
+  std::optional<Refusal> refusal;  // why it does not run
   // What it runs, in order; none where it does not fit.
   std::vector<std::shared_ptr<const ProgramWork>> programs;
 

@@ -1,6 +1,8 @@
+#include "tessera/targets/tensix/ops/conv2d/conv2d_work.h"
 #include "tessera/core/tile.h"
 #include "tessera/targets/tensix/card/tile_side.h"
-#include "tessera/targets/tensix/ops/program_works.h"
+#include "tessera/targets/tensix/ops/matmul/matmul_work.h"
+#include "tessera/targets/tensix/ops/tensor_work.h"
 
 #include <algorithm>
 #include <array>
@@ -74,7 +76,7 @@ Conv2dLoops loops_of(const Conv2dPlan& plan) {
 
 ProgramWork conv2d_work(const Conv2dLoops& l) {
   ProgramWork work;
-  work.kind = "conv2d";
+  work.kind = ProgramKind::conv2d;
   work.cores = l.cores;
   const std::int64_t row_blocks = std::max<std::int64_t>(l.out_h / std::max<std::int64_t>(l.block_h, 1), 1);
   const auto reduction = static_cast<double>(l.inner_blocks * l.block_w);
@@ -151,7 +153,8 @@ std::vector<ProgramWork> conv2d_programs(const Conv2dPlan& plan) {
     to.place = OperandPlace::block_sharded;
     to.cores = plan.input.cores.num_cores();
     to.shard = plan.input_shard;
-    out.push_back(tensor_work(from.sharded() ? "reshard" : "interleaved_to_sharded", std::array{from, to}, to.cores));
+    out.push_back(tensor_work(from.sharded() ? ProgramKind::reshard : ProgramKind::interleaved_to_sharded,
+                              std::array{from, to}, to.cores));
   }
   if (plan.has_halo) {
     const HaloPlan halo = plan_halo({p.batch, p.height, p.width, p.window}, plan.input, plan.input_shard,

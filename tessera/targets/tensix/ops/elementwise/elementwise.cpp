@@ -260,7 +260,7 @@ DeviceTensor run(Binary::Kind kind, const Operand& a, const Operand& b, const Bi
   check_program_fits(*any.device(), plan_binary({a.spec(), b.spec(), &y.spec(), !options.a_activations.empty(),
                                                  !options.b_activations.empty()},
                                                 all_cores(*any.device())));
-  TraceRecord record{std::string(op), shape.to_string(), {}};
+  TraceRecord record{ProgramKind::binary, shape.to_string(), {}, nullptr, std::string(op)};
   std::vector<const DeviceTensor*> inputs;
   for (const Operand* x : {&a, &b})
     if (x->tensor != nullptr) {
@@ -271,7 +271,7 @@ DeviceTensor run(Binary::Kind kind, const Operand& a, const Operand& b, const Bi
   std::vector<OperandFacts> operands;
   for (const DeviceTensor* x : inputs) operands.push_back(facts_of(x->spec()));
   operands.push_back(facts_of(y.spec()));
-  record.work = work_on("binary", std::move(operands));
+  record.work = work_on(ProgramKind::binary, std::move(operands));
   write_values(y, [&] { return binary_tensor(kind, a, b, y.spec(), options); });
   finish_program(std::move(record), inputs, y);
   return y;
@@ -318,7 +318,8 @@ DeviceTensor unary(std::string_view op, std::span<const VectorFunction> function
   check_program_fits(*x.device(), plan_unary(from, y.spec(), all_cores(*x.device())));
   std::vector<Transfer> moved = stream_transfers(x, y);
   write_values(y, [&] { return unary_tensor(functions, read_pages(x), y.spec()); });
-  finish_program({std::string(op), from.logical_shape().to_string(), std::move(moved)}, {&x}, y);
+  finish_program({ProgramKind::unary, from.logical_shape().to_string(), std::move(moved), nullptr, std::string(op)},
+                 {&x}, y);
   return y;
 }
 

@@ -109,9 +109,9 @@ DeviceTensor fold(const DeviceTensor& x, const FoldOptions& options) {
     return Tensor::from_elements(folded_pixels(read_pages(x), image, options), from.dtype(), shape, from.dtype(),
                                  Layout::row_major);
   });
-  finish_program(
-      {"fold", fmt::format("{} by {} x {}", in.to_string(), options.stride_h, options.stride_w), std::move(moved)},
-      {&x}, y);
+  finish_program({ProgramKind::fold, fmt::format("{} by {} x {}", in.to_string(), options.stride_h, options.stride_w),
+                  std::move(moved)},
+                 {&x}, y);
   return y;
 }
 

@@ -1,11 +1,11 @@
-#include "tessera/targets/tensix/ops/program_works.h"
+#include "tessera/targets/tensix/ops/halo/halo_work.h"
 
 namespace tessera::tensix {
 
 // Two processors share the moves of a core; what they have to do is that of the busier one.
 ProgramWork halo_work(const HaloPlan& plan, const HaloShard& shard) {
   ProgramWork work;
-  work.kind = "halo";
+  work.kind = ProgramKind::halo;
   work.cores = shard.cores;
   work.untilized_tiles = static_cast<double>(shard.tiles);
   work.untilized_rows = static_cast<double>(shard.tile_rows);
@@ -21,7 +21,7 @@ ProgramWork halo_work(const HaloPlan& plan, const HaloShard& shard) {
 
 ProgramWork moved_halo_work(const HaloPlan& plan, std::int64_t cores) {
   ProgramWork work;
-  work.kind = "move";
+  work.kind = ProgramKind::move;
   work.cores = cores;
   work.copied_bytes = static_cast<double>(plan.out_bytes_per_core());
   return work;

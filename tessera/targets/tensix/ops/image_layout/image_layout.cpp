@@ -33,7 +33,7 @@ std::vector<float> channels_last(std::span<const float> image, std::int64_t batc
 }
 
 // x is [batch, c, pixels]; see channels_last().
-DeviceTensor finish(std::string_view op, const DeviceTensor& x, DeviceTensor y, std::int64_t batch, std::int64_t c,
+DeviceTensor finish(ProgramKind kind, const DeviceTensor& x, DeviceTensor y, std::int64_t batch, std::int64_t c,
                     std::int64_t pixels, std::int64_t channels) {
   std::vector<Transfer> moved = stream_transfers(x, y);
   const TensorSpec& spec = y.spec();
@@ -41,7 +41,7 @@ DeviceTensor finish(std::string_view op, const DeviceTensor& x, DeviceTensor y, 
     return Tensor::from_float32(channels_last(read_pages(x).to_float32(), batch, c, pixels, channels),
                                 spec.logical_shape(), spec.dtype(), spec.layout(), spec.tile(), Rounding::packer);
   });
-  finish_program({std::string(op), x.spec().logical_shape().to_string(), std::move(moved)}, {&x}, y);
+  finish_program({kind, x.spec().logical_shape().to_string(), std::move(moved)}, {&x}, y);
   return y;
 }
 
@@ -65,7 +65,7 @@ DeviceTensor convert_to_hwc(const DeviceTensor& x, const std::optional<MemoryCon
     check_element("convert_to_hwc", dtype.value_or(from.dtype()));
     const std::int64_t channels = round_up(in[2], kChannelMultiple);
     DeviceTensor y = allocate_beside(x, {1, 1, in[1] * in[3], channels}, dtype);
-    return finish("convert_to_hwc", x, std::move(y), in[1], in[2], in[3], channels);
+    return finish(ProgramKind::convert_to_hwc, x, std::move(y), in[1], in[2], in[3], channels);
   }
   check(from.memory_config().is_l1() || config, Code::invalid_argument,
         "convert_to_hwc: when the input is in DRAM, the output's memory_config must be given");
@@ -96,7 +96,7 @@ DeviceTensor convert_to_hwc(const DeviceTensor& x, const std::optional<MemoryCon
   const Shape shape{1, 1, rows, channels};
   DeviceTensor y =
       DeviceTensor::allocate(x.device(), TensorSpec(shape, dtype.value_or(from.dtype()), Layout::row_major, place));
-  return finish("convert_to_hwc", x, std::move(y), in[1], in[2], in[3], channels);
+  return finish(ProgramKind::convert_to_hwc, x, std::move(y), in[1], in[2], in[3], channels);
 }
 
 DeviceTensor convert_to_chw(const DeviceTensor& x, std::optional<DType> dtype) {
@@ -110,7 +110,7 @@ DeviceTensor convert_to_chw(const DeviceTensor& x, std::optional<DType> dtype) {
     const DType kept = is_block_float(from.dtype()) ? DType::bfloat16 : from.dtype();
     check_element("convert_to_chw", dtype.value_or(kept));
     DeviceTensor y = allocate_beside(x, {1, 1, in[3], in[2]}, dtype.value_or(kept));
-    return finish("convert_to_chw", x, std::move(y), 1, in[2], in[3], in[2]);
+    return finish(ProgramKind::convert_to_chw, x, std::move(y), 1, in[2], in[3], in[2]);
   }
   check(source.layout() == TensorMemoryLayout::height_sharded && source.shard_spec(), Code::invalid_argument,
         "convert_to_chw: the input must be HEIGHT_SHARDED, it is {}", name(source.layout()));
@@ -132,7 +132,7 @@ DeviceTensor convert_to_chw(const DeviceTensor& x, std::optional<DType> dtype) {
                            ShardSpec{shard.grid, {in[3], shard.shape.height}, shard.orientation});
   DeviceTensor y =
       DeviceTensor::allocate(x.device(), TensorSpec(shape, dtype.value_or(from.dtype()), Layout::row_major, place));
-  return finish("convert_to_chw", x, std::move(y), 1, in[2], in[3], in[2]);
+  return finish(ProgramKind::convert_to_chw, x, std::move(y), 1, in[2], in[3], in[2]);
 }
 
 }  // namespace tessera::tensix

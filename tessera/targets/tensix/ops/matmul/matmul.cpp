@@ -6,8 +6,8 @@
 #include "tessera/targets/tensix/card/placement.h"
 #include "tessera/targets/tensix/card/program.h"
 #include "tessera/targets/tensix/ops/elementwise/elementwise.h"
+#include "tessera/targets/tensix/ops/matmul/matmul_work.h"
 #include "tessera/targets/tensix/ops/matmul/product_values.h"
-#include "tessera/targets/tensix/ops/program_works.h"
 
 #include <algorithm>
 
@@ -159,7 +159,7 @@ DeviceTensor matmul(const DeviceTensor& a, const DeviceTensor& b, const MatmulOp
     return Tensor::from_float32(all, shape, dtype, Layout::tile, {}, Rounding::packer);
   };
 
-  TraceRecord record{"matmul",
+  TraceRecord record{ProgramKind::matmul,
                      fmt::format("{} x {}, {} on {}", left.shape.to_string(), right.shape.to_string(),
                                  name(plan.program.kind), plan.cores.to_string()),
                      {stream_transfers(a, y).front(), stream_transfers(b, y).front()},

@@ -1,5 +1,5 @@
+#include "tessera/targets/tensix/ops/matmul/matmul_work.h"
 #include "tessera/core/tile.h"
-#include "tessera/targets/tensix/ops/program_works.h"
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ double parts(std::int64_t whole, std::int64_t part) {
 ProgramWork matmul_work(const MatmulProblem& p, const MatmulPlan& plan) {
   const MatmulProgramConfig& c = plan.program;
   ProgramWork work;
-  work.kind = "matmul";
+  work.kind = ProgramKind::matmul;
   work.cores = plan.cores.num_cores();
   work.phases = phases(p.compute.fidelity);
   work.wide_dest = p.compute.fp32_dest_acc_en;

@@ -48,7 +48,7 @@ DeviceTensor move(DeviceTensor& x, const std::optional<MemoryConfig>& config) {
   moved.from = memory_kind(from.buffer_type());
   // In the same placement every page stays on its core.
   if (moved.from == MemoryKind::l1 && from == target.memory_config()) moved.local_bytes = moved.bytes;
-  finish_program({"move", fmt::format("{} to {}", old_address, y.address()), {moved}}, {&x}, y);
+  finish_program({ProgramKind::move, fmt::format("{} to {}", old_address, y.address()), {moved}}, {&x}, y);
   return y;
 }
 

@@ -67,8 +67,9 @@ DeviceTensor pad(const DeviceTensor& x, std::span<const std::pair<std::int64_t, 
              element_bytes(element), read_pages(x).to_elements(element).data(), elements.data());
     return Tensor::from_elements(elements, element, grown, to.dtype(), to.layout(), to.tile(), Rounding::packer);
   });
-  finish_program({"pad", fmt::format("{} to {}", shape.to_string(), grown.to_string()), stream_transfers(x, y)}, {&x},
-                 y);
+  finish_program(
+      {ProgramKind::pad, fmt::format("{} to {}", shape.to_string(), grown.to_string()), stream_transfers(x, y)}, {&x},
+      y);
   return y;
 }
 

@@ -12,6 +12,8 @@
 #include "tessera/targets/tensix/ops/pool/pool_values.h"
 #include "tessera/targets/tensix/ops/to_layout/to_layout.h"
 
+#include <fmt/format.h>
+
 namespace tessera::tensix {
 namespace {
 
@@ -121,15 +123,26 @@ struct PoolCall {
     for (const PlannedBuffer& buffer : plan.buffers) bytes += buffer.bytes;
     estimate_bytes = std::max(estimate_bytes, bytes);
   }
-  // Input, halo and output counted together, as if none had gone before the next came.
-  bool looks_as_if_it_fits(const Device& device) const { return estimate_bytes <= free_l1_bytes(device); }
+  // None: it fits. Input, halo and output are counted together first, as if none had gone before the next came.
+  std::optional<Refusal> why_not(const Device& device, PoolKind kind) const {
+    const std::int64_t free_bytes = free_l1_bytes(device);
+    if (estimate_bytes > free_bytes)
+      return Refusal{.message = fmt::format("{}: {} B of L1 on a core do not fit", op_name(kind), estimate_bytes),
+                     .code = Code::out_of_memory,
+                     .shortage = Shortage::l1,
+                     .requested_bytes = estimate_bytes,
+                     .free_bytes = free_bytes,
+                     .largest_free_bytes = free_bytes};
+    const Result<MemoryStory> story = steps.rehearse();
+    return story ? std::nullopt : std::optional(story.refusal());
+  }
 };
 
 PoolCall whole_call(const DeviceTensor& x, const PoolProblem& problem, const PoolOptions& options) {
   PoolCall call{MemorySteps(x.device()), {}};
   const PoolPlan plan = plan_of(problem, options);
   call.take(plan, problem);
-  call.slots = add_pool_steps(call.steps, op_name(problem.kind), x, plan, problem, options);
+  call.slots = add_pool_steps(call.steps, x, plan, problem, options);
   return call;
 }
 
@@ -174,7 +187,7 @@ PoolCall sliced_call(const DeviceTensor& x, const PoolProblem& problem, const Po
     const PoolPlan plan = plan_of(p, each);
     each.scheme = plan.parallel.layout;  // all slices lie as the first does
     call.take(plan, p);
-    call.slots = add_pool_steps(call.steps, op_name(problem.kind), x, plan, p, options, of);
+    call.slots = add_pool_steps(call.steps, x, plan, p, options, of);
   }
   return call;
 }
@@ -190,29 +203,21 @@ PoolCall call_pool(const DeviceTensor& x, const PoolProblem& problem, const Pool
           asked->num_slices);
     return sliced_call(x, problem, options, asked->type, asked->num_slices);
   }
-  const Device& device = *x.device();
-  try {
-    PoolCall call = whole_call(x, problem, options);
-    check(call.looks_as_if_it_fits(device), Code::out_of_memory, "{}: {} B of L1 on a core do not fit",
-          op_name(problem.kind), call.estimate_bytes);
-    call.steps.rehearse();
+  const auto fitting = [&](Result<PoolCall> call) -> Result<PoolCall> {
+    if (!call) return call;
+    if (std::optional<Refusal> refusal = call->why_not(*x.device(), problem.kind)) return std::move(*refusal);
     return call;
-  } catch (const Error& error) {
-    if (error.code() != Code::out_of_memory) throw;
-    const Conv2dProblem image = as_convolution(problem);
-    const Conv2dSliceType type = asked ? asked->type : natural_slice_type(image);
-    for (std::int64_t count = 2; count <= most_slices(image, type); ++count) {
-      try {
-        PoolCall call = sliced_call(x, problem, options, type, count);
-        if (!call.looks_as_if_it_fits(device)) continue;
-        call.steps.rehearse();
-        return call;
-      } catch (const Error& again) {
-        if (again.code() != Code::out_of_memory) break;  // thinner than a window
-      }
-    }
-    throw;
+  };
+  Result<PoolCall> whole = fitting(attempt([&] { return whole_call(x, problem, options); }));
+  if (whole || !whole.refusal().out_of_memory()) return std::move(whole).value();
+  const Conv2dProblem image = as_convolution(problem);
+  const Conv2dSliceType type = asked ? asked->type : natural_slice_type(image);
+  for (std::int64_t count = 2; count <= most_slices(image, type); ++count) {
+    Result<PoolCall> sliced = fitting(attempt([&] { return sliced_call(x, problem, options, type, count); }));
+    if (sliced) return std::move(sliced).value();
+    if (!sliced.refusal().out_of_memory()) break;  // thinner than a window
   }
+  raise(whole.refusal());
 }
 
 std::pair<DeviceTensor, std::optional<DeviceTensor>> run(PoolKind kind, DeviceTensor& x, const PoolOptions& options,
@@ -221,7 +226,7 @@ std::pair<DeviceTensor, std::optional<DeviceTensor>> run(PoolKind kind, DeviceTe
   constexpr std::int64_t kMostPixels = std::int64_t{1} << 16;
   if (with_indices) problem.indices = options.height * options.width < kMostPixels ? DType::uint16 : DType::uint32;
   const PoolCall call = call_pool(x, problem, options);
-  call.steps.rehearse();
+  if (const Result<MemoryStory> story = call.steps.rehearse(); !story) raise(story.refusal());
   // Computed before the input may be freed; the slices of an image come to the same as the whole.
   std::vector<float> values;
   std::vector<std::uint32_t> where;
@@ -300,9 +305,7 @@ DeviceTensor global_avg_pool2d(const DeviceTensor& x, const std::optional<Memory
     return Tensor::from_float32(average_pool_values(values_problem(options), read_pages(image).to_float32()), shape,
                                 from.dtype(), Layout::tile, {}, Rounding::packer);
   });
-  finish_program({"global_avg_pool2d", in.to_string(), std::move(moved),
-                  work_on("reduce", {facts_of(image.spec()), facts_of(y.spec())})},
-                 {&image}, y);
+  finish_program({ProgramKind::reduce, in.to_string(), std::move(moved), nullptr, "global_avg_pool2d"}, {&image}, y);
   return y;
 }
 

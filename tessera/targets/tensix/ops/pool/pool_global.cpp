@@ -4,6 +4,7 @@
 #include "tessera/targets/tensix/card/page_copy.h"
 #include "tessera/targets/tensix/card/placement.h"
 #include "tessera/targets/tensix/card/program.h"
+#include "tessera/targets/tensix/card/tile_side.h"
 #include "tessera/targets/tensix/ops/reshape/reshape.h"
 #include "tessera/targets/tensix/ops/to_layout/to_layout.h"
 #include "tessera/targets/tensix/ops/to_memory_config/to_memory_config.h"
@@ -97,8 +98,7 @@ DeviceTensor global_average(const DeviceTensor& x, const PoolOptions& options,
   std::vector<Transfer> moved = stream_transfers(image, y);
   write_values(y,
                [&] { return Tensor::from_float32(values(), shape, y.spec().dtype(), layout, {}, Rounding::packer); });
-  finish_program({"avg_pool2d", from.logical_shape().to_string(), std::move(moved),
-                  work_on("reduce", {facts_of(image.spec()), facts_of(y.spec())})},
+  finish_program({ProgramKind::reduce, from.logical_shape().to_string(), std::move(moved), nullptr, "avg_pool2d"},
                  {&image}, y);
   partial.reset();
   // Block floats are gathered in tiles, others as rows if rows are wanted.

@@ -4,7 +4,8 @@
 #include "tessera/targets/tensix/card/operand_facts.h"
 #include "tessera/targets/tensix/card/page_copy.h"
 #include "tessera/targets/tensix/card/placement.h"
-#include "tessera/targets/tensix/ops/program_works.h"
+#include "tessera/targets/tensix/ops/halo/halo_work.h"
+#include "tessera/targets/tensix/ops/pool/pool_work.h"
 
 #include <fmt/format.h>
 
@@ -30,10 +31,9 @@ Transfer moved(MemoryKind source, MemoryKind target, std::int64_t bytes, std::in
 // was wanted.
 class PoolSteps {
  public:
-  PoolSteps(MemorySteps& steps, std::string_view op, const DeviceTensor& x, const PoolPlan& plan,
-            const PoolProblem& problem, const PoolOptions& options, const std::optional<PoolSliceOf>& slice_of)
+  PoolSteps(MemorySteps& steps, const DeviceTensor& x, const PoolPlan& plan, const PoolProblem& problem,
+            const PoolOptions& options, const std::optional<PoolSliceOf>& slice_of)
       : steps_(steps),
-        op_(op),
         from_(x.spec()),
         x_(x),
         plan_(plan),
@@ -43,12 +43,12 @@ class PoolSteps {
         card_(x.device()->card()),
         cores_(plan.parallel.cores.num_cores()) {
     const Window& w = plan.window.window;
-    key_ = fmt::format("{} {}x{}x{}x{} k{}x{} s{}x{} d{}x{} p{},{},{},{} {} {} {} {} {} {} {}x{}{}", op, p_.batch,
-                       p_.height, p_.width, p_.channels, w.kernel_h, w.kernel_w, w.stride_h, w.stride_w, w.dilation_h,
-                       w.dilation_w, w.top, w.bottom, w.left, w.right, name(from_.dtype()), name(from_.layout()),
-                       name(options.dtype), name(options.layout), name(plan.parallel.layout),
-                       plan.parallel.cores.to_string(), plan.input_shard.height, plan.input_shard.width,
-                       p_.indices ? " indices" : "");
+    key_ = fmt::format("{} {}x{}x{}x{} k{}x{} s{}x{} d{}x{} p{},{},{},{} {} {} {} {} {} {} {}x{}{}",
+                       name(pool_program(p_.kind)), p_.batch, p_.height, p_.width, p_.channels, w.kernel_h, w.kernel_w,
+                       w.stride_h, w.stride_w, w.dilation_h, w.dilation_w, w.top, w.bottom, w.left, w.right,
+                       name(from_.dtype()), name(from_.layout()), name(options.dtype), name(options.layout),
+                       name(plan.parallel.layout), plan.parallel.cores.to_string(), plan.input_shard.height,
+                       plan.input_shard.width, p_.indices ? " indices" : "");
   }
 
   PoolSlots build() {
@@ -66,9 +66,10 @@ class PoolSteps {
     PoolSlots slots = compute();
     if (slice_of_) {
       steps_.free(halo);
-      run("slice_write", "slice", {}, {}, moved(MemoryKind::l1, MemoryKind::dram, out_bytes(), out_rows(), 0),
-          work_on("slice_write", {result_facts(options_.dtype, plan_.output_memory()),
-                                  result_facts(options_.dtype, kDramMemoryConfig)}));
+      run(ProgramKind::slice_write, "slice", {}, {},
+          moved(MemoryKind::l1, MemoryKind::dram, out_bytes(), out_rows(), 0),
+          work_on(ProgramKind::slice_write, {result_facts(options_.dtype, plan_.output_memory()),
+                                             result_facts(options_.dtype, kDramMemoryConfig)}));
       steps_.free(slots.result);
       return {slice_of_->output, std::nullopt};
     }
@@ -110,13 +111,12 @@ class PoolSteps {
     return loops;
   }
 
-  void run(const std::string& op, const std::string& detail, std::vector<MemorySteps::KeptList> lists,
+  void run(ProgramKind kind, const std::string& detail, std::vector<MemorySteps::KeptList> lists,
            std::vector<CircularBuffer> buffers, const Transfer& transfer, std::shared_ptr<const ProgramWork> work) {
-    steps_.run({.op = op,
-                .key = op + " " + key_,
+    steps_.run({.key = fmt::format("{} {}", name(kind), key_),
                 .lists = std::move(lists),
                 .circular_buffers = std::move(buffers),
-                .record = {op, detail, {transfer}, std::move(work)}});
+                .record = {kind, detail, {transfer}, std::move(work)}});
   }
 
   MemorySteps::KeptList list(const char* label, std::int64_t bytes) const {
@@ -133,9 +133,9 @@ class PoolSteps {
     const MemorySteps::Slot copy = steps_.allocate("sharded input", BufferType::l1, on_each(bytes, cores_));
     const MemoryKind source = memory_kind(from_.memory_config().buffer_type());
     if (!slice_of_) {
-      run("interleaved_to_sharded", plan_.input_memory().to_string(), {}, {},
+      run(ProgramKind::interleaved_to_sharded, plan_.input_memory().to_string(), {}, {},
           moved(source, MemoryKind::l1, x_.num_pages() * x_.page_bytes(), x_.num_pages(), bytes),
-          work_on("interleaved_to_sharded", {facts_of(from_), input_facts()}));
+          work_on(ProgramKind::interleaved_to_sharded, {facts_of(from_), input_facts()}));
       return copy;
     }
     std::vector<CircularBuffer> buffers;
@@ -148,9 +148,9 @@ class PoolSteps {
                  {"stick", on, plan_.input_shard.width * element_bytes(p_.input_dtype)}};
     }
     const std::int64_t all = p_.in_rows() * p_.channels * element_bytes(p_.input_dtype);
-    run("padded_slice", plan_.input_memory().to_string(), {}, std::move(buffers),
+    run(ProgramKind::padded_slice, plan_.input_memory().to_string(), {}, std::move(buffers),
         moved(source, MemoryKind::l1, all, p_.in_rows(), bytes),
-        work_on("padded_slice", {facts_of(from_), input_facts()}));
+        work_on(ProgramKind::padded_slice, {facts_of(from_), input_facts()}));
     return copy;
   }
 
@@ -160,7 +160,7 @@ class PoolSteps {
     std::vector<MemorySteps::KeptList> lists;
     for (const std::int64_t bytes : h.config_bytes) lists.push_back(list("halo list", bytes));
     const std::int64_t across = plan_.parallel.channel_parts;
-    run("halo", fmt::format("{} sticks of {} B on a core", h.out_sticks, h.stick_bytes), std::move(lists),
+    run(ProgramKind::halo, fmt::format("{} sticks of {} B on a core", h.out_sticks, h.stick_bytes), std::move(lists),
         on_cores(h.circular_buffers, plan_.parallel.cores),
         moved(MemoryKind::l1, MemoryKind::l1, (h.local_sticks + h.remote_sticks) * h.stick_bytes * across,
               h.pieces * across, h.busiest_core_sticks * h.stick_bytes, h.local_sticks * h.stick_bytes * across),
@@ -171,7 +171,7 @@ class PoolSteps {
   void move_halo(MemorySteps::Slot halo) {
     const std::int64_t bytes = plan_.halo.out_bytes_per_core();
     steps_.reallocate(halo, "move " + key_,
-                      {"move",
+                      {ProgramKind::move,
                        "halo",
                        {moved(MemoryKind::l1, MemoryKind::l1, cores_ * bytes, cores_, bytes, cores_ * bytes)},
                        std::make_shared<const ProgramWork>(moved_halo_work(plan_.halo, cores_))});
@@ -209,7 +209,7 @@ class PoolSteps {
     if (p_.indices) slots.indices = allocate_result(*p_.indices, "indices");
     const Window& w = plan_.window.window;
     const std::int64_t windows = w.kernel_h * w.kernel_w * out_bytes();
-    run(std::string(op_), fmt::format("[{}, {}, {}, {}]", p_.batch, p_.height, p_.width, p_.channels),
+    run(pool_program(p_.kind), fmt::format("[{}, {}, {}, {}]", p_.batch, p_.height, p_.width, p_.channels),
         {list("windows", plan_.reader_bytes)}, on_cores(plan_.buffers, plan_.parallel.cores),
         moved(MemoryKind::l1, MemoryKind::l1, windows, out_rows() * w.kernel_h, windows / cores_, windows),
         std::make_shared<const ProgramWork>(pool_work(loops())));
@@ -220,22 +220,20 @@ class PoolSteps {
     const TensorSpec target({1, 1, out_rows(), p_.channels}, dtype, options_.layout, *options_.memory_config);
     const MemorySteps::Slot result = steps_.allocate(target, "result");
     const std::int64_t bytes = target.num_pages() * target.page_bytes();
-    const std::string op = "sharded_to_interleaved";
-    steps_.run({.op = op,
-                .key = fmt::format("{} {} {}", op, name(dtype), key_),
+    const ProgramKind kind = ProgramKind::sharded_to_interleaved;
+    steps_.run({.key = fmt::format("{} {} {}", name(kind), name(dtype), key_),
                 .lists = {},
                 .circular_buffers = {},
-                .record = {op,
+                .record = {kind,
                            options_.memory_config->to_string(),
                            {moved(MemoryKind::l1, memory_kind(options_.memory_config->buffer_type()), bytes,
                                   target.num_pages(), bytes / cores_)},
-                           work_on(op, {result_facts(dtype, plan_.output_memory()), facts_of(target)})}});
+                           work_on(kind, {result_facts(dtype, plan_.output_memory()), facts_of(target)})}});
     steps_.free(from);
     return result;
   }
 
   MemorySteps& steps_;
-  std::string_view op_;
   const TensorSpec& from_;
   const DeviceTensor& x_;
   const PoolPlan& plan_;
@@ -249,10 +247,9 @@ class PoolSteps {
 
 }  // namespace
 
-PoolSlots add_pool_steps(MemorySteps& steps, std::string_view op, const DeviceTensor& x, const PoolPlan& plan,
-                         const PoolProblem& problem, const PoolOptions& options,
-                         const std::optional<PoolSliceOf>& slice_of) {
-  return PoolSteps(steps, op, x, plan, problem, options, slice_of).build();
+PoolSlots add_pool_steps(MemorySteps& steps, const DeviceTensor& x, const PoolPlan& plan, const PoolProblem& problem,
+                         const PoolOptions& options, const std::optional<PoolSliceOf>& slice_of) {
+  return PoolSteps(steps, x, plan, problem, options, slice_of).build();
 }
 
 }  // namespace tessera::tensix

@@ -6,7 +6,6 @@
 #include "tessera/targets/tensix/ops/pool/pool.h"
 
 #include <optional>
-#include <string_view>
 
 namespace tessera::tensix {
 
@@ -21,8 +20,7 @@ struct PoolSliceOf {
 };
 
 // Appends the steps of one pool over x, or over one slice of it. `problem` is the slice's own.
-PoolSlots add_pool_steps(MemorySteps& steps, std::string_view op, const DeviceTensor& x, const PoolPlan& plan,
-                         const PoolProblem& problem, const PoolOptions& options,
-                         const std::optional<PoolSliceOf>& slice_of = std::nullopt);
+PoolSlots add_pool_steps(MemorySteps& steps, const DeviceTensor& x, const PoolPlan& plan, const PoolProblem& problem,
+                         const PoolOptions& options, const std::optional<PoolSliceOf>& slice_of = std::nullopt);
 
 }  // namespace tessera::tensix

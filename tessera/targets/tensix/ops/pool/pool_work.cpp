@@ -1,4 +1,4 @@
-#include "tessera/targets/tensix/ops/program_works.h"
+#include "tessera/targets/tensix/ops/pool/pool_work.h"
 
 #include <algorithm>
 
@@ -9,9 +9,13 @@ constexpr std::int64_t kSticksAtOnce = 32;  // sticks that are reduced at once; 
 
 }  // namespace
 
+ProgramKind pool_program(PoolKind kind) {
+  return kind == PoolKind::average ? ProgramKind::avg_pool2d : ProgramKind::max_pool2d;
+}
+
 ProgramWork pool_work(const PoolLoops& l) {
   ProgramWork work;
-  work.kind = l.average ? "avg_pool2d" : "max_pool2d";
+  work.kind = pool_program(l.average ? PoolKind::average : PoolKind::max);
   work.cores = l.cores;
   const std::int64_t window = l.kernel_h * l.kernel_w;
   const bool small = window <= kSticksAtOnce;

@@ -36,7 +36,7 @@ DeviceTensor reshape_packed(const DeviceTensor& x, const Shape& shape, const std
   const DeviceTensor moved = reshape(wide, shape, config);
   if (const auto buffers = fill_padding_buffers(moved.spec(), x.device()->card()); !buffers.empty()) {
     place_program(*x.device(), buffers);
-    finish_program({"pad", shape.to_string(), stream_transfers(moved, moved)}, {&moved}, moved);
+    finish_program({ProgramKind::pad, shape.to_string(), stream_transfers(moved, moved)}, {&moved}, moved);
   }
   return typecast(moved, x.spec().dtype());
 }
@@ -89,9 +89,9 @@ DeviceTensor reshape(const DeviceTensor& x, const Shape& shape, const std::optio
     return Tensor::from_elements(read_pages(x).to_elements(element), element, shape, from.dtype(), from.layout(),
                                  from.tile());
   });
-  finish_program(
-      {"reshape", fmt::format("{} to {}", from.logical_shape().to_string(), shape.to_string()), stream_transfers(x, y)},
-      {&x}, y);
+  finish_program({ProgramKind::reshape, fmt::format("{} to {}", from.logical_shape().to_string(), shape.to_string()),
+                  stream_transfers(x, y)},
+                 {&x}, y);
   return y;
 }
 

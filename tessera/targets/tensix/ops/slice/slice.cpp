@@ -71,8 +71,9 @@ DeviceTensor cut(const DeviceTensor& x, const Box& box, const MemoryConfig& conf
   });
   Transfer moved = stream_transfers(y, y).back();  // only what is kept is read
   moved.from = memory_kind(from.memory_config().buffer_type());
-  finish_program({"slice", fmt::format("{} of {}", box.shape.to_string(), from.logical_shape().to_string()), {moved}},
-                 {&x}, y);
+  finish_program(
+      {ProgramKind::slice, fmt::format("{} of {}", box.shape.to_string(), from.logical_shape().to_string()), {moved}},
+      {&x}, y);
   return y;
 }
 

@@ -131,8 +131,9 @@ DeviceTensor softmax(const DeviceTensor& x, int dim, const std::optional<MemoryC
     return Tensor::from_float32(values, from.logical_shape(), from.dtype(), Layout::tile, from.tile(),
                                 Rounding::packer);
   });
-  finish_program({"softmax", fmt::format("{} along {}", from.logical_shape().to_string(), dim), std::move(moved)}, {&x},
-                 y);
+  finish_program(
+      {ProgramKind::softmax, fmt::format("{} along {}", from.logical_shape().to_string(), dim), std::move(moved)}, {&x},
+      y);
   return y;
 }
 

@@ -37,7 +37,7 @@ std::optional<DeviceTensor> filled_up(const DeviceTensor& x, const TensorSpec& t
   DeviceTensor copy = DeviceTensor::allocate(
       x.device(), TensorSpec(tiles.padded_shape(), from.dtype(), from.layout(), from.memory_config()));
   place_program(*x.device(), fill_rows_buffers(from));
-  finish_program({"pad", tiles.padded_shape().to_string(), stream_transfers(x, copy)}, {&x}, copy);
+  finish_program({ProgramKind::pad, tiles.padded_shape().to_string(), stream_transfers(x, copy)}, {&x}, copy);
   return copy;
 }
 
@@ -70,8 +70,8 @@ DeviceTensor to_layout(const DeviceTensor& x, Layout layout, std::optional<DType
     return Tensor::from_elements(read_pages(x).to_elements(element), element, from.logical_shape(), target, layout, {},
                                  Rounding::packer);
   });
-  finish_program({tilize ? "tilize" : "untilize", fmt::format("{} to {}", name(from.dtype()), name(target)),
-                  stream_transfers(x, y)},
+  finish_program({tilize ? ProgramKind::tilize : ProgramKind::untilize,
+                  fmt::format("{} to {}", name(from.dtype()), name(target)), stream_transfers(x, y)},
                  {&x}, y);
   return y;
 }

@@ -14,12 +14,12 @@ TensorSpec target_spec(const DeviceTensor& x, const MemoryConfig& config, std::o
   return {s.logical_shape(), dtype.value_or(s.dtype()), s.layout(), config, s.tile()};
 }
 
-DeviceTensor carry_out(std::string_view op, const DeviceTensor& x, const TensorSpec& target,
+DeviceTensor carry_out(ProgramKind kind, const DeviceTensor& x, const TensorSpec& target,
                        const std::optional<DeviceTensor>& output = std::nullopt) {
   DeviceTensor y = output ? *output : DeviceTensor::allocate(x.device(), target);
   if (target.dtype() == x.spec().dtype())
     place_program(*x.device(), move_buffers(x.spec(), target, x.device()->card()));
-  TraceRecord record{std::string(op), target.memory_config().to_string(), {}};
+  TraceRecord record{kind, target.memory_config().to_string(), {}};
   if (target.dtype() == x.spec().dtype()) {
     record.transfers = {copy_pages(x, y)};
   } else {
@@ -51,12 +51,13 @@ DeviceTensor to_memory_config(const DeviceTensor& x, const MemoryConfig& config,
   if (x.spec().layout() == Layout::row_major && is_sharded_in(from, false) && is_sharded_in(config, true) &&
       target.num_pages() != x.spec().num_pages()) {
     const DeviceTensor between =
-        carry_out("sharded_to_interleaved", x, target_spec(x, kDramMemoryConfig, std::nullopt));
-    return carry_out("interleaved_to_sharded", between, target);
+        carry_out(ProgramKind::sharded_to_interleaved, x, target_spec(x, kDramMemoryConfig, std::nullopt));
+    return carry_out(ProgramKind::interleaved_to_sharded, between, target);
   }
-  const std::string_view op = from.is_sharded() ? (config.is_sharded() ? "reshard" : "sharded_to_interleaved")
-                                                : (config.is_sharded() ? "interleaved_to_sharded" : "copy");
-  return carry_out(op, x, target);
+  const ProgramKind kind = from.is_sharded()
+                               ? (config.is_sharded() ? ProgramKind::reshard : ProgramKind::sharded_to_interleaved)
+                               : (config.is_sharded() ? ProgramKind::interleaved_to_sharded : ProgramKind::copy);
+  return carry_out(kind, x, target);
 }
 
 DeviceTensor interleaved_to_sharded(const DeviceTensor& x, const MemoryConfig& config, std::optional<DType> dtype) {
@@ -67,7 +68,7 @@ DeviceTensor interleaved_to_sharded(const DeviceTensor& x, const MemoryConfig& c
   check(config.is_sharded(), Code::invalid_argument, Hint{"use to_memory_config"},
         "interleaved_to_sharded: the output memory config must be sharded");
   check_dtype_can_change("interleaved_to_sharded", x, target);
-  return carry_out("interleaved_to_sharded", x, target);
+  return carry_out(ProgramKind::interleaved_to_sharded, x, target);
 }
 
 DeviceTensor sharded_to_interleaved(const DeviceTensor& x, const MemoryConfig& config, std::optional<DType> dtype) {
@@ -80,7 +81,7 @@ DeviceTensor sharded_to_interleaved(const DeviceTensor& x, const MemoryConfig& c
   check(!config.is_sharded(), Code::invalid_argument, Hint{"use reshard"},
         "sharded_to_interleaved: the output memory config must be INTERLEAVED, it is {}", name(config.layout()));
   check_dtype_can_change("sharded_to_interleaved", x, target);
-  return carry_out("sharded_to_interleaved", x, target);
+  return carry_out(ProgramKind::sharded_to_interleaved, x, target);
 }
 
 DeviceTensor reshard(const DeviceTensor& x, const MemoryConfig& config, const std::optional<DeviceTensor>& output) {
@@ -105,7 +106,7 @@ DeviceTensor reshard(const DeviceTensor& x, const MemoryConfig& config, const st
           output->spec().logical_shape().to_string(), output->spec().memory_config().to_string(),
           target.logical_shape().to_string(), target.memory_config().to_string());
   }
-  return carry_out("reshard", x, target, output);
+  return carry_out(ProgramKind::reshard, x, target, output);
 }
 
 DeviceTensor clone(const DeviceTensor& x, const std::optional<MemoryConfig>& config, std::optional<DType> dtype) {
@@ -120,7 +121,7 @@ DeviceTensor clone(const DeviceTensor& x, const std::optional<MemoryConfig>& con
         "clone: the input is {}, the output {}", name(from.layout()), name(to.layout()));
   check(!from.is_sharded() || from.shard_spec() == to.shard_spec(), Code::invalid_argument, Hint{"use reshard"},
         "clone: input and output must have the same grid, shard shape and orientation");
-  return carry_out("clone", x, target);
+  return carry_out(ProgramKind::clone, x, target);
 }
 
 }  // namespace tessera::tensix

@@ -18,8 +18,9 @@ DeviceTensor typecast(const DeviceTensor& x, DType dtype, const std::optional<Me
   DeviceTensor y = DeviceTensor::allocate(x.device(), to);
   place_program(*x.device(), typecast_buffers(from, to, x.device()->card()));
   write_values(y, [&] { return typecast(read_pages(x), dtype, Rounding::packer); });
-  finish_program({"typecast", fmt::format("{} to {}", name(from.dtype()), name(dtype)), stream_transfers(x, y)}, {&x},
-                 y);
+  finish_program(
+      {ProgramKind::typecast, fmt::format("{} to {}", name(from.dtype()), name(dtype)), stream_transfers(x, y)}, {&x},
+      y);
   return y;
 }
 

@@ -70,7 +70,7 @@ template <class Compute>
 void finish(const DeviceTensor& x, DeviceTensor& y, const UpsampleOptions& options, Compute&& compute) {
   std::vector<Transfer> moved = stream_transfers(x, y);
   write_values(y, compute);
-  finish_program({"upsample",
+  finish_program({ProgramKind::upsample,
                   fmt::format("{} by {} x {}, {}", x.spec().logical_shape().to_string(), options.scale[0],
                               options.scale[1], options.mode == UpsampleMode::nearest ? "nearest" : "bilinear"),
                   std::move(moved)},
