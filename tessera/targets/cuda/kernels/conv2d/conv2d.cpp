@@ -13,8 +13,6 @@ namespace tessera::cuda {
 
 namespace {
 
-constexpr int kChannelBlock = 64;
-
 std::vector<std::byte> rounded_to(ElementType type, std::span<const float> values) {
   if (type == ElementType::float32) {
     const auto bytes = std::as_bytes(values);

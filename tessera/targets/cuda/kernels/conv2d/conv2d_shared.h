@@ -4,6 +4,8 @@
 
 namespace tessera::cuda {
 
+inline constexpr int kChannelBlock = 64;  // input channels of one step: 128 bytes, the width of the swizzle
+
 struct Conv2dTiling {
   bool patch;      // else gather
   int warpgroups;  // of 64 pixels each

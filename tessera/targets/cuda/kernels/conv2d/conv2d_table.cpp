@@ -36,8 +36,6 @@ int quotient_up(std::int64_t a, std::int64_t b) { return static_cast<int>((a + b
 // --- the time model --------------------------------------------------------------------------------------------------
 // Cycles of one multiprocessor, fitted to the table in bench/results (docs/cuda.md has the errors).
 
-constexpr int kChannelBlock = 64;
-
 constexpr double kLaunchSeconds = 1.6e-6;        // from one kernel of a graph to the next, early start
 constexpr double kFirstStepCycles = 1000;        // until the first tile's operands are there
 constexpr double kTensorFlopPerCycle = 3500;     // of a multiprocessor; 4096 are possible
