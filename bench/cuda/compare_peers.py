@@ -28,6 +28,8 @@ for n in (1, 16):
         (256, 64, 56, 1, 1, 0), (1024, 256, 14, 1, 1, 0), (64, 64, 112, 3, 1, 1), (32, 64, 512, 3, 1, 1),
     ):  # fmt: skip
         LAYERS.append((f"n{n} {ic}->{oc} {hw}x{hw} k{k}s{stride}", n, ic, oc, hw, hw, k, stride, pad, 1, True))
+for name, n, pool in (("n1 3->64 224x224 k7s2", 1, 1), ("n16 3->64 224x224 k7s2", 16, 1), ("n16 stem 3->64 224 k7s2 +pool2", 16, 2)):
+    LAYERS.append((name, n, 3, 64, 224, 224, 7, 2, 3, pool, True))
 LAYERS.append(("n1 unet 64->64 256 +pool2", 1, 64, 64, 256, 256, 3, 1, 1, 2, True))
 LAYERS.append(("n8 vgg 64->64 224 +pool2", 8, 64, 64, 224, 224, 3, 1, 1, 2, True))
 

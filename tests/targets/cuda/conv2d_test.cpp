@@ -88,6 +88,34 @@ TEST(CudaConv2d, MatchesTheDefinitionOnOddShapes) {
   }
 }
 
+TEST(CudaConv2d, FoldsImagesOfFewChannels) {
+  TSR_NEEDS_DEVICE();
+  for (const ElementType type : kTypes) {
+    for (const int c : {1, 3, 4, 8}) {
+      for (const int pool : {1, 2}) {
+        Conv2dProblem p{.n = 2,
+                        .h = 30,
+                        .w = 37,
+                        .c = c,
+                        .oc = 64,
+                        .kh = 7,
+                        .kw = 7,
+                        .stride = {2, 2},
+                        .pads = {3, 3, 3, 3},
+                        .type = type,
+                        .activation = Activation::relu,
+                        .pool = pool};
+        EXPECT_GE(check_kernels({"stem", p}), 3);
+        EXPECT_GE(check_kernels({"stem, specials", p, true, Values::specials}), 3);
+        p.kh = 3, p.kw = 2, p.stride = {1, 3}, p.dilation = {2, 1}, p.pads = {0, 1, 2, 5}, p.oc = 40;
+        EXPECT_GE(check_kernels({"few channels", p}), 3);
+        p.kw = 8, p.stride = {3, 1}, p.pads = {1, 0, 0, 0}, p.residual = true;
+        EXPECT_GE(check_kernels({"eight columns", p, false, Values::specials}), 3);
+      }
+    }
+  }
+}
+
 TEST(CudaConv2d, SumsInFloat32AndPassesInfinitiesOn) {
   TSR_NEEDS_DEVICE();
   for (const ElementType type : kTypes) {

@@ -8,6 +8,7 @@
   extern "C" const std::byte tessera_##name##_begin[], tessera_##name##_end[];
 
 TSR_EMBED(conv2d_direct)
+TSR_EMBED(conv2d_fold)
 TSR_EMBED(conv2d_f16)
 TSR_EMBED(conv2d_bf16)
 
@@ -16,6 +17,7 @@ namespace tessera::cuda {
 std::span<const std::byte> embedded(Binary which) {
   switch (which) {
     case Binary::conv2d_direct: return {tessera_conv2d_direct_begin, tessera_conv2d_direct_end};
+    case Binary::conv2d_fold: return {tessera_conv2d_fold_begin, tessera_conv2d_fold_end};
     case Binary::conv2d_f16: return {tessera_conv2d_f16_begin, tessera_conv2d_f16_end};
     case Binary::conv2d_bf16: return {tessera_conv2d_bf16_begin, tessera_conv2d_bf16_end};
   }

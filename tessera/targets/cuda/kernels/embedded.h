@@ -8,8 +8,8 @@
 
 namespace tessera::cuda {
 
-enum class Binary : std::uint8_t { conv2d_direct, conv2d_f16, conv2d_bf16 };
-inline constexpr std::size_t kBinaries = 3;
+enum class Binary : std::uint8_t { conv2d_direct, conv2d_fold, conv2d_f16, conv2d_bf16 };
+inline constexpr std::size_t kBinaries = 4;
 
 std::span<const std::byte> embedded(Binary which);
 

@@ -26,16 +26,20 @@ std::vector<std::byte> rounded_to(ElementType type, std::span<const float> value
   return {bytes.begin(), bytes.end()};
 }
 
-// oc ic kh kw as oc kh kw ic for the tensor cores, as kh kw ic oc for the direct kernel.
-std::vector<float> packed_weights(const Conv2dProblem& p, std::span<const float> weights, bool tiled) {
+// oc ic kh kw as oc kh kw ic for the tensor cores, as kh kw ic oc for the direct kernel. Folded: 8 columns of 8
+// channels.
+std::vector<float> packed_weights(const Conv2dProblem& p, std::span<const float> weights, bool tiled, bool folded) {
   const int ic = p.c / p.groups;
-  std::vector<float> out(weights.size());
+  std::vector<float> out(folded ? static_cast<std::size_t>(p.oc) * p.kh * kChannelBlock : weights.size());
+  const auto place = [&](std::int64_t o, std::int64_t c, std::int64_t tap) {
+    if (folded) return (o * p.kh + tap / p.kw) * kChannelBlock + tap % p.kw * 8 + c;
+    return tiled ? (o * p.kh * p.kw + tap) * ic + c : (tap * ic + c) * p.oc + o;
+  };
   std::size_t from = 0;
   for (std::int64_t o = 0; o < p.oc; ++o)
     for (std::int64_t c = 0; c < ic; ++c)
       for (std::int64_t tap = 0; tap < p.kh * p.kw; ++tap)
-        out[static_cast<std::size_t>(tiled ? (o * p.kh * p.kw + tap) * ic + c : (tap * ic + c) * p.oc + o)] =
-            weights[from++];
+        out[static_cast<std::size_t>(place(o, c, tap))] = weights[from++];
   return out;
 }
 
@@ -44,17 +48,17 @@ Binary binary_of(const Conv2dRow& row) {
   return row.type == ElementType::float16 ? Binary::conv2d_f16 : Binary::conv2d_bf16;
 }
 
-// Dimensions from the innermost on; the first has no stride of its own.
+// Dimensions from the innermost on, and the bytes from one element to the next of all but the first.
 template <std::size_t rank>
 CUtensorMap tensor_map(ElementType type, const void* data, const std::array<std::int64_t, rank>& dimensions,
-                       const std::array<int, rank>& box, const std::array<int, rank>& steps) {
-  std::array<cuuint64_t, rank> sizes{}, strides{};
+                       const std::array<std::int64_t, rank - 1>& strides_bytes, const std::array<int, rank>& box,
+                       const std::array<int, rank>& steps) {
+  std::array<cuuint64_t, rank> sizes{};
+  std::array<cuuint64_t, rank - 1> strides{};
   std::array<cuuint32_t, rank> boxes{}, element_strides{};
-  std::int64_t bytes = 2;
   for (std::size_t i = 0; i < rank; ++i) {
     sizes[i] = static_cast<cuuint64_t>(dimensions[i]);
-    bytes *= dimensions[i];
-    strides[i] = static_cast<cuuint64_t>(bytes);
+    if (i + 1 < rank) strides[i] = static_cast<cuuint64_t>(strides_bytes[i]);
     boxes[i] = static_cast<cuuint32_t>(box[i] * steps[i]);
     element_strides[i] = static_cast<cuuint32_t>(steps[i]);
   }
@@ -80,11 +84,15 @@ Conv2d::Conv2d(KernelLibrary& library, const Conv2dProblem& problem, const Conv2
   check(bias.empty() || static_cast<int>(bias.size()) == problem.oc, Code::invalid_argument,
         "conv2d: {} biases for {} channels", bias.size(), problem.oc);
   const bool tiled = row.tiling.has_value();
-  weights_ = Memory(library.context(), rounded_to(problem.type, packed_weights(problem, weights, tiled)));
+  weights_ = Memory(library.context(), rounded_to(problem.type, packed_weights(problem, weights, tiled, offer.folded)));
   const int tile_oc = tiled ? row.tiling->oc : 1;
   std::vector<float> padded(static_cast<std::size_t>((problem.oc + tile_oc - 1) / tile_oc * tile_oc));
   std::ranges::copy(bias, padded.begin());
   bias_ = Memory(library.context(), std::as_bytes(std::span(padded)));
+  if (offer.folded) {
+    fold_ = library.function(Binary::conv2d_fold, "conv2d_fold");
+    folded_ = Memory(library.context(), std::int64_t{16} * problem.n * problem.h * problem.folded_w());
+  }
   if (tiled) function_.allow_shared_bytes(row.tiling->shared_bytes());
 }
 
@@ -109,6 +117,12 @@ Conv2dArguments Conv2d::arguments() const {
   a.upper = problem_.activation == Activation::relu6 ? 6 : kInfinity;
   a.splits = offer_.splits;
   if (!row_.tiling) return a;
+  if (offer_.folded) {
+    a.w = a.ow;
+    a.c = kChannelBlock;
+    a.kw = a.stride_w = a.dilation_w = 1;
+    a.pad_left = 0;
+  }
   const auto tiles_of = [](int size, int box) { return (size + box - 1) / box; };
   a.channel_blocks = tiles_of(a.c, kChannelBlock);
   a.box_n = offer_.box_n, a.box_h = offer_.box_h, a.box_w = offer_.box_w;
@@ -150,17 +164,45 @@ Conv2d::Bound Conv2d::bind(const void* x, const void* residual, void* y) const {
   out.shape_.cluster = std::max(tiling.multicast, offer_.splits);
   out.shape_.shared_bytes = tiling.shared_bytes();
   const int border = tiling.patch ? 2 : 0;
+  // Folded pixels overlap: the next one starts a stride later. Columns beyond the window arrive as zeros, whatever they
+  // are.
+  const int x_channels = offer_.folded ? 8 * problem_.kw : a.c;
+  const std::int64_t pixel_bytes = offer_.folded ? std::int64_t{16} * problem_.stride[1] : std::int64_t{2} * a.c;
+  const std::int64_t row_bytes = offer_.folded ? std::int64_t{16} * problem_.folded_w() : pixel_bytes * a.w;
   out.x_map_ =
-      tensor_map<4>(problem_.type, x, {a.c, a.w, a.h, a.n},
+      tensor_map<4>(problem_.type, offer_.folded ? folded_.data() : x, {x_channels, a.w, a.h, a.n},
+                    {pixel_bytes, row_bytes, row_bytes * a.h},
                     {kChannelBlock, a.box_w + border, a.box_h + border, a.box_n}, {1, a.stride_w, a.stride_h, 1});
-  out.w_map_ = tensor_map<3>(problem_.type, weights_.data(), {a.c, a.kh * a.kw, a.oc},
-                             {kChannelBlock, 1, tiling.oc / tiling.multicast}, {1, 1, 1});
+  const std::int64_t tap_bytes = std::int64_t{2} * a.c;
+  out.w_map_ =
+      tensor_map<3>(problem_.type, weights_.data(), {a.c, a.kh * a.kw, a.oc}, {tap_bytes, tap_bytes * a.kh * a.kw},
+                    {kChannelBlock, 1, tiling.oc / tiling.multicast}, {1, 1, 1});
+  if (offer_.folded) {
+    out.x_ = x;
+    out.folded_ = folded_.data();
+    out.fold_ = fold_;
+    out.fold_arguments_ = {.rows = std::int64_t{a.n} * a.h,
+                           .w = problem_.w,
+                           .c = problem_.c,
+                           .pad_left = problem_.pads[1],
+                           .folded_w = problem_.folded_w()};
+    out.fold_shape_ = {.blocks = static_cast<int>((out.fold_arguments_.rows * problem_.folded_w() + 255) / 256),
+                       .threads = 256,
+                       .early_start = true};
+  }
   return out;
 }
 
 void Conv2d::Bound::launch(const Stream& stream) const {
   if (shape_.blocks == 0) return;
   auto arguments = arguments_;
+  if (folded_) {
+    const void* x = x_;
+    void* folded = folded_;
+    auto fold_arguments = fold_arguments_;
+    std::array<void*, 3> values{&x, &folded, &fold_arguments};
+    fold_.launch(stream, fold_shape_, values.data());
+  }
   if (tiled_) {
     std::array<void*, 3> values{const_cast<CUtensorMap*>(&x_map_), const_cast<CUtensorMap*>(&w_map_), &arguments};
     function_.launch(stream, shape_, values.data());

@@ -22,7 +22,7 @@ class TSR_API Conv2d {
   Conv2d(KernelLibrary& library, const Conv2dProblem& problem, const Conv2dRow& row, const Conv2dOffer& offer,
          std::span<const float> weights, std::span<const float> bias);
 
-  // For these addresses on the device, which are multiples of 16. Launches as often as wanted.
+  // For these addresses on the device, which are multiples of 16. Launches as often as wanted, in one stream at a time.
   class TSR_API Bound {
    public:
     void launch(const Stream& stream) const;
@@ -36,6 +36,11 @@ class TSR_API Conv2d {
     const void* x_ = nullptr;
     const void* w_ = nullptr;
     Conv2dArguments arguments_{};
+    // Few channels: x is folded first, into memory of the convolution's own.
+    Function fold_;
+    LaunchShape fold_shape_;
+    FoldArguments fold_arguments_{};
+    void* folded_ = nullptr;
   };
   Bound bind(const void* x, const void* residual, void* y) const;
 
@@ -45,8 +50,8 @@ class TSR_API Conv2d {
   Conv2dProblem problem_;
   Conv2dRow row_;
   Conv2dOffer offer_;
-  Function function_;
-  Memory weights_, bias_;
+  Function function_, fold_;
+  Memory weights_, bias_, folded_;
 };
 
 }  // namespace tessera::cuda

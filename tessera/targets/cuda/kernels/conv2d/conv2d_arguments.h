@@ -30,4 +30,10 @@ struct Conv2dArguments {
   float lower, upper;
 };
 
+// Images of few channels, 8 for each pixel and with a border in each row.
+struct FoldArguments {
+  std::int64_t rows;  // of all images
+  std::int32_t w, c, pad_left, folded_w;
+};
+
 }  // namespace tessera::cuda

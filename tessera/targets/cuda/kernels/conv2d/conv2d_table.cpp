@@ -36,16 +36,17 @@ int quotient_up(std::int64_t a, std::int64_t b) { return static_cast<int>((a + b
 // --- the time model --------------------------------------------------------------------------------------------------
 // Cycles of one multiprocessor, fitted to the table in bench/results (docs/cuda.md has the errors).
 
-constexpr double kLaunchSeconds = 1.6e-6;        // from one kernel of a graph to the next, early start
-constexpr double kFirstStepCycles = 1000;        // until the first tile's operands are there
-constexpr double kTensorFlopPerCycle = 3500;     // of a multiprocessor; 4096 are possible
-constexpr double kL2BytesPerCycle = 38;          // to one multiprocessor while all of them ask
-constexpr double kMostL2BytesPerCycle = 60;      // while few ask
-constexpr double kSharedBytesPerCycle = 110;     // what the tensor cores read
-constexpr double kResultBytesPerCycle = 40;      // of a tile, registers to L2, while its tensor cores wait
-constexpr double kTileCycles = 1600;             // of a tile besides its steps and stores
-constexpr double kSplitCycles = 1200;            // two meetings of a cluster
-constexpr double kPartialBytesPerCycle = 16;     // partial sums, written and read by the other blocks
+constexpr double kLaunchSeconds = 1.6e-6;     // from one kernel of a graph to the next, early start
+constexpr double kFirstStepCycles = 1000;     // until the first tile's operands are there
+constexpr double kTensorFlopPerCycle = 3500;  // of a multiprocessor; 4096 are possible
+constexpr double kL2BytesPerCycle = 38;       // to one multiprocessor while all of them ask
+constexpr double kMostL2BytesPerCycle = 60;   // while few ask
+constexpr double kSharedBytesPerCycle = 110;  // what the tensor cores read
+constexpr double kResultBytesPerCycle = 40;   // of a tile, registers to L2, while its tensor cores wait
+constexpr double kTileCycles = 1600;          // of a tile besides its steps and stores
+constexpr double kSplitCycles = 1200;         // two meetings of a cluster
+constexpr double kPartialBytesPerCycle = 16;  // partial sums, written and read by the other blocks
+constexpr double kFoldBytesPerSecond = 2.5e12;
 constexpr double kDirectFlopPerSecond = 1.5e12;  // all of the device
 constexpr double kSustainedClock = 0.86;         // of the highest, under full load of the tensor cores
 
@@ -135,7 +136,9 @@ Conv2dAnswer consider_tiles(const Conv2dRow& row, const Conv2dProblem& original,
   using Reason = Conv2dRefusal::Reason;
   const Conv2dTiling& tiling = *row.tiling;
   if (original.groups != 1) return Conv2dRefusal{Reason::groups, original.groups, 1};
-  if (original.c % 8 != 0) return Conv2dRefusal{Reason::input_channels, original.c, 8};
+  const bool folds =
+      !tiling.patch && original.c <= 8 && original.kw > 1 && original.kw <= 8 && original.dilation[1] == 1;
+  if (original.c % 8 != 0 && !folds) return Conv2dRefusal{Reason::input_channels, original.c, 8};
   if (original.oc % 8 != 0) return Conv2dRefusal{Reason::output_channels, original.oc, 8};
   if (tiling.patch && (original.kh != 3 || original.kw != 3 || original.stride != std::array{1, 1} ||
                        original.dilation != std::array{1, 1}))
@@ -151,6 +154,17 @@ Conv2dAnswer consider_tiles(const Conv2dRow& row, const Conv2dProblem& original,
   if (best.flattened) {
     problem.w = problem.n * problem.h * problem.w;
     problem.n = problem.h = 1;
+  }
+  best.folded = folds;
+  double fold_seconds = 0;
+  if (folds) {
+    const double bytes =
+        16.0 * problem.n * problem.h * problem.folded_w() + 2.0 * static_cast<double>(problem.x_elements());
+    fold_seconds = kLaunchSeconds + bytes / kFoldBytesPerSecond;
+    problem.w = problem.ow();
+    problem.c = kChannelBlock;
+    problem.kw = problem.stride[1] = 1;
+    problem.pads[1] = problem.pads[3] = 0;
   }
   const Box box = best_box(tiling, problem);
   best.box_n = box.n, best.box_h = box.h, best.box_w = box.w;
@@ -169,8 +183,8 @@ Conv2dAnswer consider_tiles(const Conv2dRow& row, const Conv2dProblem& original,
     offer.splits = parts;
     offer.blocks = parts > 1 ? offer.tiles * parts : std::min(offer.tiles, resident_blocks);
     const Cost cost = tile_cost(tiling, problem, offer, gpu);
-    if (cost.seconds >= best.seconds) continue;
-    offer.seconds = cost.seconds;
+    if (cost.seconds + fold_seconds >= best.seconds) continue;
+    offer.seconds = cost.seconds + fold_seconds;
     offer.bound = cost.bound;
     best = offer;
   }

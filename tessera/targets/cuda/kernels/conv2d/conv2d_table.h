@@ -32,6 +32,11 @@ struct Conv2dProblem {
 
   int oh() const { return (h + pads[0] + pads[2] - dilation[0] * (kh - 1) - 1) / stride[0] + 1; }
   int ow() const { return (w + pads[1] + pads[3] - dilation[1] * (kw - 1) - 1) / stride[1] + 1; }
+  // Pixels of a row of the folded image: whole strides, and 8 pixels for the last window.
+  int folded_w() const {
+    const int needed = (ow() - 1) * stride[1] + 8, whole = pads[1] + w;
+    return ((needed > whole ? needed : whole) + stride[1] - 1) / stride[1] * stride[1];
+  }
   double flops() const { return 2.0 * n * oh() * ow() * oc * (c / groups) * kh * kw; }
   std::int64_t x_elements() const { return std::int64_t{n} * h * w * c; }
   std::int64_t w_elements() const { return std::int64_t{oc} * kh * kw * (c / groups); }
@@ -75,6 +80,7 @@ struct Conv2dOffer {
   int tiles = 0;           // rounded up to whole clusters
   int blocks = 0;          // of threads, that take turns at the tiles
   bool flattened = false;  // 1x1: all pixels are one row
+  bool folded = false;     // up to 8 channels: 8 pixels of a row are one step (conv2d_fold.cu)
   double seconds = 0;
   Conv2dBound bound = Conv2dBound::latency;
 };
