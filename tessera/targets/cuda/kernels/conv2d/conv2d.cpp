@@ -1,0 +1,216 @@
+#include "tessera/targets/cuda/kernels/conv2d/conv2d.h"
+
+#include "tessera/core/error.h"
+#include "tessera/core/float_bits.h"
+#include "tessera/targets/cuda/device/driver.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <vector>
+
+namespace tessera::cuda {
+
+namespace {
+
+std::vector<std::byte> rounded_to(ElementType type, std::span<const float> values) {
+  if (type == ElementType::float32) {
+    const auto bytes = std::as_bytes(values);
+    return {bytes.begin(), bytes.end()};
+  }
+  std::vector<std::uint16_t> halves(values.size());
+  std::ranges::transform(values, halves.begin(), [&](float x) {
+    return type == ElementType::float16 ? float16_from_float(x) : bfloat16_from_float_host(x);
+  });
+  const auto bytes = std::as_bytes(std::span(halves));
+  return {bytes.begin(), bytes.end()};
+}
+
+// oc ic kh kw as oc kh kw ic for the tensor cores, as kh kw ic oc for the direct kernel. Folded: 8 columns of 8
+// channels.
+std::vector<float> packed_weights(const Conv2dProblem& p, std::span<const float> weights, bool tiled, bool folded) {
+  const int ic = p.c / p.groups;
+  std::vector<float> out(folded ? static_cast<std::size_t>(p.oc) * p.kh * kChannelBlock : weights.size());
+  const auto place = [&](std::int64_t o, std::int64_t c, std::int64_t tap) {
+    if (folded) return (o * p.kh + tap / p.kw) * kChannelBlock + tap % p.kw * 8 + c;
+    return tiled ? (o * p.kh * p.kw + tap) * ic + c : (tap * ic + c) * p.oc + o;
+  };
+  std::size_t from = 0;
+  for (std::int64_t o = 0; o < p.oc; ++o)
+    for (std::int64_t c = 0; c < ic; ++c)
+      for (std::int64_t tap = 0; tap < p.kh * p.kw; ++tap)
+        out[static_cast<std::size_t>(place(o, c, tap))] = weights[from++];
+  return out;
+}
+
+Binary binary_of(const Conv2dRow& row) {
+  if (!row.tiling) return Binary::conv2d_direct;
+  return row.type == ElementType::float16 ? Binary::conv2d_f16 : Binary::conv2d_bf16;
+}
+
+// Dimensions from the innermost on, and the bytes from one element to the next of all but the first.
+template <std::size_t rank>
+CUtensorMap tensor_map(ElementType type, const void* data, const std::array<std::int64_t, rank>& dimensions,
+                       const std::array<std::int64_t, rank - 1>& strides_bytes, const std::array<int, rank>& box,
+                       const std::array<int, rank>& steps) {
+  std::array<cuuint64_t, rank> sizes{};
+  std::array<cuuint64_t, rank - 1> strides{};
+  std::array<cuuint32_t, rank> boxes{}, element_strides{};
+  for (std::size_t i = 0; i < rank; ++i) {
+    sizes[i] = static_cast<cuuint64_t>(dimensions[i]);
+    if (i + 1 < rank) strides[i] = static_cast<cuuint64_t>(strides_bytes[i]);
+    boxes[i] = static_cast<cuuint32_t>(box[i] * steps[i]);
+    element_strides[i] = static_cast<cuuint32_t>(steps[i]);
+  }
+  CUtensorMap map{};
+  check_call(
+      driver().cuTensorMapEncodeTiled(
+          &map, type == ElementType::float16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, rank,
+          const_cast<void*>(data), sizes.data(), strides.data(), boxes.data(), element_strides.data(),
+          CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+          CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+      "describe a tensor to the copy engine");
+  return map;
+}
+
+}  // namespace
+
+Conv2d::Conv2d(KernelLibrary& library, const Conv2dProblem& problem, const Conv2dRow& row, const Conv2dOffer& offer,
+               std::span<const float> weights, std::span<const float> bias)
+    : problem_(problem), row_(row), offer_(offer), function_(library.function(binary_of(row), row.name)) {
+  check_problem(problem);
+  check(static_cast<std::int64_t>(weights.size()) == problem.w_elements(), Code::invalid_argument,
+        "conv2d: {} weights, the problem has {}", weights.size(), problem.w_elements());
+  check(bias.empty() || static_cast<int>(bias.size()) == problem.oc, Code::invalid_argument,
+        "conv2d: {} biases for {} channels", bias.size(), problem.oc);
+  const bool tiled = row.tiling.has_value();
+  weights_ = Memory(library.context(), rounded_to(problem.type, packed_weights(problem, weights, tiled, offer.folded)));
+  const int tile_oc = tiled ? row.tiling->oc : 1;
+  std::vector<float> padded(static_cast<std::size_t>((problem.oc + tile_oc - 1) / tile_oc * tile_oc));
+  std::ranges::copy(bias, padded.begin());
+  bias_ = Memory(library.context(), std::as_bytes(std::span(padded)));
+  if (offer.folded) {
+    fold_ = library.function(Binary::conv2d_fold, "conv2d_fold");
+    folded_ = Memory(library.context(), std::int64_t{16} * problem.n * problem.h * problem.folded_w());
+  }
+  if (tiled) function_.allow_shared_bytes(row.tiling->shared_bytes());
+}
+
+Conv2dArguments Conv2d::arguments() const {
+  Conv2dArguments a{};
+  a.bias = static_cast<const float*>(bias_.data());
+  a.n = problem_.n, a.h = problem_.h, a.w = problem_.w, a.c = problem_.c;
+  a.oh = problem_.oh(), a.ow = problem_.ow(), a.oc = problem_.oc;
+  if (offer_.flattened) {
+    a.w = a.ow = a.n * a.h * a.w;
+    a.n = a.h = a.oh = 1;
+  }
+  a.kh = problem_.kh, a.kw = problem_.kw;
+  a.stride_h = problem_.stride[0], a.stride_w = problem_.stride[1];
+  a.dilation_h = problem_.dilation[0], a.dilation_w = problem_.dilation[1];
+  a.pad_top = problem_.pads[0], a.pad_left = problem_.pads[1];
+  a.groups = problem_.groups;
+  a.pool = problem_.pool;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  a.silu = problem_.activation == Activation::silu;
+  a.lower = problem_.activation == Activation::relu || problem_.activation == Activation::relu6 ? 0 : -kInfinity;
+  a.upper = problem_.activation == Activation::relu6 ? 6 : kInfinity;
+  a.splits = offer_.splits;
+  if (!row_.tiling) return a;
+  if (offer_.folded) {
+    a.w = a.ow;
+    a.c = kChannelBlock;
+    a.kw = a.stride_w = a.dilation_w = 1;
+    a.pad_left = 0;
+  }
+  const auto tiles_of = [](int size, int box) { return (size + box - 1) / box; };
+  a.channel_blocks = tiles_of(a.c, kChannelBlock);
+  a.box_n = offer_.box_n, a.box_h = offer_.box_h, a.box_w = offer_.box_w;
+  a.tiles_n = tiles_of(a.n, a.box_n), a.tiles_h = tiles_of(a.oh, a.box_h), a.tiles_w = tiles_of(a.ow, a.box_w);
+  a.tiles = offer_.tiles;
+  a.pixel_tiles = a.tiles / tiles_of(a.oc, row_.tiling->oc);
+  a.patch_pitch = a.box_w + 2;
+  a.patch_step = a.box_n == 1 ? 8 * a.patch_pitch : (a.box_h + 2) * a.patch_pitch;
+  a.weights_resident =
+      row_.tiling->patch && a.kh * a.kw * a.channel_blocks <= row_.tiling->stages && a.oc <= row_.tiling->oc;
+  return a;
+}
+
+Conv2d::Bound Conv2d::bind(const void* x, const void* residual, void* y) const {
+  for (const void* pointer : {x, residual, static_cast<const void*>(y)})
+    check(reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0, Code::invalid_argument,
+          "conv2d: an address on the device is no multiple of 16");
+  check((residual != nullptr) == problem_.residual, Code::invalid_argument,
+        "conv2d: a residual was {}, the problem says otherwise", residual ? "given" : "left out");
+  Bound out;
+  out.function_ = function_;
+  out.arguments_ = arguments();
+  out.arguments_.residual = residual;
+  out.arguments_.y = y;
+  out.shape_ = {.blocks = offer_.blocks, .threads = 256, .early_start = true};
+  if (problem_.y_elements() == 0) {
+    out.shape_.blocks = 0;
+    return out;
+  }
+  if (!row_.tiling) {
+    out.x_ = x;
+    out.w_ = weights_.data();
+    return out;
+  }
+  const Conv2dTiling& tiling = *row_.tiling;
+  const Conv2dArguments& a = out.arguments_;
+  out.tiled_ = true;
+  out.shape_.threads = tiling.threads();
+  out.shape_.cluster = std::max(tiling.multicast, offer_.splits);
+  out.shape_.shared_bytes = tiling.shared_bytes();
+  const int border = tiling.patch ? 2 : 0;
+  // Folded pixels overlap: the next one starts a stride later. Columns beyond the window arrive as zeros, whatever they
+  // are.
+  const int x_channels = offer_.folded ? 8 * problem_.kw : a.c;
+  const std::int64_t pixel_bytes = offer_.folded ? std::int64_t{16} * problem_.stride[1] : std::int64_t{2} * a.c;
+  const std::int64_t row_bytes = offer_.folded ? std::int64_t{16} * problem_.folded_w() : pixel_bytes * a.w;
+  out.x_map_ =
+      tensor_map<4>(problem_.type, offer_.folded ? folded_.data() : x, {x_channels, a.w, a.h, a.n},
+                    {pixel_bytes, row_bytes, row_bytes * a.h},
+                    {kChannelBlock, a.box_w + border, a.box_h + border, a.box_n}, {1, a.stride_w, a.stride_h, 1});
+  const std::int64_t tap_bytes = std::int64_t{2} * a.c;
+  out.w_map_ =
+      tensor_map<3>(problem_.type, weights_.data(), {a.c, a.kh * a.kw, a.oc}, {tap_bytes, tap_bytes * a.kh * a.kw},
+                    {kChannelBlock, 1, tiling.oc / tiling.multicast}, {1, 1, 1});
+  if (offer_.folded) {
+    out.x_ = x;
+    out.folded_ = folded_.data();
+    out.fold_ = fold_;
+    out.fold_arguments_ = {.rows = std::int64_t{a.n} * a.h,
+                           .w = problem_.w,
+                           .c = problem_.c,
+                           .pad_left = problem_.pads[1],
+                           .folded_w = problem_.folded_w()};
+    out.fold_shape_ = {.blocks = static_cast<int>((out.fold_arguments_.rows * problem_.folded_w() + 255) / 256),
+                       .threads = 256,
+                       .early_start = true};
+  }
+  return out;
+}
+
+void Conv2d::Bound::launch(const Stream& stream) const {
+  if (shape_.blocks == 0) return;
+  auto arguments = arguments_;
+  if (folded_) {
+    const void* x = x_;
+    void* folded = folded_;
+    auto fold_arguments = fold_arguments_;
+    std::array<void*, 3> values{&x, &folded, &fold_arguments};
+    fold_.launch(stream, fold_shape_, values.data());
+  }
+  if (tiled_) {
+    std::array<void*, 3> values{const_cast<CUtensorMap*>(&x_map_), const_cast<CUtensorMap*>(&w_map_), &arguments};
+    function_.launch(stream, shape_, values.data());
+  } else {
+    const void *x = x_, *w = w_;
+    std::array<void*, 3> values{&x, &w, &arguments};
+    function_.launch(stream, shape_, values.data());
+  }
+}
+
+}  // namespace tessera::cuda

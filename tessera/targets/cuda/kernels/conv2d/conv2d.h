@@ -1,0 +1,57 @@
+#pragma once
+
+// A convolution made ready for one device: weights packed and copied once, the copy engine's descriptors built once.
+
+#include "tessera/core/export.h"
+#include "tessera/targets/cuda/device/memory.h"
+#include "tessera/targets/cuda/device/module.h"
+#include "tessera/targets/cuda/device/stream.h"
+#include "tessera/targets/cuda/kernels/conv2d/conv2d_arguments.h"
+#include "tessera/targets/cuda/kernels/conv2d/conv2d_table.h"
+#include "tessera/targets/cuda/kernels/kernel_library.h"
+
+#include <cuda.h>
+
+#include <span>
+
+namespace tessera::cuda {
+
+class TSR_API Conv2d {
+ public:
+  // Weights as oc, ic, kh, kw and a bias for each output channel, or none; they are rounded to the problem's type.
+  Conv2d(KernelLibrary& library, const Conv2dProblem& problem, const Conv2dRow& row, const Conv2dOffer& offer,
+         std::span<const float> weights, std::span<const float> bias);
+
+  // For these addresses on the device, which are multiples of 16. Launches as often as wanted, in one stream at a time.
+  class TSR_API Bound {
+   public:
+    void launch(const Stream& stream) const;
+
+   private:
+    friend class Conv2d;
+    Function function_;
+    LaunchShape shape_;
+    bool tiled_ = false;
+    CUtensorMap x_map_{}, w_map_{};
+    const void* x_ = nullptr;
+    const void* w_ = nullptr;
+    Conv2dArguments arguments_{};
+    // Few channels: x is folded first, into memory of the convolution's own.
+    Function fold_;
+    LaunchShape fold_shape_;
+    FoldArguments fold_arguments_{};
+    void* folded_ = nullptr;
+  };
+  Bound bind(const void* x, const void* residual, void* y) const;
+
+ private:
+  Conv2dArguments arguments() const;
+
+  Conv2dProblem problem_;
+  Conv2dRow row_;
+  Conv2dOffer offer_;
+  Function function_, fold_;
+  Memory weights_, bias_, folded_;
+};
+
+}  // namespace tessera::cuda
