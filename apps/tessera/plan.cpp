@@ -2,11 +2,11 @@
 
 #include "command.h"
 #include "diagnostics.h"
-#include "progress.h"
 #include "model_argument.h"
 #include "plan_batches.h"
 #include "plan_options.h"
 #include "plan_search.h"
+#include "progress.h"
 
 #include "tessera/core/error.h"
 #include "tessera/io/plan_document.h"
