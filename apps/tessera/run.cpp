@@ -153,7 +153,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-struct RunResult {
+struct PrintedRun {
   std::vector<Array> outputs;
   std::vector<Port> ports;
   std::string closing;
@@ -166,7 +166,7 @@ std::vector<Port> ports_of(const Graph& graph) {
 }
 
 // As the plan says, on the machine that it is for.
-RunResult run_planned(const RunOptions& options, const Context& context) {
+PrintedRun run_planned(const RunOptions& options, const Context& context) {
   for (const CLI::Option* option : options.cpu_options)
     check(option->count() == 0, Code::invalid_argument, "{} is for this machine's own processor, not for {}",
           option->get_name(), options.model.model);
@@ -178,7 +178,7 @@ RunResult run_planned(const RunOptions& options, const Context& context) {
   const LoadedNetwork network = load_planned_network(argument, given);
   Progress progress("running " + network.name, 0, context.quiet);
   const auto begin = std::chrono::steady_clock::now();
-  RunResult run = argument.target.run(
+  tessera::RunResult run = argument.target.run(
       *argument.plan, argument.machine, network.inputs,
       [&](std::size_t done, std::size_t all, const std::string& what) { progress.at(done, all, what); });
   const PlanTotals totals = argument.plan->totals();
@@ -190,7 +190,7 @@ RunResult run_planned(const RunOptions& options, const Context& context) {
                   format_time(totals.device_s * 1e9), format_time(totals.end_to_end_s * 1e9))};
 }
 
-RunResult run_here(const RunOptions& options) {
+PrintedRun run_here(const RunOptions& options) {
   const Model model = load_model(options.model);
   std::vector<Array> outputs;
   std::vector<Port> ports;
@@ -221,7 +221,7 @@ RunResult run_here(const RunOptions& options) {
   return {std::move(outputs), std::move(ports), std::move(closing)};
 }
 
-void print_outputs(const RunResult& ran, const RunOptions& options, const Context& context) {
+void print_outputs(const PrintedRun& ran, const RunOptions& options, const Context& context) {
   const auto& [outputs, ports, closing] = ran;
   const std::vector<std::string> labels =
       options.labels.empty() ? std::vector<std::string>() : read_labels(options.labels);

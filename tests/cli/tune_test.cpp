@@ -1,4 +1,4 @@
-#include "csv.h"
+#include "tessera/core/csv.h"
 #include "run_command.h"
 
 #include "tessera/core/error.h"
@@ -13,8 +13,6 @@
 namespace tessera {
 namespace TSR_FILE {
 
-using cli::Csv;
-using cli::parse_csv;
 using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;

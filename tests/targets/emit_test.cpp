@@ -6,6 +6,7 @@
 
 #include "tessera/core/file.h"
 #include "tessera/graph/zoo/layer.h"
+#include "tessera/io/safetensors.h"
 #include "tessera/machine/machine_file.h"
 
 #include <fmt/format.h>

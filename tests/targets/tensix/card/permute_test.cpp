@@ -73,9 +73,10 @@ TEST_F(Permute, SwappedNeighboursAreTransposesAndAllHaveAPrice) {
   ASSERT_GE(device->trace().size(), 3u);
   EXPECT_EQ(device->trace()[device->trace().size() - 2].kind, ProgramKind::permute);
   EXPECT_EQ(device->trace().back().kind, ProgramKind::typecast);
-  for (const TraceRecord& record : device->trace())
-    if (is_program(record))
-      EXPECT_EQ(time_of(record, device->card(), costs_of(device->machine())).basis, TimeBasis::scaled) << record.op();
+  for (const TraceRecord& record : device->trace()) {
+    if (!is_program(record)) continue;
+    EXPECT_EQ(time_of(record, device->card(), costs_of(device->machine())).basis, TimeBasis::scaled) << record.op();
+  }
 }
 
 // Stored answers for interleaved tensors: shapes, padding, place and address of the result, and refusals.
