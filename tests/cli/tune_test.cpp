@@ -1,5 +1,5 @@
-#include "tessera/core/csv.h"
 #include "run_command.h"
+#include "tessera/core/csv.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
@@ -110,7 +110,7 @@ TEST(Tune, SaysWhatIsWrongWithALayerOrATable) {
     return run_tessera({"tune", "conv2d", "--device", "wormhole_n150", "--table", path}).err;
   };
   EXPECT_THAT(table("name,N\nx,1\n"), HasSubstr("no column 'H'"));
-  EXPECT_THAT(table("name,N\nx,1,2\n"), HasSubstr("line 2: 3 fields"));
+  EXPECT_THAT(table("name,N\nx,1,2\n"), HasSubstr("line 2 has 3 fields"));
   EXPECT_THAT(table("name,N\nx,many\n"), HasSubstr("'many'"));
   EXPECT_THAT(table(""), HasSubstr("empty"));
 }

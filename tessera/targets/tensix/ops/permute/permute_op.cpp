@@ -26,8 +26,8 @@ Order checked_order(const Shape& shape, std::span<const std::int64_t> order) {
         shape.to_string(), rank);
   Order out;
   for (const std::int64_t d : order) {
-    check(d >= -rank && d < rank, Code::invalid_argument, "permute: there is no dimension {} in a tensor of rank {}", d,
-          rank);
+    check(d >= -rank && d < rank, Code::invalid_argument,
+          "permute: the dimensions of this tensor are 0 to {} (or -{} to -1, from the end), not {}", rank - 1, rank, d);
     out.push_back(static_cast<int>(d < 0 ? d + rank : d));
     check(std::count(out.begin(), out.end(), out.back()) == 1, Code::invalid_argument,
           "permute: the order [{}] names dimension {} twice", fmt::join(order, ", "), out.back());
