@@ -7,6 +7,7 @@
 #include "tessera/targets/tensix/ops/halo/halo.h"
 #include "tessera/targets/tensix/plan/pins.h"
 #include "tessera/targets/tensix/time/program_time.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
 
 #include <fmt/format.h>
 

@@ -11,6 +11,7 @@
 #include "tessera/targets/tensix/plan/conv_candidates.h"
 #include "tessera/targets/tensix/plan/precision.h"
 #include "tessera/targets/tensix/plan/trials.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
 
 #include <cstdint>
 #include <limits>

@@ -2,6 +2,7 @@
 
 #include "tessera/machine/machine_file.h"
 #include "tessera/targets/tensix/plan/planning.h"
+#include "tessera/targets/tensix/ops/concat/concat_layer.h"
 
 #include <gtest/gtest.h>
 
@@ -77,7 +78,7 @@ TEST_P(ExhaustiveSearch, FindsNothingThatIsMuchFasterThanThePlan) {
   const tensix::LoweredGraph network = tensix::lower(random_network(seed, batch, joins));
   ASSERT_LE(network.nodes.size(), 8u);
   const bool has_join = std::ranges::any_of(network.nodes, [](const tensix::LoweredNode& node) {
-    return std::holds_alternative<tensix::ConcatLayer>(node.layer);
+    return node.layer.is<tensix::ConcatLayer>();
   });
   ASSERT_EQ(has_join, joins);
   const std::vector<Precision> precisions(network.nodes.size());
