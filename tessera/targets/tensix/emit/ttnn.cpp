@@ -58,8 +58,7 @@ class Writer final : public TtnnCall {
   void refuse_host_layers() const {
     std::vector<std::string> found;
     for (const LoweredNode& node : network_.nodes)
-      if (node.layer.is<HostLayer>())
-        found.push_back(fmt::format("'{}' ({})", node.name, node.op));
+      if (node.layer.is<HostLayer>()) found.push_back(fmt::format("'{}' ({})", node.name, node.op));
     check(found.empty(), Code::unsupported,
           Hint{"cut the model before them, or replace them by operators that TTNN has"},
           "{} of {} operators have no TTNN call: {}", found.size(), network_.nodes.size(), fmt::join(found, ", "));

@@ -71,7 +71,6 @@ class GraphLowering final : public Lowering {
     return f;
   }
 
-
  private:
   static constexpr std::size_t kOutput = static_cast<std::size_t>(-1);
 
@@ -97,7 +96,10 @@ class GraphLowering final : public Lowering {
   void add_parts(const Node& node, std::vector<CardLayer> parts) {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       std::string op = ttnn_name(node, parts[i]);
-      out_.nodes.push_back({fmt::format("{}:{}", node.name, i), std::move(op), std::move(parts[i]), {node.inputs[0]},
+      out_.nodes.push_back({fmt::format("{}:{}", node.name, i),
+                            std::move(op),
+                            std::move(parts[i]),
+                            {node.inputs[0]},
                             {node.outputs[i]}});
     }
   }
@@ -105,11 +107,10 @@ class GraphLowering final : public Lowering {
   Lowered lower_node(const Node& node) {
     for (const ValueId id : node.inputs)
       if (id != kNoValue && !is_constant(id) && !on_card(id))
-        return Refusal{
-            fmt::format("its input '{}' is {}, and the card's operators work on float values of known shape "
-                        "with a batch and channels",
-                        value(id).name, value(id).type.to_string()),
-            ""};
+        return Refusal{fmt::format("its input '{}' is {}, and the card's operators work on float values of known shape "
+                                   "with a batch and channels",
+                                   value(id).name, value(id).type.to_string()),
+                       ""};
     for (const ValueId id : node.outputs)
       if (id != kNoValue && !on_card(id))
         return Refusal{fmt::format("its result '{}' is {}", value(id).name, value(id).type.to_string()), ""};
@@ -119,10 +120,8 @@ class GraphLowering final : public Lowering {
       if (op->lower == nullptr || (flattened && !op->reads_flattened)) continue;
       if (std::optional<Lowered> result = op->lower(node, *this)) return *std::move(result);
     }
-    if (flattened)
-      return Refusal{"it reads a flattened image, whose elements are in another order on the card", ""};
-    return Refusal{"TTNN's vision operators do not include it",
-                           "cut the model before this node, or replace it"};
+    if (flattened) return Refusal{"it reads a flattened image, whose elements are in another order on the card", ""};
+    return Refusal{"TTNN's vision operators do not include it", "cut the model before this node, or replace it"};
   }
 
   LowerOptions options_;

@@ -26,9 +26,9 @@ struct HostLayer {
 };
 
 struct LoweredNode {
-  std::string name;  // of the graph's node
-  std::string op;    // "conv2d", "max_pool2d", "add": TTNN's name
-  CardLayer layer;  // with the operator's row
+  std::string name;             // of the graph's node
+  std::string op;               // "conv2d", "max_pool2d", "add": TTNN's name
+  CardLayer layer;              // with the operator's row
   std::vector<ValueId> inputs;  // that are computed
   std::vector<ValueId> outputs;
 };

@@ -148,8 +148,7 @@ class Runner {
 
   void run_node(const LoweredNode& node) {
     run_.begin(node.name, node.op);
-    if (const auto* host = node.layer.as<HostLayer>())
-      return run_on_host(node, network().graph.nodes[host->node]);
+    if (const auto* host = node.layer.as<HostLayer>()) return run_on_host(node, network().graph.nodes[host->node]);
     SimulatedNode running(run_, node);
     DeviceTensor y = node.layer.op()->run(node.layer, running);
     const LayerConfig own = config_of(options().layers, node.name);

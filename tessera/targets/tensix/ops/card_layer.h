@@ -22,9 +22,10 @@ class CardLayer {
  public:
   // `layer.op()` is its row, or null for what the card has no operator for.
   template <class Layer>
-    requires(!std::same_as<Layer, CardLayer> && requires(const Layer& layer) {
-      { layer.op() } -> std::same_as<const CardOp*>;
-    })
+    requires(!std::same_as<Layer, CardLayer> &&
+             requires(const Layer& layer) {
+               { layer.op() } -> std::same_as<const CardOp*>;
+             })
   CardLayer(Layer layer)  // NOLINT: a layer is a card layer
       : op_(layer.op()), value_(std::move(layer)) {}
 

@@ -61,8 +61,7 @@ class NodeRun {
 
   // What a plan left in DRAM is read from there. Rows in L1 are gone when there are tiles.
   DeviceTensor tiles_near(const DeviceTensor& x) const {
-    const DeviceTensor near =
-        strict() && x.spec().memory_config().is_dram() ? x : to_memory_config(x, kL1MemoryConfig);
+    const DeviceTensor near = strict() && x.spec().memory_config().is_dram() ? x : to_memory_config(x, kL1MemoryConfig);
     return in_tiles(near);
   }
   DeviceTensor send_row(std::span<const float> values, DType dtype) {

@@ -63,9 +63,8 @@ std::string TtnnCall::tiles(std::size_t i) const {
 
 std::string TtnnCall::near_tiles(std::size_t i) const {
   const MemoryConfig& memory = place(i).memory;
-  const std::string moved = memory.is_dram() || memory == kL1MemoryConfig
-                                ? input(i)
-                                : fmt::format("ttnn.to_memory_config({}, L1)", input(i));
+  const std::string moved =
+      memory.is_dram() || memory == kL1MemoryConfig ? input(i) : fmt::format("ttnn.to_memory_config({}, L1)", input(i));
   return is_tiled(i) ? moved : py_in_layout(moved, Layout::tile);
 }
 

@@ -4,9 +4,9 @@
 #include "tessera/graph/evaluate.h"
 #include "tessera/targets/tensix/card/device.h"
 #include "tessera/targets/tensix/network/simulate.h"
-#include "tessera/targets/tensix/plan/pins.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
 #include "tessera/targets/tensix/ops/matmul/linear_layer.h"
+#include "tessera/targets/tensix/plan/pins.h"
 
 #include <fmt/format.h>
 

@@ -10,8 +10,8 @@
 #include "tessera/targets/tensix/card/memory_config.h"
 #include "tessera/targets/tensix/card/move_kind.h"
 #include "tessera/targets/tensix/card/tensor_placement.h"
-#include "tessera/targets/tensix/ops/layer_config.h"
 #include "tessera/targets/tensix/network/simulate.h"
+#include "tessera/targets/tensix/ops/layer_config.h"
 
 #include <cstdint>
 #include <optional>

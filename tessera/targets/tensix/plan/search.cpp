@@ -1,8 +1,8 @@
 #include "tessera/targets/tensix/plan/search.h"
 
 #include "tessera/core/error.h"
-#include "tessera/targets/tensix/plan/pins.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
+#include "tessera/targets/tensix/plan/pins.h"
 
 #include <fmt/format.h>
 

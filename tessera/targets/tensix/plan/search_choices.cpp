@@ -1,13 +1,13 @@
 // What a search may do at a node: where its operands could be moved, and how it could be called.
 
 #include "tessera/core/refusal.h"
-#include "tessera/targets/tensix/plan/pins.h"
-#include "tessera/targets/tensix/plan/search.h"
 #include "tessera/targets/tensix/ops/concat/concat_layer.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
 #include "tessera/targets/tensix/ops/elementwise/elementwise_layer.h"
 #include "tessera/targets/tensix/ops/pool/pool_layer.h"
 #include "tessera/targets/tensix/ops/reshape/reshape_layer.h"
+#include "tessera/targets/tensix/plan/pins.h"
+#include "tessera/targets/tensix/plan/search.h"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,9 @@
 #include "tessera/targets/tensix/views/plan_report.h"
 
 #include "tessera/core/tile.h"
-#include "tessera/targets/tensix/views/plan_l1.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
 #include "tessera/targets/tensix/ops/matmul/linear_layer.h"
+#include "tessera/targets/tensix/views/plan_l1.h"
 
 #include <fmt/format.h>
 

@@ -5,12 +5,12 @@
 #include "tessera/core/error.h"
 #include "tessera/graph/evaluate.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/tensix/ops/concat/concat_layer.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
 #include "tessera/targets/tensix/plan/accuracy.h"
 #include "tessera/targets/tensix/plan/plan_network.h"
 #include "tessera/targets/tensix/plan/planning.h"
 #include "tessera/targets/tensix/plan/run_plan.h"
-#include "tessera/targets/tensix/ops/concat/concat_layer.h"
-#include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
 
 #include <gtest/gtest.h>
 

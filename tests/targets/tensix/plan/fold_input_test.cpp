@@ -5,10 +5,10 @@
 #include "tessera/core/error.h"
 #include "tessera/graph/evaluate.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
 #include "tessera/targets/tensix/plan/accuracy.h"
 #include "tessera/targets/tensix/plan/plan_network.h"
 #include "tessera/targets/tensix/plan/run_plan.h"
-#include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
 
 #include <gtest/gtest.h>
 

@@ -5,9 +5,9 @@
 #include "tessera/core/error.h"
 #include "tessera/graph/zoo/zoo.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
 #include "tessera/targets/tensix/plan/plan_difference.h"
 #include "tessera/targets/tensix/plan/run_plan.h"
-#include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

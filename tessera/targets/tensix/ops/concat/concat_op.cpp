@@ -1,3 +1,6 @@
+#include "tessera/core/error.h"
+#include "tessera/graph/graph.h"
+#include "tessera/io/emit/python_text.h"
 #include "tessera/targets/tensix/ops/card_op.h"
 #include "tessera/targets/tensix/ops/concat/concat.h"
 #include "tessera/targets/tensix/ops/concat/concat_layer.h"
@@ -7,9 +10,6 @@
 #include "tessera/targets/tensix/ops/tensor_work.h"
 #include "tessera/targets/tensix/ops/ttnn_call.h"
 #include "tessera/targets/tensix/ops/typecast/typecast.h"
-#include "tessera/core/error.h"
-#include "tessera/graph/graph.h"
-#include "tessera/io/emit/python_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -124,7 +124,7 @@ std::string emit_join(const ConcatLayer& layer, const JoinedParts& joined, TtnnC
   std::string text;
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < call.inputs(); ++i) {
-      const std::string x = call.input(i);
+    const std::string x = call.input(i);
     if (call.place(i).layout == joined.layout && call.place(i).dtype == joined.dtype) {
       parts.push_back(x);
       continue;

@@ -1,11 +1,11 @@
+#include "tessera/graph/graph.h"
+#include "tessera/io/emit/python_text.h"
 #include "tessera/targets/tensix/ops/card_op.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
 #include "tessera/targets/tensix/ops/graph_window.h"
 #include "tessera/targets/tensix/ops/lowering.h"
 #include "tessera/targets/tensix/ops/node_run.h"
 #include "tessera/targets/tensix/ops/ttnn_call.h"
-#include "tessera/graph/graph.h"
-#include "tessera/io/emit/python_text.h"
 
 #include <fmt/format.h>
 

@@ -1,3 +1,5 @@
+#include "tessera/graph/graph.h"
+#include "tessera/io/emit/python_text.h"
 #include "tessera/targets/tensix/ops/card_op.h"
 #include "tessera/targets/tensix/ops/elementwise/elementwise.h"
 #include "tessera/targets/tensix/ops/elementwise/elementwise_layer.h"
@@ -6,8 +8,6 @@
 #include "tessera/targets/tensix/ops/node_run.h"
 #include "tessera/targets/tensix/ops/tensor_work.h"
 #include "tessera/targets/tensix/ops/ttnn_call.h"
-#include "tessera/graph/graph.h"
-#include "tessera/io/emit/python_text.h"
 
 #include <fmt/format.h>
 
@@ -133,8 +133,8 @@ DeviceTensor run_with_constant(const BinaryLayer& layer, NodeRun& node, const Bi
     inner.memory_config = x.spec().memory_config();
     return layer.constant_first ? binary(layer.kind, row, x, inner) : binary(layer.kind, x, row, inner);
   };
-  return node.near_or_far(
-      [&] { return add(in_tiles(node.input())); }, [&] { return add(in_tiles(in_dram(node.input()))); });
+  return node.near_or_far([&] { return add(in_tiles(node.input())); },
+                          [&] { return add(in_tiles(in_dram(node.input()))); });
 }
 
 DeviceTensor run_binary(const BinaryLayer& layer, NodeRun& node) {
@@ -157,9 +157,8 @@ DeviceTensor run_binary(const BinaryLayer& layer, NodeRun& node) {
       inner.output = a;
     return binary(layer.kind, a, b, inner);
   };
-  return node.near_or_far(
-      [&] { return add(node.input(), node.input(1)); },
-      [&] { return add(in_dram(node.input()), in_dram(node.input(1))); });
+  return node.near_or_far([&] { return add(node.input(), node.input(1)); },
+                          [&] { return add(in_dram(node.input()), in_dram(node.input(1))); });
 }
 
 std::string emit_binary(const BinaryLayer& layer, TtnnCall& call) {

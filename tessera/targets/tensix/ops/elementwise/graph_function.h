@@ -1,8 +1,8 @@
 #pragma once
 
+#include "tessera/graph/graph.h"
 #include "tessera/targets/tensix/ops/elementwise/vector_function.h"
 #include "tessera/targets/tensix/ops/lowering.h"
-#include "tessera/graph/graph.h"
 
 #include <optional>
 

@@ -1,11 +1,11 @@
+#include "tessera/graph/graph.h"
+#include "tessera/io/emit/python_text.h"
 #include "tessera/targets/tensix/ops/card_op.h"
 #include "tessera/targets/tensix/ops/lowering.h"
 #include "tessera/targets/tensix/ops/matmul/linear_layer.h"
 #include "tessera/targets/tensix/ops/matmul/matmul.h"
 #include "tessera/targets/tensix/ops/node_run.h"
 #include "tessera/targets/tensix/ops/ttnn_call.h"
-#include "tessera/graph/graph.h"
-#include "tessera/io/emit/python_text.h"
 
 #include <fmt/format.h>
 

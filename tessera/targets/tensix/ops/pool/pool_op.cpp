@@ -1,3 +1,5 @@
+#include "tessera/graph/graph.h"
+#include "tessera/io/emit/python_text.h"
 #include "tessera/targets/tensix/ops/card_op.h"
 #include "tessera/targets/tensix/ops/graph_window.h"
 #include "tessera/targets/tensix/ops/lowering.h"
@@ -6,8 +8,6 @@
 #include "tessera/targets/tensix/ops/pool/pool_layer.h"
 #include "tessera/targets/tensix/ops/tensor_work.h"
 #include "tessera/targets/tensix/ops/ttnn_call.h"
-#include "tessera/graph/graph.h"
-#include "tessera/io/emit/python_text.h"
 
 #include <fmt/format.h>
 
@@ -28,8 +28,7 @@ void count_reduce(TensorWork& w) {
 }
 
 Lowered lower_pool(const Node& node, const tessera::Window& window, bool ceil_mode, bool maximum, bool count_pad,
-             std::string_view op,
-             const Lowering& graph) {
+                   std::string_view op, const Lowering& graph) {
   const Shape in = graph.shape(node.inputs[0]);
   if (in.rank() != 4) return Refusal{fmt::format("the image has rank {}", in.rank()), "pools take N C H W"};
   PoolLayer layer{maximum, {.batch = in[0], .height = in[2], .width = in[3], .channels = in[1]}};

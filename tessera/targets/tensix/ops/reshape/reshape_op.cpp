@@ -1,3 +1,4 @@
+#include "tessera/graph/graph.h"
 #include "tessera/targets/tensix/ops/card_op.h"
 #include "tessera/targets/tensix/ops/lowering.h"
 #include "tessera/targets/tensix/ops/node_run.h"
@@ -5,7 +6,6 @@
 #include "tessera/targets/tensix/ops/reshape/reshape_layer.h"
 #include "tessera/targets/tensix/ops/tensor_work.h"
 #include "tessera/targets/tensix/ops/ttnn_call.h"
-#include "tessera/graph/graph.h"
 
 #include <fmt/format.h>
 
@@ -23,14 +23,12 @@ std::optional<Lowered> lower_reshape(const Node& node, Lowering& graph) {
     if (pixels > 1) graph.set_pixels(node.outputs[0], pixels);
     return CardLayer(ReshapeLayer{pixels});
   }
-  return Refusal{fmt::format("it makes {} of {}: rows and columns of the card are pixels and channels",
-                                     out.to_string(), in.to_string()),
-                         "extents behind the channels can be changed, and images flattened"};
+  return Refusal{fmt::format("it makes {} of {}: rows and columns of the card are pixels and channels", out.to_string(),
+                             in.to_string()),
+                 "extents behind the channels can be changed, and images flattened"};
 }
 
-std::string reshape_digest(const ReshapeLayer& r) {
-  return r.is_view() ? "view" : fmt::format("{} pixels", r.pixels);
-}
+std::string reshape_digest(const ReshapeLayer& r) { return r.is_view() ? "view" : fmt::format("{} pixels", r.pixels); }
 
 DeviceTensor run_reshape(const ReshapeLayer& layer, NodeRun& node) {
   if (layer.is_view()) return node.input();

@@ -1,3 +1,4 @@
+#include "tessera/graph/graph.h"
 #include "tessera/targets/tensix/card/tile_side.h"
 #include "tessera/targets/tensix/ops/card_op.h"
 #include "tessera/targets/tensix/ops/lowering.h"
@@ -6,7 +7,6 @@
 #include "tessera/targets/tensix/ops/slice/slice_layer.h"
 #include "tessera/targets/tensix/ops/tensor_work.h"
 #include "tessera/targets/tensix/ops/ttnn_call.h"
-#include "tessera/graph/graph.h"
 
 #include <fmt/format.h>
 
@@ -101,15 +101,14 @@ std::string slice_digest(const SliceLayer& s) { return fmt::format("{}..{}", s.b
 DeviceTensor run_slice(const SliceLayer& layer, NodeRun& node) {
   const Extent2d in = node.input_matrix();
   const std::int64_t begins[] = {0, 0, 0, layer.begin}, ends[] = {1, 1, in.height, layer.end}, steps[] = {1, 1, 1, 1};
-  return node.near_or_far(
-      [&] { return slice(node.input(), begins, ends, steps); },
-      [&] { return slice(in_dram(node.input()), begins, ends, steps); });
+  return node.near_or_far([&] { return slice(node.input(), begins, ends, steps); },
+                          [&] { return slice(in_dram(node.input()), begins, ends, steps); });
 }
 
 std::string emit_slice(const SliceLayer& layer, TtnnCall& call) {
-  return call.assign("ttnn.slice", {call.input(), fmt::format("[0, 0, 0, {}]", layer.begin),
-                                    fmt::format("[1, 1, {}, {}]", call.input_matrix().height, layer.end),
-                                    "[1, 1, 1, 1]"});
+  return call.assign("ttnn.slice",
+                     {call.input(), fmt::format("[0, 0, 0, {}]", layer.begin),
+                      fmt::format("[1, 1, {}, {}]", call.input_matrix().height, layer.end), "[1, 1, 1, 1]"});
 }
 
 }  // namespace
@@ -120,10 +119,8 @@ const CardOp card_op_slice = {.kind = ProgramKind::slice,
                               .digest = on_layer<slice_digest>,
                               .run = on_layer<run_slice>,
                               .emit = on_layer<emit_slice>};
-const CardOp card_op_padded_slice = {
-    .kind = ProgramKind::padded_slice, .count = count_slice};
-const CardOp card_op_slice_write = {
-    .kind = ProgramKind::slice_write, .count = count_slice_write};
+const CardOp card_op_padded_slice = {.kind = ProgramKind::padded_slice, .count = count_slice};
+const CardOp card_op_slice_write = {.kind = ProgramKind::slice_write, .count = count_slice_write};
 
 const CardOp* SliceLayer::op() const { return &card_op_slice; }
 

@@ -1,3 +1,4 @@
+#include "tessera/graph/graph.h"
 #include "tessera/targets/tensix/ops/card_op.h"
 #include "tessera/targets/tensix/ops/lowering.h"
 #include "tessera/targets/tensix/ops/node_run.h"
@@ -5,7 +6,6 @@
 #include "tessera/targets/tensix/ops/softmax/softmax_layer.h"
 #include "tessera/targets/tensix/ops/tensor_work.h"
 #include "tessera/targets/tensix/ops/ttnn_call.h"
-#include "tessera/graph/graph.h"
 
 #include <fmt/format.h>
 
@@ -25,9 +25,8 @@ std::optional<Lowered> lower_softmax(const Node& node, Lowering& graph) {
 }
 
 DeviceTensor run_softmax(const SoftmaxLayer&, NodeRun& node) {
-  return node.near_or_far(
-      [&] { return softmax(node.tiles_near(node.input()), -1, std::nullopt, node.compute()); },
-      [&] { return softmax(in_tiles(in_dram(node.input())), -1, std::nullopt, node.compute()); });
+  return node.near_or_far([&] { return softmax(node.tiles_near(node.input()), -1, std::nullopt, node.compute()); },
+                          [&] { return softmax(in_tiles(in_dram(node.input())), -1, std::nullopt, node.compute()); });
 }
 
 std::string emit_softmax(const SoftmaxLayer&, TtnnCall& call) {

@@ -1,3 +1,6 @@
+#include "tessera/core/error.h"
+#include "tessera/graph/graph.h"
+#include "tessera/io/emit/python_text.h"
 #include "tessera/targets/tensix/ops/card_op.h"
 #include "tessera/targets/tensix/ops/lowering.h"
 #include "tessera/targets/tensix/ops/node_run.h"
@@ -6,9 +9,6 @@
 #include "tessera/targets/tensix/ops/ttnn_call.h"
 #include "tessera/targets/tensix/ops/upsample/upsample.h"
 #include "tessera/targets/tensix/ops/upsample/upsample_layer.h"
-#include "tessera/core/error.h"
-#include "tessera/graph/graph.h"
-#include "tessera/io/emit/python_text.h"
 
 #include <fmt/format.h>
 
@@ -67,8 +67,8 @@ DeviceTensor run_upsample(const UpsampleLayer& layer, NodeRun& node) {
     const Extent2d out = node.output_matrix();
     return reshape(upsample(image, o), Shape{1, 1, out.height, out.width});
   };
-  return node.near_or_far(
-      [&] { return grow(in_rows(node.input())); }, [&] { return grow(in_rows(in_dram(node.input()))); });
+  return node.near_or_far([&] { return grow(in_rows(node.input())); },
+                          [&] { return grow(in_rows(in_dram(node.input()))); });
 }
 
 std::string emit_upsample(const UpsampleLayer& layer, TtnnCall& call) {
@@ -79,8 +79,7 @@ std::string emit_upsample(const UpsampleLayer& layer, TtnnCall& call) {
   std::string text = emit::py_call(
       4, "y = ttnn.upsample(",
       {image, fmt::format("[{}, {}]", layer.scale_h, layer.scale_w),
-       fmt::format("mode={}",
-                   layer.mode == UpsampleMode::nearest ? emit::py("nearest") : emit::py("bilinear")),
+       fmt::format("mode={}", layer.mode == UpsampleMode::nearest ? emit::py("nearest") : emit::py("bilinear")),
        fmt::format("compute_kernel_config={}", py_compute(upsample_compute(call.compute(), layer.mode)))});
   return text + call.assign("ttnn.reshape", {"y", fmt::format("[1, 1, {}, {}]", out.height, out.width)});
 }
