@@ -2,6 +2,7 @@
 #include "tessera/graph/evaluate.h"
 #include "tessera/ncp/graph_layer.h"
 #include "tessera/ncp/wiring.h"
+#include "tessera/session/profile.h"
 #include "tessera/session/session.h"
 
 #include <gmock/gmock.h>

@@ -48,6 +48,15 @@ OperandFacts tiles(std::int64_t rows, std::int64_t columns, OperandPlace place, 
   return x;
 }
 
+TEST(ProgramTime, MachineFilesListProgramsThatThereAre) {
+  for (const std::string& name : machine_names()) {
+    const Machine machine = load_machine(name);
+    if (!machine.tensix) continue;
+    for (const auto* kinds : {&machine.tensix->fitted_programs, &machine.tensix->scaled_programs})
+      for (const std::string& kind : *kinds) EXPECT_TRUE(program_kind(kind).has_value()) << name << ": " << kind;
+  }
+}
+
 TEST(ProgramTime, MorePhasesAreNeverFaster) {
   for (const char* name : {"wormhole_n150", "blackhole_p150"}) {
     const Card card(name);

@@ -2,6 +2,8 @@
 
 #include "tessera/targets/tensix/ops/permute/permute.h"
 
+#include "golden.h"
+
 #include "tessera/core/error.h"
 #include "tessera/machine/machine_file.h"
 #include "tessera/targets/tensix/card/device_tensor.h"
@@ -9,7 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include <string>
+#include <vector>
 
 namespace tessera::tensix {
 namespace TSR_FILE {
@@ -73,6 +76,35 @@ TEST_F(Permute, SwappedNeighboursAreTransposesAndAllHaveAPrice) {
   for (const TraceRecord& record : device->trace())
     if (is_program(record))
       EXPECT_EQ(time_of(record, device->card(), costs_of(device->machine())).basis, TimeBasis::scaled) << record.op();
+}
+
+// Stored answers for interleaved tensors: shapes, padding, place and address of the result, and refusals.
+TEST_F(Permute, AnswersAsTheRealTtnn) {
+  const golden::Json answers = golden::load("ops_reshape_n150");
+  int asked = 0;
+  for (const golden::Json& record : answers.at("records")) {
+    if (record.at("op") != "permute" || !record.contains("shape")) continue;
+    const auto order = record.at("dims").get<std::vector<std::int64_t>>();
+    if (order == std::vector<std::int64_t>{0, 1, 2, 2}) continue;  // taken by the real one, refused here
+    const Layout layout = record.at("layout") == "TILE" ? Layout::tile : Layout::row_major;
+    const DeviceTensor x = put(Shape(record.at("shape").get<std::vector<std::int64_t>>()), layout, DType::bfloat16,
+                               record.at("src") == "l1" ? kL1MemoryConfig : kDramMemoryConfig);
+    ++asked;
+    ASSERT_EQ(x.address(), record.at("in_addr").at(0).get<std::int64_t>()) << record.dump();
+    if (!record.at("ok")) {
+      EXPECT_THROW(permute(x, order), Error) << record.dump();
+      continue;
+    }
+    const DeviceTensor y = permute(x, order);
+    const golden::Json& got = record.at("got");
+    EXPECT_EQ(y.spec().logical_shape().dims(), got.at("shape").get<std::vector<std::int64_t>>()) << record.dump();
+    EXPECT_EQ(y.spec().padded_shape().dims(), got.at("padded").get<std::vector<std::int64_t>>()) << record.dump();
+    EXPECT_EQ(y.spec().layout(), layout);
+    EXPECT_EQ(y.spec().dtype(), DType::bfloat16);
+    EXPECT_EQ(y.spec().memory_config(), x.spec().memory_config());
+    EXPECT_EQ(y.address(), got.at("addr").get<std::int64_t>()) << record.dump();
+  }
+  EXPECT_EQ(asked, 52);
 }
 
 TEST_F(Permute, RefusesOrdersThatAreNoneAndShards) {
