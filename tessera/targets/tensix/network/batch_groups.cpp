@@ -2,75 +2,23 @@
 
 #include "tessera/core/error.h"
 #include "tessera/targets/tensix/network/network_values.h"
+#include "tessera/targets/tensix/ops/card_op.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
 namespace tessera::tensix {
 namespace {
 
-Constant repeated(const Constant& given, std::int64_t times) {
-  if (!given) return given;
-  std::vector<std::int64_t> dims = given->shape().dims();
-  if (dims.empty()) dims.push_back(1);
-  dims[0] *= times;
-  auto out = std::make_shared<Array>(given->type(), Shape(dims));
-  const auto from = given->bytes();
-  for (std::int64_t i = 0; i < times; ++i)
-    std::memcpy(out->bytes().data() + static_cast<std::size_t>(i) * from.size(), from.data(), from.size());
-  return out;
+bool can_group(const CardLayer& layer) {
+  return layer.op() != nullptr && layer.op()->can_group != nullptr && layer.op()->can_group(layer);
 }
-
-struct CanGroup {
-  bool operator()(const ConvLayer&) const { return true; }
-  bool operator()(const PoolLayer&) const { return true; }
-  bool operator()(const BinaryLayer&) const { return true; }
-  bool operator()(const UnaryLayer&) const { return true; }
-  bool operator()(const ConcatLayer& layer) const { return layer.channels; }
-  bool operator()(const UpsampleLayer&) const { return true; }
-  bool operator()(const ViewLayer&) const { return true; }
-  template <class Other>
-  bool operator()(const Other&) const {
-    return false;
-  }
-};
-
-struct Group {
-  std::int64_t images;
-
-  void operator()(ConvLayer& layer) const {
-    Conv2dProblem& p = layer.problem;
-    p.batch /= images;
-    p.in_channels *= images;
-    p.out_channels *= images;
-    p.groups *= images;
-    layer.weights = repeated(layer.weights, images);
-    layer.bias = repeated(layer.bias, images);
-  }
-  void operator()(PoolLayer& layer) const {
-    layer.pool.batch /= images;
-    layer.pool.channels *= images;
-  }
-  void operator()(BinaryLayer& layer) const {
-    if (!layer.constant || layer.constant->count() == 1) return;
-    const Array flat = layer.constant->reshaped(Shape{layer.constant->count()});
-    layer.constant = repeated(std::make_shared<const Array>(flat), images);
-  }
-  void operator()(ConcatLayer& layer) const { layer.groups *= images; }
-  void operator()(UpsampleLayer& layer) const {
-    layer.batch /= images;
-    layer.channels *= images;
-  }
-  template <class Other>
-  void operator()(Other&) const {}
-};
 
 // Of every value; none: they differ, or an operator stands in the way.
 std::optional<std::int64_t> common_batch(const LoweredGraph& network) {
   if (!network.folds.empty() || !network.pixels.empty()) return std::nullopt;
   for (const LoweredNode& node : network.nodes)
-    if (!std::visit(CanGroup{}, node.layer)) return std::nullopt;
+    if (!can_group(node.layer)) return std::nullopt;
   std::optional<std::int64_t> batch;
   for (const ValueId id : values_of(network)) {
     const Value& value = network.graph.value(id);
@@ -110,7 +58,8 @@ LoweredGraph group_images(LoweredGraph network, std::int64_t images) {
     TensorType& type = network.graph.values[static_cast<std::size_t>(id)].type;
     type = TensorType(type.type, grouped_shape(type.shape(), images));
   }
-  for (LoweredNode& node : network.nodes) std::visit(Group{images}, node.layer);
+  for (LoweredNode& node : network.nodes)
+    if (node.layer.op()->group != nullptr) node.layer.op()->group(node.layer, images);
   return network;
 }
 

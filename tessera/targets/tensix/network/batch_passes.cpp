@@ -2,6 +2,8 @@
 
 #include "tessera/core/error.h"
 #include "tessera/targets/tensix/network/network_values.h"
+#include "tessera/targets/tensix/ops/card_op.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,25 +11,11 @@
 namespace tessera::tensix {
 namespace {
 
-// Operators that work image by image as long as the first extent of all values counts images.
-struct KeepsImagesApart {
-  bool operator()(const ConcatLayer& layer) const { return layer.channels; }
-  bool operator()(const HostLayer&) const { return false; }
-  template <class Other>
-  bool operator()(const Other&) const {
-    return true;
-  }
-};
-
-struct SetImages {
-  std::int64_t images;
-
-  void operator()(ConvLayer& layer) const { layer.problem.batch = images; }
-  void operator()(PoolLayer& layer) const { layer.pool.batch = images; }
-  void operator()(UpsampleLayer& layer) const { layer.batch = images; }
-  template <class Other>
-  void operator()(Other&) const {}
-};
+// Whether it works image by image as long as the first extent of all values counts images.
+bool keeps_images_apart(const CardLayer& layer) {
+  const CardOp* op = layer.op();
+  return op != nullptr && (op->keeps_images_apart == nullptr || op->keeps_images_apart(layer));
+}
 
 Shape with_first(const Shape& shape, std::int64_t extent) {
   std::vector<std::int64_t> dims = shape.dims();
@@ -40,7 +28,7 @@ Shape with_first(const Shape& shape, std::int64_t extent) {
 std::optional<std::int64_t> independent_images(const LoweredGraph& network) {
   if (!network.folds.empty()) return std::nullopt;
   for (const LoweredNode& node : network.nodes)
-    if (!std::visit(KeepsImagesApart{}, node.layer)) return std::nullopt;
+    if (!keeps_images_apart(node.layer)) return std::nullopt;
   std::optional<std::int64_t> images;
   for (const ValueId id : values_of(network)) {
     const Value& value = network.graph.value(id);
@@ -50,7 +38,7 @@ std::optional<std::int64_t> independent_images(const LoweredGraph& network) {
     images = own;
   }
   for (const LoweredNode& node : network.nodes)
-    if (const auto* conv = std::get_if<ConvLayer>(&node.layer); conv != nullptr && conv->problem.batch != images)
+    if (const auto* conv = node.layer.as<ConvLayer>(); conv != nullptr && conv->problem.batch != images)
       return std::nullopt;
   return images;
 }
@@ -65,7 +53,8 @@ LoweredGraph with_images(LoweredGraph network, std::int64_t images) {
     TensorType& type = network.graph.values[static_cast<std::size_t>(id)].type;
     type = TensorType(type.type, with_first(type.shape(), images));
   }
-  for (LoweredNode& node : network.nodes) std::visit(SetImages{images}, node.layer);
+  for (LoweredNode& node : network.nodes)
+    if (node.layer.op()->set_images != nullptr) node.layer.op()->set_images(node.layer, images);
   return network;
 }
 

@@ -1,6 +1,7 @@
 #include "tessera/targets/tensix/network/fold_input.h"
 
 #include "tessera/core/error.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
 
 #include <algorithm>
 
@@ -12,7 +13,7 @@ constexpr std::int64_t kMostFoldedChannels = 32;  // of a folded pixel: beyond t
 std::int64_t parts(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
 
 bool is_foldable(const LoweredGraph& network, const LoweredNode& node) {
-  const auto* conv = std::get_if<ConvLayer>(&node.layer);
+  const auto* conv = node.layer.as<ConvLayer>();
   if (conv == nullptr || conv->transposed || network.folds.contains(node.inputs[0])) return false;
   const Conv2dProblem& p = conv->problem;
   const Window& w = p.window;
@@ -66,7 +67,7 @@ LoweredGraph fold_inputs(LoweredGraph network, const std::vector<std::string>& n
                                    [&](const LoweredNode& each) { return each.name == name; });
     check(node != network.nodes.end() && is_foldable(network, *node), Code::invalid_argument,
           "'{}' is no convolution of few channels that steps over the network's input", name);
-    auto& conv = std::get<ConvLayer>(node->layer);
+    auto& conv = *node->layer.as<ConvLayer>();
     const Conv2dProblem from = conv.problem;
     const Window& w = from.window;
     Conv2dProblem& to = conv.problem;

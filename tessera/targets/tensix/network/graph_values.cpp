@@ -3,8 +3,8 @@
 #include "tessera/core/error.h"
 #include "tessera/graph/evaluate.h"
 #include "tessera/graph/passes/pass.h"
-#include "tessera/targets/tensix/network/graph_window.h"
 #include "tessera/targets/tensix/ops/elementwise/elementwise_values.h"
+#include "tessera/targets/tensix/ops/graph_window.h"
 #include "tessera/targets/tensix/ops/matmul/product_values.h"
 #include "tessera/targets/tensix/ops/pool/pool_values.h"
 

@@ -9,80 +9,26 @@
 #include "tessera/core/array.h"
 #include "tessera/core/export.h"
 #include "tessera/graph/graph.h"
-#include "tessera/targets/tensix/ops/conv2d/conv2d_problem.h"
-#include "tessera/targets/tensix/ops/elementwise/vector_function.h"
-#include "tessera/targets/tensix/ops/pool/pool_values.h"
-#include "tessera/targets/tensix/ops/upsample/upsample.h"
+#include "tessera/targets/tensix/ops/card_layer.h"
 
 #include <cstdint>
 #include <map>
-#include <memory>
-#include <optional>
+#include <span>
 #include <string>
-#include <variant>
 #include <vector>
 
 namespace tessera::tensix {
 
-using Constant = std::shared_ptr<const Array>;
-
-struct ConvLayer {
-  Conv2dProblem problem;  // shape, groups and window; what runs it is left open
-  Constant weights, bias;
-  std::optional<std::string> activation;
-  // The transpose of such a convolution; weights are in_channels x out_channels / groups x kernel.
-  bool transposed = false;
-  std::int64_t output_pad_h = 0, output_pad_w = 0;
-
-  std::int64_t out_h() const;
-  std::int64_t out_w() const;
-};
-struct PoolLayer {
-  bool maximum = true;
-  PoolValues pool;
-};
-struct LinearLayer {
-  Constant weights, bias;   // weights are inputs x outputs
-  bool transposed = false;  // outputs x inputs
-  // The input was an image of so many pixels and channels: on the card its columns go pixel by pixel, in the weights
-  // channel by channel.
-  std::int64_t pixels = 1;
-};
-struct BinaryLayer {
-  Binary::Kind kind = Binary::Kind::add;
-  std::optional<VectorFunction> activation;
-  Constant constant;  // instead of an operand: a number, or one for each channel
-  bool constant_first = false;
-};
-struct UnaryLayer {
-  VectorFunction function;
-};
-struct ConcatLayer {
-  bool channels = true;     // else rows
-  std::int64_t groups = 1;  // of channels: the first groups of all come first (batch_groups.h)
-};
-struct SliceLayer {
-  std::int64_t begin = 0, end = 0;  // channels
-};
-struct UpsampleLayer {
-  std::int64_t batch = 1, height = 0, width = 0, channels = 0, scale_h = 1, scale_w = 1;
-  UpsampleMode mode = UpsampleMode::nearest;
-};
-struct SoftmaxLayer {};
-struct ViewLayer {};  // the same matrix
-struct FlattenLayer {
-  std::int64_t pixels = 1;  // so many rows become one
-};
 struct HostLayer {
   std::size_t node = 0;  // in the graph: what the card has no operator for
+
+  static const CardOp* op() { return nullptr; }
 };
-using CardLayer = std::variant<ConvLayer, PoolLayer, LinearLayer, BinaryLayer, UnaryLayer, ConcatLayer, SliceLayer,
-                               UpsampleLayer, SoftmaxLayer, ViewLayer, FlattenLayer, HostLayer>;
 
 struct LoweredNode {
-  std::string name;  // of the graph's node
-  std::string op;    // "conv2d", "max_pool2d", "add": TTNN's name
-  CardLayer layer;
+  std::string name;             // of the graph's node
+  std::string op;               // "conv2d", "max_pool2d", "add": TTNN's name
+  CardLayer layer;              // with the operator's row
   std::vector<ValueId> inputs;  // that are computed
   std::vector<ValueId> outputs;
 };
@@ -117,7 +63,5 @@ TSR_API LoweredGraph lower(Graph graph, const LowerOptions& options = {});
 // Values of the graph as matrices of the card, and back.
 TSR_API std::vector<float> rows_from_array(const Array& x);
 TSR_API Array array_from_rows(std::span<const float> rows, const Shape& shape, std::int64_t pixels = 1);
-// Its weights as [k, n], the pixels of a flattened image before its channels.
-TSR_API std::vector<float> linear_matrix(const LinearLayer& layer, std::int64_t n);
 
 }  // namespace tessera::tensix

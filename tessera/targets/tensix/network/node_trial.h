@@ -6,10 +6,10 @@
 #include "tessera/core/export.h"
 #include "tessera/core/refusal.h"
 #include "tessera/targets/tensix/card/tensor_spec.h"
-#include "tessera/targets/tensix/network/layer_config.h"
 #include "tessera/targets/tensix/network/lower.h"
 #include "tessera/targets/tensix/network/simulate.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_plan.h"
+#include "tessera/targets/tensix/ops/layer_config.h"
 
 #include <memory>
 #include <optional>

@@ -5,17 +5,11 @@
 #include "tessera/targets/tensix/card/page_copy.h"
 #include "tessera/targets/tensix/network/fold_input.h"
 #include "tessera/targets/tensix/network/node_trial.h"
+#include "tessera/targets/tensix/network/simulated_node.h"
 #include "tessera/targets/tensix/network/simulation_run.h"
-#include "tessera/targets/tensix/ops/elementwise/elementwise.h"
-#include "tessera/targets/tensix/ops/matmul/matmul.h"
+#include "tessera/targets/tensix/ops/card_op.h"
 #include "tessera/targets/tensix/ops/move/move.h"
-#include "tessera/targets/tensix/ops/pool/pool.h"
-#include "tessera/targets/tensix/ops/reshape/reshape.h"
-#include "tessera/targets/tensix/ops/slice/slice.h"
-#include "tessera/targets/tensix/ops/softmax/softmax.h"
-#include "tessera/targets/tensix/ops/to_layout/to_layout.h"
 #include "tessera/targets/tensix/ops/to_memory_config/to_memory_config.h"
-#include "tessera/targets/tensix/ops/upsample/upsample.h"
 #include "tessera/targets/tensix/time/kernel_time.h"
 
 #include <fmt/format.h>
@@ -112,7 +106,7 @@ class Runner {
     }
   }
 
-  DType input_dtype() const { return is_block_float(options().dtype) ? DType::bfloat16 : options().dtype; }
+  DType input_dtype() const { return run_.input_dtype(); }
 
   DeviceTensor send(const Array& array, DType dtype, const MemoryConfig& memory = kDramMemoryConfig) {
     const Shape flat{1, 1, array.count() / array.shape()[1], array.shape()[1]};
@@ -154,9 +148,9 @@ class Runner {
 
   void run_node(const LoweredNode& node) {
     run_.begin(node.name, node.op);
-    if (const auto* host = std::get_if<HostLayer>(&node.layer))
-      return run_on_host(node, network().graph.nodes[host->node]);
-    DeviceTensor y = std::visit([&](const auto& layer) { return run_layer(node, layer); }, node.layer);
+    if (const auto* host = node.layer.as<HostLayer>()) return run_on_host(node, network().graph.nodes[host->node]);
+    SimulatedNode running(run_, node);
+    DeviceTensor y = node.layer.op()->run(node.layer, running);
     const LayerConfig own = config_of(options().layers, node.name);
     if (own.memory == BufferType::dram) y = in_dram(y);
     values_.put(node.outputs[0], y);
@@ -202,190 +196,6 @@ class Runner {
     }
     return results;
   }
-
-  DType result_dtype(const LoweredNode& node) const {
-    return config_of(options().layers, node.name).dtype.value_or(options().dtype);
-  }
-  ComputeConfig compute(const LoweredNode& node) const {
-    ComputeConfig config = options().compute;
-    config_of(options().layers, node.name).apply_to(config);
-    return config;
-  }
-  const DeviceTensor& input(const LoweredNode& node, std::size_t i = 0) const { return values_.at(node.inputs[i]); }
-
-  // Operators that keep their operands in place cannot do without them.
-  template <class Body>
-  DeviceTensor fit(const LoweredNode& node, Body&& body) {
-    return run_.fit(node.inputs, std::forward<Body>(body));
-  }
-  template <class Near, class Far>
-  DeviceTensor near_or_far(const LoweredNode& node, Near&& near, Far&& far) {
-    return run_.near_or_far(node.inputs, std::forward<Near>(near), std::forward<Far>(far));
-  }
-
-  DeviceTensor run_layer(const LoweredNode& node, const ConvLayer& layer) { return run_conv(run_, node, layer); }
-  DeviceTensor run_layer(const LoweredNode& node, const ConcatLayer& layer) { return run_concat(run_, node, layer); }
-
-  DeviceTensor run_layer(const LoweredNode& node, const PoolLayer& layer) {
-    const PoolValues& p = layer.pool;
-    PoolOptions o;
-    o.batch = p.batch;
-    o.height = p.height;
-    o.width = p.width;
-    o.channels = p.channels;
-    o.window = p.window;
-    o.ceil_mode = p.ceil_mode;
-    o.count_include_pad = p.count_include_pad;
-    o.dtype = input_dtype();
-    o.compute = compute(node);
-    const LayerConfig own = config_of(options().layers, node.name);
-    if (own.gives("shard_layout")) o.scheme = own.conv.shard_layout;
-    if (own.gives("reallocate_halo_output")) o.reallocate_halo = own.conv.reallocate_halo_output;
-    if (own.gives("output_layout")) o.layout = own.conv.output_layout;
-    if (o.layout == Layout::tile) o.dtype = result_dtype(node);
-    const PoolKind kind = layer.maximum ? PoolKind::max : PoolKind::average;
-    return near_or_far(
-        node,
-        [&] {
-          // Asked before there is a second handle.
-          o.deallocate_input = values_.may_consume(node.inputs[0]) && input(node).spec().memory_config().is_l1();
-          DeviceTensor x = input(node);
-          return pool2d(kind, x, o);
-        },
-        [&] {
-          o.deallocate_input = false;
-          DeviceTensor x = in_dram(input(node));
-          return pool2d(kind, x, o);
-        });
-  }
-
-  DeviceTensor run_layer(const LoweredNode& node, const LinearLayer& layer) {
-    const Extent2d out = network().matrix(node.outputs[0]);
-    const DType weights_dtype = config_of(options().layers, node.name).weights_dtype.value_or(options().weights_dtype);
-    const DeviceTensor weights = send_weights(layer, out.width, weights_dtype);
-    MatmulOptions o;
-    if (layer.bias) o.bias = send_row(layer.bias->as<float>(), weights_dtype);
-    o.dtype = result_dtype(node);
-    o.compute = compute(node);
-    return near_or_far(
-        node, [&] { return matmul(tiles_near(input(node)), weights, o); },
-        [&] { return matmul(in_tiles(in_dram(input(node))), weights, o); });
-  }
-
-  // The rows in L1 are gone when there are tiles.
-  DeviceTensor tiles_near(const DeviceTensor& x) const {
-    const DeviceTensor near = in_l1(x);
-    return in_tiles(near);
-  }
-
-  // What a plan left in DRAM is read from there.
-  DeviceTensor in_l1(const DeviceTensor& x) const {
-    return run_.strict && x.spec().memory_config().is_dram() ? x : to_memory_config(x, kL1MemoryConfig);
-  }
-
-  DeviceTensor send_row(std::span<const float> values, DType dtype) {
-    const Shape shape{1, 1, 1, static_cast<std::int64_t>(values.size())};
-    return run_.weights.emplace_back(
-        send_values(run_.device, TensorSpec(shape, dtype, Layout::tile, kDramMemoryConfig),
-                    [&] { return Tensor::from_float32(values, shape, dtype, Layout::tile); }));
-  }
-
-  DeviceTensor send_weights(const LinearLayer& layer, std::int64_t n, DType dtype) {
-    const Shape shape{1, 1, layer.weights->count() / n, n};
-    return run_.weights.emplace_back(
-        send_values(run_.device, TensorSpec(shape, dtype, Layout::tile, kDramMemoryConfig),
-                    [&] { return Tensor::from_float32(linear_matrix(layer, n), shape, dtype, Layout::tile); }));
-  }
-
-  DeviceTensor run_layer(const LoweredNode& node, const BinaryLayer& layer) {
-    BinaryOptions o;
-    o.dtype = result_dtype(node);
-    if (layer.activation) o.activations.push_back(*layer.activation);
-    if (layer.constant) return with_constant(node, layer, o);
-    // Rows of a pool may lie in shards that are no whole tiles.
-    const auto tiles_of = [](const DeviceTensor& x) {
-      return is_tiled(x) ? x : in_tiles(x.spec().memory_config().is_sharded() ? in_dram(x) : x);
-    };
-    const auto add = [&](const DeviceTensor& left, const DeviceTensor& right) {
-      const bool in_place = values_.may_consume(node.inputs[0]);  // asked before there is a second handle
-      const DeviceTensor a = tiles_of(left), b = tiles_of(right);
-      BinaryOptions inner = o;
-      // In place of the first operand, where it is not needed any more.
-      if (a.spec().logical_shape() == b.spec().logical_shape() && a.spec().dtype() == *o.dtype &&
-          a.spec().memory_config() == b.spec().memory_config() && a.address() == input(node).address() && in_place &&
-          a.spec().memory_config().is_l1())
-        inner.output = a;
-      return binary(layer.kind, a, b, inner);
-    };
-    return near_or_far(
-        node, [&] { return add(input(node), input(node, 1)); },
-        [&] { return add(in_dram(input(node)), in_dram(input(node, 1))); });
-  }
-
-  DeviceTensor with_constant(const LoweredNode& node, const BinaryLayer& layer, const BinaryOptions& o) {
-    const auto values = layer.constant->as<float>();
-    if (values.size() == 1) {
-      return fit(node, [&] {
-        const DeviceTensor x = in_tiles(input(node));
-        return layer.constant_first ? binary(layer.kind, double{values[0]}, x, o)
-                                    : binary(layer.kind, x, double{values[0]}, o);
-      });
-    }
-    const DeviceTensor row = send_row(values, DType::bfloat16);
-    const auto add = [&](const DeviceTensor& x) {
-      BinaryOptions inner = o;
-      inner.memory_config = x.spec().memory_config();
-      return layer.constant_first ? binary(layer.kind, row, x, inner) : binary(layer.kind, x, row, inner);
-    };
-    return near_or_far(
-        node, [&] { return add(in_tiles(input(node))); }, [&] { return add(in_tiles(in_dram(input(node)))); });
-  }
-
-  DeviceTensor run_layer(const LoweredNode& node, const UnaryLayer& layer) {
-    return fit(node, [&] {
-      const DeviceTensor& x = input(node);
-      UnaryOptions o;
-      if (values_.may_consume(node.inputs[0])) o.output = x;
-      return unary(layer.function.name, std::span(&layer.function, 1), x, o);
-    });
-  }
-
-  DeviceTensor run_layer(const LoweredNode& node, const SliceLayer& layer) {
-    const Extent2d in = network().matrix(node.inputs[0]);
-    const std::int64_t begins[] = {0, 0, 0, layer.begin}, ends[] = {1, 1, in.height, layer.end}, steps[] = {1, 1, 1, 1};
-    return near_or_far(
-        node, [&] { return slice(input(node), begins, ends, steps); },
-        [&] { return slice(in_dram(input(node)), begins, ends, steps); });
-  }
-
-  DeviceTensor run_layer(const LoweredNode& node, const UpsampleLayer& layer) {
-    UpsampleOptions o;
-    o.scale = {static_cast<double>(layer.scale_h), static_cast<double>(layer.scale_w)};
-    o.mode = layer.mode;
-    o.compute = upsample_compute(compute(node), layer.mode);
-    const auto grow = [&](const DeviceTensor& rows) {
-      const DeviceTensor image = reshape(rows, Shape{layer.batch, layer.height, layer.width, layer.channels});
-      const Extent2d out = network().matrix(node.outputs[0]);
-      return reshape(upsample(image, o), Shape{1, 1, out.height, out.width});
-    };
-    return near_or_far(
-        node, [&] { return grow(in_rows(input(node))); }, [&] { return grow(in_rows(in_dram(input(node)))); });
-  }
-
-  DeviceTensor run_layer(const LoweredNode& node, const SoftmaxLayer&) {
-    return near_or_far(
-        node, [&] { return softmax(tiles_near(input(node)), -1, std::nullopt, compute(node)); },
-        [&] { return softmax(in_tiles(in_dram(input(node))), -1, std::nullopt, compute(node)); });
-  }
-
-  DeviceTensor run_layer(const LoweredNode& node, const ViewLayer&) { return input(node); }
-
-  DeviceTensor run_layer(const LoweredNode& node, const FlattenLayer&) {
-    const Extent2d out = network().matrix(node.outputs[0]);
-    return run_.fit({}, [&] { return reshape(in_rows(in_dram(input(node))), Shape{1, 1, out.height, out.width}); });
-  }
-
-  DeviceTensor run_layer(const LoweredNode&, const HostLayer&) { fail(Code::internal, "a host layer on the card"); }
 
   Simulation out_;
   L1Recorder recorder_;

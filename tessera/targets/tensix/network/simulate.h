@@ -8,8 +8,8 @@
 #include "tessera/targets/tensix/card/l1_timeline.h"
 #include "tessera/targets/tensix/card/move_kind.h"
 #include "tessera/targets/tensix/card/tensor_spec.h"
-#include "tessera/targets/tensix/network/layer_config.h"
 #include "tessera/targets/tensix/network/lower.h"
+#include "tessera/targets/tensix/ops/layer_config.h"
 #include "tessera/targets/tensix/time/program_time.h"
 
 #include <functional>

@@ -3,6 +3,7 @@
 #include "tessera/core/tensor.h"
 #include "tessera/targets/tensix/network/simulation_run.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
 #include "tessera/targets/tensix/ops/conv_transpose2d/conv_transpose2d.h"
 #include "tessera/targets/tensix/ops/to_memory_config/to_memory_config.h"
 

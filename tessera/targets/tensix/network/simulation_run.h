@@ -6,8 +6,8 @@
 #include "tessera/targets/tensix/network/simulate.h"
 #include "tessera/targets/tensix/network/simulated_values.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d.h"
-#include "tessera/targets/tensix/ops/to_layout/to_layout.h"
-#include "tessera/targets/tensix/ops/to_memory_config/to_memory_config.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
+#include "tessera/targets/tensix/ops/node_run.h"
 
 #include <map>
 #include <memory>
@@ -20,11 +20,6 @@ namespace tessera::tensix {
 
 // Weights and biases on the host, as conv2d takes them.
 using HostOperands = std::map<const Array*, Conv2dOperand>;
-
-inline bool is_tiled(const DeviceTensor& x) { return x.spec().layout() == Layout::tile; }
-inline DeviceTensor in_dram(const DeviceTensor& x) { return to_memory_config(x, kDramMemoryConfig); }
-inline DeviceTensor in_rows(const DeviceTensor& x) { return is_tiled(x) ? to_layout(x, Layout::row_major) : x; }
-inline DeviceTensor in_tiles(const DeviceTensor& x) { return is_tiled(x) ? x : to_layout(x, Layout::tile); }
 
 struct SimulationRun {
   std::shared_ptr<Device> device;
@@ -40,6 +35,9 @@ struct SimulationRun {
   std::optional<TensixCosts> costs = {};
   bool strict = false;               // nothing is tried but what was asked for
   HostOperands* operands = nullptr;  // kept from call to call; null: made for each
+
+  // Of images as the host sends them.
+  DType input_dtype() const { return is_block_float(options.dtype) ? DType::bfloat16 : options.dtype; }
 
   void begin(const std::string& node, const std::string& op);
   void begin(const std::string& value, MoveKind move);
@@ -76,6 +74,5 @@ struct SimulationRun {
 };
 
 DeviceTensor run_conv(SimulationRun& run, const LoweredNode& node, const ConvLayer& layer);
-DeviceTensor run_concat(SimulationRun& run, const LoweredNode& node, const ConcatLayer& layer);
 
 }  // namespace tessera::tensix

@@ -14,4 +14,13 @@ const CardOp& card_op(ProgramKind kind) {
   }
 }
 
+std::span<const CardOp* const> card_ops() {
+  static constexpr const CardOp* kRows[] = {
+#define CARD_OP(op) &card_op_##op,
+#include "tessera/targets/tensix/card/card_ops.def"
+#undef CARD_OP
+  };
+  return kRows;
+}
+
 }  // namespace tessera::tensix

@@ -4,6 +4,8 @@
 #include "tessera/graph/evaluate.h"
 #include "tessera/targets/tensix/card/device.h"
 #include "tessera/targets/tensix/network/simulate.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
+#include "tessera/targets/tensix/ops/matmul/linear_layer.h"
 #include "tessera/targets/tensix/plan/pins.h"
 
 #include <fmt/format.h>
@@ -19,12 +21,12 @@ constexpr double kExpected = 0.7;  // of what a layer loses is won back by one s
 constexpr double kLaunchNs = 1e3;  // what any change costs at least: operators of no arithmetic are not free
 
 double macs(const tensix::LoweredGraph& network, const tensix::LoweredNode& node) {
-  if (const auto* conv = std::get_if<tensix::ConvLayer>(&node.layer)) {
+  if (const auto* conv = node.layer.as<tensix::ConvLayer>()) {
     const tensix::Conv2dProblem& p = conv->problem;
     return static_cast<double>(p.batch * conv->out_h() * conv->out_w() * p.out_channels) *
            static_cast<double>(p.in_channels / p.groups * p.window.kernel_h * p.window.kernel_w);
   }
-  if (const auto* linear = std::get_if<tensix::LinearLayer>(&node.layer))
+  if (const auto* linear = node.layer.as<tensix::LinearLayer>())
     return static_cast<double>(network.matrix(node.outputs[0]).height * linear->weights->count());
   return 0;
 }

@@ -9,8 +9,9 @@
 #include "tessera/core/shape.h"
 #include "tessera/targets/tensix/card/memory_config.h"
 #include "tessera/targets/tensix/card/move_kind.h"
-#include "tessera/targets/tensix/network/layer_config.h"
+#include "tessera/targets/tensix/card/tensor_placement.h"
 #include "tessera/targets/tensix/network/simulate.h"
+#include "tessera/targets/tensix/ops/layer_config.h"
 
 #include <cstdint>
 #include <optional>
@@ -46,13 +47,6 @@ struct PlanRequest {
   double budget_s = 20;   // of searching, at most
   bool partial = false;   // what the card has no operator for runs on the host
   bool operator==(const PlanRequest&) const = default;
-};
-
-struct Placement {
-  Shape shape;  // on the card: 1 x 1 x rows x channels
-  DType dtype = DType::bfloat16;
-  Layout layout = Layout::tile;
-  MemoryConfig memory;
 };
 
 // A value goes elsewhere before a step.

@@ -1,6 +1,7 @@
 #include "tessera/targets/tensix/plan/conv_candidates.h"
 #include "tessera/core/tile.h"
 #include "tessera/targets/tensix/card/tile_side.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_plan.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_work.h"
 #include "tessera/targets/tensix/ops/conv_transpose2d/conv_transpose2d.h"

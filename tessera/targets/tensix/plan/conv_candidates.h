@@ -6,8 +6,9 @@
 #include "tessera/machine/machine.h"
 #include "tessera/machine/tensix_costs.h"
 #include "tessera/targets/tensix/card/tensor_spec.h"
-#include "tessera/targets/tensix/network/layer_config.h"
 #include "tessera/targets/tensix/network/lower.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
+#include "tessera/targets/tensix/ops/layer_config.h"
 #include "tessera/targets/tensix/plan/precision.h"
 
 #include <cstdint>

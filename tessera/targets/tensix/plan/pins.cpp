@@ -1,6 +1,7 @@
 #include "tessera/targets/tensix/plan/pins.h"
 #include "tessera/core/error.h"
 #include "tessera/core/text.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -79,7 +80,7 @@ std::vector<tensix::LayerConfig> pinned(const std::vector<Pin>& pins, const tens
     bool found = false;
     for (std::size_t i = 0; i < network.nodes.size(); ++i) {
       if (!fits(pin.nodes, network.nodes[i].name)) continue;
-      const bool conv = std::holds_alternative<tensix::ConvLayer>(network.nodes[i].layer);
+      const bool conv = network.nodes[i].layer.is<tensix::ConvLayer>();
       if (!one.conv_fields.empty() && !conv) continue;
       found = true;
       for (const std::string& field : one.conv_fields)

@@ -2,8 +2,8 @@
 
 // Fields that the user has set for some layers.
 
-#include "tessera/targets/tensix/network/layer_config.h"
 #include "tessera/targets/tensix/network/lower.h"
+#include "tessera/targets/tensix/ops/layer_config.h"
 #include "tessera/targets/tensix/plan/card_plan.h"
 
 #include <string>

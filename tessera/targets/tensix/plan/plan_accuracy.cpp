@@ -24,7 +24,7 @@ bool keeps_images(const tensix::LoweredGraph& network, std::int64_t batch) {
   };
   return all(network.graph.inputs) && all(network.graph.outputs) &&
          std::ranges::all_of(network.nodes, [&](const tensix::LoweredNode& node) {
-           return !std::holds_alternative<tensix::HostLayer>(node.layer) && all(node.inputs) && all(node.outputs);
+           return !node.layer.is<tensix::HostLayer>() && all(node.inputs) && all(node.outputs);
          });
 }
 

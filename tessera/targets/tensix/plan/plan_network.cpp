@@ -31,7 +31,7 @@ void check_supported(const tensix::LoweredGraph& network, bool partial) {
   std::string all;
   std::size_t count = 0;
   for (const tensix::LoweredNode& node : network.nodes)
-    if (std::holds_alternative<tensix::HostLayer>(node.layer)) {
+    if (node.layer.is<tensix::HostLayer>()) {
       all += fmt::format("{}'{}' ({})", count++ == 0 ? "" : ", ", node.name, node.op);
     }
   check(count == 0 || partial, Code::unsupported,
@@ -278,7 +278,7 @@ void Planning::fill(CardPlan& plan, const tensix::Simulation& done) {
 void Planning::explain(CardPlan& plan, std::vector<Search::ScoredAlternatives> weighed) {
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     PlannedStep& step = plan.steps[i];
-    if (std::holds_alternative<tensix::HostLayer>(network_.nodes[i].layer)) {
+    if (network_.nodes[i].layer.is<tensix::HostLayer>()) {
       step.why = "runs on the host: the card has no such operator";
       continue;
     }

@@ -5,7 +5,7 @@
 #include "tessera/core/dtype.h"
 #include "tessera/core/export.h"
 #include "tessera/targets/tensix/card/compute_config.h"
-#include "tessera/targets/tensix/network/layer_config.h"
+#include "tessera/targets/tensix/ops/layer_config.h"
 
 #include <string>
 

@@ -1,6 +1,7 @@
 #include "tessera/targets/tensix/plan/search.h"
 
 #include "tessera/core/error.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
 #include "tessera/targets/tensix/plan/pins.h"
 
 #include <fmt/format.h>
@@ -65,7 +66,7 @@ Search::State Search::start() {
                              : Shape{1, 1, type.shape().volume() / type.shape()[1], type.shape()[1]};
       const auto& uses = uses_[static_cast<std::size_t>(id)];
       const bool for_convolutions = std::ranges::all_of(uses, [&](std::int64_t node) {
-        return std::holds_alternative<tensix::ConvLayer>(network_.nodes[static_cast<std::size_t>(node)].layer);
+        return network_.nodes[static_cast<std::size_t>(node)].layer.is<tensix::ConvLayer>();
       });
       MemoryConfig memory = kDramMemoryConfig;
       if (settings_.sharded_inputs && for_convolutions) {
@@ -157,7 +158,7 @@ void Search::keep_best(std::vector<State>& states) const {
 }
 
 void Search::expand(std::size_t node, const State& state, NodeOutcome& outcome) {
-  if (std::holds_alternative<tensix::HostLayer>(network_.nodes[node].layer)) return expand_host(node, state, outcome);
+  if (network_.nodes[node].layer.is<tensix::HostLayer>()) return expand_host(node, state, outcome);
   const std::size_t before = outcome.states->size();
   for (const Inputs& inputs : input_choices(node, state))
     for (const ConfigId config : configs(node, inputs.specs)) consider(node, state, inputs, config, outcome);
@@ -352,7 +353,7 @@ std::vector<Search::ScoredAlternatives> Search::alternatives(const std::vector<S
       std::size_t& count = each.refusal.empty() ? fit : refused;
       if (count++ < kShownAlternatives / 2) kept.push_back(std::move(each));
     }
-    if (const auto* conv = std::get_if<tensix::ConvLayer>(&network_.nodes[i].layer); conv != nullptr)
+    if (const auto* conv = network_.nodes[i].layer.as<tensix::ConvLayer>(); conv != nullptr)
       for (const auto& [key, choices] : choices_)
         if (asked_.contains(key) && key.starts_with(fmt::format("{} ", trials_.kind(i))))
           for (const ConvRefusal& each : choices.refusals)

@@ -7,6 +7,7 @@
 #include "tessera/core/refusal.h"
 #include "tessera/machine/tensix_costs.h"
 #include "tessera/targets/tensix/network/lower.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
 #include "tessera/targets/tensix/plan/card_plan.h"
 #include "tessera/targets/tensix/plan/conv_candidates.h"
 #include "tessera/targets/tensix/plan/precision.h"

@@ -1,6 +1,11 @@
 // What a search may do at a node: where its operands could be moved, and how it could be called.
 
 #include "tessera/core/refusal.h"
+#include "tessera/targets/tensix/ops/concat/concat_layer.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
+#include "tessera/targets/tensix/ops/elementwise/elementwise_layer.h"
+#include "tessera/targets/tensix/ops/pool/pool_layer.h"
+#include "tessera/targets/tensix/ops/reshape/reshape_layer.h"
 #include "tessera/targets/tensix/plan/pins.h"
 #include "tessera/targets/tensix/plan/search.h"
 
@@ -65,8 +70,8 @@ std::vector<Search::Inputs> Search::input_choices(std::size_t node, const State&
   };
   add({}, "");
   const auto spec = [&](std::size_t i) -> const TensorSpec& { return trials_.spec(at(state.live, n.inputs[i])); };
-  if (std::holds_alternative<tensix::ViewLayer>(n.layer)) return out;
-  if (std::holds_alternative<tensix::ConvLayer>(n.layer)) {
+  if (const auto* reshape = n.layer.as<tensix::ReshapeLayer>(); reshape != nullptr && reshape->is_view()) return out;
+  if (n.layer.is<tensix::ConvLayer>()) {
     if (in_dram_shards(at(state.live, n.inputs[0]))) {
       out.clear();  // it reads rows over the banks, or shards in L1
       const std::vector<SpecId> rows{dram_of(at(state.live, n.inputs[0]))};
@@ -98,7 +103,7 @@ std::vector<Search::Inputs> Search::input_choices(std::size_t node, const State&
       add({{0, kDramMemoryConfig}}, "an image that is read from DRAM");
     return out;
   }
-  if (n.inputs.size() == 2 && std::holds_alternative<tensix::BinaryLayer>(n.layer)) {
+  if (n.inputs.size() == 2 && n.layer.is<tensix::BinaryLayer>()) {
     if (!same_parts(spec(0), spec(1)) && spec(0).logical_shape() == spec(1).logical_shape()) {
       const std::string why = "both operands in the same shards";
       if (spec(0).memory_config().is_l1()) add({{1, spec(0).memory_config()}}, why);
@@ -107,7 +112,7 @@ std::vector<Search::Inputs> Search::input_choices(std::size_t node, const State&
     add({{0, kDramMemoryConfig}, {1, kDramMemoryConfig}}, "operands that do not fit into L1");
     return out;
   }
-  if (std::holds_alternative<tensix::ConcatLayer>(n.layer)) {
+  if (n.layer.is<tensix::ConcatLayer>()) {
     for (std::size_t like = 0; like < n.inputs.size(); ++like) {
       const MemoryConfig& memory = spec(like).memory_config();
       if (memory.layout() != TensorMemoryLayout::height_sharded || !memory.shard_spec()) continue;
@@ -121,7 +126,7 @@ std::vector<Search::Inputs> Search::input_choices(std::size_t node, const State&
     }
     return out;
   }
-  if (std::holds_alternative<tensix::PoolLayer>(n.layer) && spec(0).memory_config().is_sharded()) {
+  if (n.layer.is<tensix::PoolLayer>() && spec(0).memory_config().is_sharded()) {
     const TensixSpec& card = trials_.card();
     const std::int64_t tiles = spec(0).physical().width / 32;
     std::int64_t cores = std::min<std::int64_t>(tiles, card.cores());
@@ -147,8 +152,8 @@ tensix::LayerConfig Search::plain_config(std::size_t node) const {
 
 const std::vector<ConfigId>& Search::configs(std::size_t node, const std::vector<SpecId>& inputs) {
   const tensix::LoweredNode& n = network_.nodes[node];
-  const auto* conv = std::get_if<tensix::ConvLayer>(&n.layer);
-  const bool pool = std::holds_alternative<tensix::PoolLayer>(n.layer);
+  const auto* conv = n.layer.as<tensix::ConvLayer>();
+  const bool pool = n.layer.is<tensix::PoolLayer>();
   const NodeLimit& limit = (*limits_)[node];
   std::string key =
       fmt::format("{} {} {} {} {}", trials_.kind(node), config_key(plain_config(node)), limit.lists_in_dram,
@@ -163,7 +168,7 @@ const std::vector<ConfigId>& Search::configs(std::size_t node, const std::vector
     out = conv_configs(node, *conv, inputs[0]);
   else if (pool)
     out = pool_configs(node, inputs[0]);
-  else if (const auto* join = std::get_if<tensix::ConcatLayer>(&n.layer); join != nullptr && join->channels)
+  else if (const auto* join = n.layer.as<tensix::ConcatLayer>(); join != nullptr && join->channels)
     out = concat_configs(node);
   else
     out.push_back(trials_.id_of(plain_config(node)));
@@ -315,7 +320,7 @@ QuickEstimate Search::glance(const std::vector<Precision>& precisions, std::int6
   std::map<std::pair<int, bool>, std::optional<double>> known;
   QuickEstimate all;
   for (std::size_t i = 0; i < network_.nodes.size(); ++i) {
-    const auto* conv = std::get_if<tensix::ConvLayer>(&network_.nodes[i].layer);
+    const auto* conv = network_.nodes[i].layer.as<tensix::ConvLayer>();
     if (conv == nullptr) continue;
     const bool first =
         std::ranges::find(network_.graph.inputs, network_.nodes[i].inputs[0]) != network_.graph.inputs.end();

@@ -6,9 +6,9 @@
 #include "tessera/core/refusal.h"
 #include "tessera/machine/machine.h"
 #include "tessera/targets/tensix/card/tensor_spec.h"
-#include "tessera/targets/tensix/network/layer_config.h"
 #include "tessera/targets/tensix/network/lower.h"
 #include "tessera/targets/tensix/network/node_trial.h"
+#include "tessera/targets/tensix/ops/layer_config.h"
 
 #include <cstddef>
 #include <cstdint>

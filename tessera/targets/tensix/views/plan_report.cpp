@@ -1,6 +1,8 @@
 #include "tessera/targets/tensix/views/plan_report.h"
 
 #include "tessera/core/tile.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
+#include "tessera/targets/tensix/ops/matmul/linear_layer.h"
 #include "tessera/targets/tensix/views/plan_l1.h"
 
 #include <fmt/format.h>
@@ -33,7 +35,7 @@ struct StepWork {
 };
 
 StepWork work_of_layer(const tensix::LoweredNode& node, const tensix::LoweredGraph& network) {
-  if (const auto* conv = std::get_if<tensix::ConvLayer>(&node.layer)) {
+  if (const auto* conv = node.layer.as<tensix::ConvLayer>()) {
     const tensix::Conv2dProblem& p = conv->problem;
     const double pixels = static_cast<double>(p.batch) *
                           static_cast<double>(conv->transposed ? p.height * p.width : conv->out_h() * conv->out_w());
@@ -41,7 +43,7 @@ StepWork work_of_layer(const tensix::LoweredNode& node, const tensix::LoweredGra
                         static_cast<double>(p.groups) * static_cast<double>(p.window.kernel_h * p.window.kernel_w);
     return {2 * pixels * each, conv->weights ? conv->weights->count() : 0};
   }
-  if (const auto* linear = std::get_if<tensix::LinearLayer>(&node.layer)) {
+  if (const auto* linear = node.layer.as<tensix::LinearLayer>()) {
     const std::int64_t weights = linear->weights->count();
     return {2 * static_cast<double>(network.matrix(node.outputs[0]).height) * static_cast<double>(weights), weights};
   }

@@ -5,6 +5,8 @@
 #include "tessera/core/error.h"
 #include "tessera/graph/evaluate.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/tensix/ops/concat/concat_layer.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
 #include "tessera/targets/tensix/plan/accuracy.h"
 #include "tessera/targets/tensix/plan/plan_network.h"
 #include "tessera/targets/tensix/plan/planning.h"
@@ -33,7 +35,7 @@ TEST(BatchGroups, AreNotForNetworksThatMixImagesOrChannels) {
 TEST(BatchGroups, KeepEveryImageToItself) {
   const tensix::LoweredGraph network = tensix::lower(small_unet(4, 16));
   const tensix::LoweredGraph together = tensix::group_images(network, 2);
-  const auto& conv = std::get<tensix::ConvLayer>(together.nodes[0].layer);
+  const auto& conv = *together.nodes[0].layer.as<tensix::ConvLayer>();
   EXPECT_EQ(conv.problem.batch, 2);
   EXPECT_EQ(conv.problem.in_channels, 6);
   EXPECT_EQ(conv.problem.out_channels, 32);
@@ -42,7 +44,7 @@ TEST(BatchGroups, KeepEveryImageToItself) {
   EXPECT_EQ(conv.bias->count(), 32);
   bool joins = false;
   for (const tensix::LoweredNode& node : together.nodes)
-    if (const auto* concat = std::get_if<tensix::ConcatLayer>(&node.layer)) {
+    if (const auto* concat = node.layer.as<tensix::ConcatLayer>()) {
       EXPECT_EQ(concat->groups, 2);
       joins = true;
     }

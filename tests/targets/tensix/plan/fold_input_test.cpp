@@ -5,6 +5,7 @@
 #include "tessera/core/error.h"
 #include "tessera/graph/evaluate.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
 #include "tessera/targets/tensix/plan/accuracy.h"
 #include "tessera/targets/tensix/plan/plan_network.h"
 #include "tessera/targets/tensix/plan/run_plan.h"
@@ -24,7 +25,7 @@ TEST(FoldInputs, MakesAStrideOfTwoASingleStep) {
   const std::vector<std::string> names = tensix::foldable_inputs(network);
   ASSERT_EQ(names.size(), 1u);
   const tensix::LoweredGraph folded = tensix::fold_inputs(network, names);
-  const auto& conv = std::get<tensix::ConvLayer>(folded.nodes[0].layer);
+  const auto& conv = *folded.nodes[0].layer.as<tensix::ConvLayer>();
   EXPECT_EQ(conv.problem.in_channels, 12);
   EXPECT_EQ(conv.problem.window.kernel_h, 4);
   EXPECT_EQ(conv.problem.window.stride_h, 1);

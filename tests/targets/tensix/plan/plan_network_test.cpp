@@ -5,6 +5,7 @@
 #include "tessera/core/error.h"
 #include "tessera/graph/zoo/zoo.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
 #include "tessera/targets/tensix/plan/plan_difference.h"
 #include "tessera/targets/tensix/plan/run_plan.h"
 
@@ -136,7 +137,7 @@ TEST(PlanNetwork, GivesEachConvolutionItsOwnActivation) {
   const tensix::LoweredGraph network = lowered("efficientnet_like");  // silu, sigmoid and none on the same shapes
   const CardPlan plan = plan_network(network, n150(), {});
   for (std::size_t i = 0; i < network.nodes.size(); ++i)
-    if (const auto* conv = std::get_if<tensix::ConvLayer>(&network.nodes[i].layer)) {
+    if (const auto* conv = network.nodes[i].layer.as<tensix::ConvLayer>()) {
       EXPECT_EQ(plan.steps[i].config.conv.activation, conv->activation) << plan.steps[i].node;
     }
 }

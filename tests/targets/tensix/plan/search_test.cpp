@@ -1,6 +1,7 @@
 #include "small_networks.h"
 
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/tensix/ops/concat/concat_layer.h"
 #include "tessera/targets/tensix/plan/planning.h"
 
 #include <gtest/gtest.h>
@@ -76,9 +77,8 @@ TEST_P(ExhaustiveSearch, FindsNothingThatIsMuchFasterThanThePlan) {
   const auto [seed, batch, joins] = GetParam();
   const tensix::LoweredGraph network = tensix::lower(random_network(seed, batch, joins));
   ASSERT_LE(network.nodes.size(), 8u);
-  const bool has_join = std::ranges::any_of(network.nodes, [](const tensix::LoweredNode& node) {
-    return std::holds_alternative<tensix::ConcatLayer>(node.layer);
-  });
+  const bool has_join = std::ranges::any_of(
+      network.nodes, [](const tensix::LoweredNode& node) { return node.layer.is<tensix::ConcatLayer>(); });
   ASSERT_EQ(has_join, joins);
   const std::vector<Precision> precisions(network.nodes.size());
   Planning quick(network, machine, {}, {}), full(network, machine, {}, {}, everything());

@@ -1,10 +1,22 @@
+#include "tessera/core/error.h"
+#include "tessera/graph/graph.h"
+#include "tessera/io/emit/python_text.h"
 #include "tessera/targets/tensix/ops/card_op.h"
+#include "tessera/targets/tensix/ops/concat/concat.h"
+#include "tessera/targets/tensix/ops/concat/concat_layer.h"
+#include "tessera/targets/tensix/ops/concat/concat_parts.h"
+#include "tessera/targets/tensix/ops/lowering.h"
+#include "tessera/targets/tensix/ops/node_run.h"
 #include "tessera/targets/tensix/ops/tensor_work.h"
+#include "tessera/targets/tensix/ops/ttnn_call.h"
+#include "tessera/targets/tensix/ops/typecast/typecast.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 namespace tessera::tensix {
-
 namespace {
 
 // Rows or pages of every operand after each other.
@@ -32,8 +44,144 @@ void count_concat(TensorWork& w) {
   w.all_dram();
 }
 
+std::optional<Lowered> lower_concat(const Node& node, Lowering& graph) {
+  const auto* concat = std::get_if<Concat>(&node.op);
+  if (concat == nullptr) return std::nullopt;
+  const Concat& op = *concat;
+  const Shape out = graph.shape(node.outputs[0]);
+  const std::int64_t axis = op.axis < 0 ? op.axis + out.rank() : op.axis;
+  for (const ValueId id : node.inputs)
+    if (graph.is_constant(id)) return Refusal{"a constant is among what it joins", ""};
+  if (axis == 1) return CardLayer(ConcatLayer{true});
+  // Rows of one image behind those of another.
+  std::int64_t before = 1;
+  for (int d = 0; d < axis; ++d) before *= d == 1 ? 1 : out[d];
+  if (before != 1) return Refusal{fmt::format("it joins along axis {} of {}", axis, out.to_string()), ""};
+  return CardLayer(ConcatLayer{false});
+}
+
+std::string concat_digest(const ConcatLayer& c) {
+  return c.groups > 1 ? fmt::format("channels of {} groups", c.groups) : c.channels ? "channels" : "rows";
+}
+
+// What is to be joined in one layout and type. Copies take the place of what nobody else reads.
+std::vector<DeviceTensor> converted(NodeRun& node, const JoinedParts& joined) {
+  const auto fits = [&](std::size_t i) {
+    return node.input(i).spec().layout() == joined.layout && node.input(i).spec().dtype() == joined.dtype;
+  };
+  std::vector<DeviceTensor> parts;
+  for (std::size_t i = 0; i < node.inputs(); ++i) {
+    if (fits(i)) continue;
+    const bool consumes = node.strict() && node.may_consume(i);
+    DeviceTensor copy = joined.layout == Layout::row_major ? to_layout(node.input(i), Layout::row_major)
+                        : is_tiled(node.input(i))          ? typecast(node.input(i), joined.dtype)
+                                                           : to_layout(node.input(i), Layout::tile, joined.dtype);
+    if (consumes)
+      node.replace_input(i, std::move(copy));
+    else
+      parts.push_back(std::move(copy));
+  }
+  std::vector<DeviceTensor> out;
+  std::size_t made = 0;
+  for (std::size_t i = 0; i < node.inputs(); ++i) out.push_back(fits(i) ? node.input(i) : parts[made++]);
+  return out;
+}
+
+DeviceTensor run_concat(const ConcatLayer& layer, NodeRun& node) {
+  const LayerConfig own = node.config();
+  const DType dtype = node.result_dtype();
+  std::vector<TensorSpec> specs;
+  for (std::size_t i = 0; i < node.inputs(); ++i) specs.push_back(node.input(i).spec());
+  const std::optional<JoinedParts> joined = join_in_shards(specs, layer, own);
+  const int dim = layer.channels ? 3 : 2;
+  const auto far = [&] {
+    check(layer.groups == 1, Code::unsupported, Hint{"move both into height shards on the same cores first"},
+          "concat: groups of channels are joined where two tensors lie in like height shards");
+    std::vector<DeviceTensor> parts, copies;
+    for (std::size_t i = 0; i < node.inputs(); ++i) parts.push_back(node.input(i));
+    const bool rows = std::any_of(parts.begin(), parts.end(), [](const DeviceTensor& x) { return !is_tiled(x); });
+    for (const DeviceTensor& x : parts) {
+      DeviceTensor copy = in_dram(x);
+      if (rows) copy = in_rows(copy);
+      if (!rows && copy.spec().dtype() != dtype) copy = typecast(copy, dtype);
+      copies.push_back(copy);
+    }
+    const DeviceTensor y = concat(copies, dim);
+    return rows && is_block_float(dtype) ? to_layout(y, Layout::tile, dtype) : y;
+  };
+  if (!joined) {
+    check(!node.strict() || !own.gives("output_layout"), Code::unsupported,
+          "concat: the tensors do not lie in like height shards");
+    node.note("tensors in different shards are joined in DRAM");
+    return node.fit(far, false);
+  }
+  return node.near_or_far(
+      [&] { return concat(converted(node, *joined), dim, joined->memory, static_cast<int>(layer.groups)); }, far);
+}
+
+// Where they lie. Copies take the place of what nobody else reads.
+std::string emit_join(const ConcatLayer& layer, const JoinedParts& joined, TtnnCall& call) {
+  std::string text;
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < call.inputs(); ++i) {
+    const std::string x = call.input(i);
+    if (call.place(i).layout == joined.layout && call.place(i).dtype == joined.dtype) {
+      parts.push_back(x);
+      continue;
+    }
+    const bool rows = joined.layout == Layout::row_major;
+    const std::string copy = rows ? py_in_layout(x, Layout::row_major)
+                             : call.is_tiled(i)
+                                 ? fmt::format("ttnn.typecast({}, {})", x, py_dtype(joined.dtype))
+                                 : fmt::format("ttnn.to_layout({}, TILE, {})", x, py_dtype(joined.dtype));
+    const std::string kept = call.may_consume(i) ? x : fmt::format("part{}", parts.size());
+    text += fmt::format("    {} = {}\n", kept, copy);
+    parts.push_back(kept);
+  }
+  std::vector<std::string> arguments{fmt::format("[{}]", fmt::join(parts, ", ")), "dim=3",
+                                     fmt::format("memory_config={}", py_memory(joined.memory))};
+  if (layer.groups > 1) arguments.push_back(fmt::format("groups={}", layer.groups));
+  return text + call.assign("ttnn.concat", arguments);
+}
+
+std::string emit_concat(const ConcatLayer& layer, TtnnCall& call) {
+  std::vector<std::string> parts;
+  const std::string dim = layer.channels ? "dim=3" : "dim=2";
+  std::vector<TensorSpec> specs;
+  for (std::size_t i = 0; i < call.inputs(); ++i)
+    specs.emplace_back(call.place(i).shape, call.place(i).dtype, call.place(i).layout, call.place(i).memory);
+  if (const auto joined = join_in_shards(specs, layer, call.config())) return emit_join(layer, *joined, call);
+  check(layer.groups == 1, Code::invalid_argument, Hint{"make the plan again"},
+        "the plan joins {} groups of channels of tensors that do not lie in like shards", layer.groups);
+  const bool rows = std::ranges::any_of(specs, [](const TensorSpec& x) { return x.layout() != Layout::tile; });
+  for (std::size_t i = 0; i < call.inputs(); ++i) {
+    std::string part = call.place(i).memory == kDramMemoryConfig ? call.input(i) : py_in_dram(call.input(i));
+    if (rows && call.is_tiled(i)) part = py_in_layout(part, Layout::row_major);
+    if (!rows && call.place(i).dtype != call.result_dtype())
+      part = fmt::format("ttnn.typecast({}, {})", part, py_dtype(call.result_dtype()));
+    parts.push_back(part);
+  }
+  std::string text = call.assign("ttnn.concat", {fmt::format("[{}]", fmt::join(parts, ", ")), dim});
+  if (rows && is_block_float(call.result_dtype()))
+    text += fmt::format("    {0} = ttnn.to_layout({0}, TILE, {1})\n", call.result(), py_dtype(call.result_dtype()));
+  return text;
+}
+
+bool joins_channels(const ConcatLayer& layer) { return layer.channels; }
+void group_concat(ConcatLayer& layer, std::int64_t images) { layer.groups *= images; }
+
 }  // namespace
 
-const CardOp card_op_concat = {.kind = ProgramKind::concat, .count = count_concat};
+const CardOp card_op_concat = {.kind = ProgramKind::concat,
+                               .count = count_concat,
+                               .lower = lower_concat,
+                               .digest = on_layer<concat_digest>,
+                               .run = on_layer<run_concat>,
+                               .emit = on_layer<emit_concat>,
+                               .keeps_images_apart = on_layer<joins_channels>,
+                               .can_group = on_layer<joins_channels>,
+                               .group = on_layer<group_concat>};
+
+const CardOp* ConcatLayer::op() const { return &card_op_concat; }
 
 }  // namespace tessera::tensix

@@ -5,6 +5,8 @@
 #include "tessera/graph/ops/window.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_problem.h"
 
+#include <string>
+
 namespace tessera::tensix {
 
 // Two spatial dimensions.
@@ -20,5 +22,8 @@ inline Window window_of(const ResolvedWindow& w) {
           .left = w.begins[1],
           .right = w.ends[1]};
 }
+
+// For digests of plans.
+std::string digest_text(const Window& window);
 
 }  // namespace tessera::tensix

@@ -1,4 +1,4 @@
-#include "tessera/targets/tensix/network/concat_parts.h"
+#include "tessera/targets/tensix/ops/concat/concat_parts.h"
 
 #include "tessera/targets/tensix/card/tile_side.h"
 

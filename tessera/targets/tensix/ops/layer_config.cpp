@@ -1,4 +1,4 @@
-#include "tessera/targets/tensix/network/layer_config.h"
+#include "tessera/targets/tensix/ops/layer_config.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/text.h"

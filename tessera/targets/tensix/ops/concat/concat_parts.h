@@ -1,12 +1,12 @@
 #pragma once
 
 // Images that are joined by channels where they lie: shards on the same cores, each core its own rows. What differs in
-// layout or type is converted in place first. (machine/ops/concat.h has the operator itself.)
+// layout or type is converted in place first. (concat.h has the operator itself.)
 
 #include "tessera/core/export.h"
 #include "tessera/targets/tensix/card/tensor_spec.h"
-#include "tessera/targets/tensix/network/layer_config.h"
-#include "tessera/targets/tensix/network/lower.h"
+#include "tessera/targets/tensix/ops/concat/concat_layer.h"
+#include "tessera/targets/tensix/ops/layer_config.h"
 
 #include <optional>
 #include <span>

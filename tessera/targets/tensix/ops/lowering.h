@@ -1,0 +1,43 @@
+#pragma once
+
+// What an operator's row asks of a graph when a node of it becomes an operator of the card.
+
+#include "tessera/core/array.h"
+#include "tessera/core/refusal.h"
+#include "tessera/graph/graph.h"
+#include "tessera/targets/tensix/ops/card_layer.h"
+#include "tessera/targets/tensix/ops/elementwise/vector_function.h"
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+namespace tessera::tensix {
+
+// One layer; or one for each result of the node, all of its first input; or why it has no operator on the card.
+using Lowered = std::variant<CardLayer, std::vector<CardLayer>, Refusal>;
+
+class Lowering {
+ public:
+  virtual ~Lowering() = default;
+
+  virtual const Value& value(ValueId id) const = 0;
+  // Of a value whose columns are flattened images: their pixels.
+  virtual std::optional<std::int64_t> pixels(ValueId id) const = 0;
+  virtual void set_pixels(ValueId id, std::int64_t pixels) = 0;
+  // The function that alone reads the node's result, which the operator works out on the way. `by_name`: it is given by
+  // its name, without parameters.
+  virtual std::optional<VectorFunction> take_activation(const Node& node, bool by_name) = 0;
+
+  Shape shape(ValueId id) const { return value(id).type.shape(); }
+  bool is_constant(ValueId id) const { return value(id).constant != nullptr; }
+  Constant constant(const Node& node, std::size_t i) const {
+    return i < node.inputs.size() && node.inputs[i] != kNoValue ? value(node.inputs[i]).constant : nullptr;
+  }
+};
+
+// The matrix that a value of the graph is on the card: a row for each pixel of each image, a column for each channel.
+std::int64_t card_rows(const Shape& shape);
+
+}  // namespace tessera::tensix
