@@ -64,11 +64,11 @@ void unpack(const std::byte* src, std::byte* dst, Extent2d extent) {
 }
 template <int bytes>
 void to_tiles(const std::byte* src, std::byte* dst, Extent2d extent) {
-  tensix::tilize(src, extent, bytes, Tile{}, dst);
+  tilize(src, extent, bytes, Tile{}, dst);
 }
 template <int bytes>
 void from_tiles(const std::byte* src, std::byte* dst, Extent2d extent) {
-  tensix::untilize(src, extent, bytes, Tile{}, dst);
+  untilize(src, extent, bytes, Tile{}, dst);
 }
 
 constexpr Case kCases[] = {
@@ -123,7 +123,7 @@ void measure(const Case& c, const Options& options, const std::byte* floats, std
     if (is_floating(c.dtype))
       pack_tiles(reinterpret_cast<const float*>(floats), extent, c.dtype, Tile{}, Rounding::host, tiles.get());
     else
-      tensix::tilize(floats, extent, c.element_bytes, Tile{}, tiles.get());
+      tilize(floats, extent, c.element_bytes, Tile{}, tiles.get());
     src = tiles.get();
     dst = matrix.get();
     std::swap(read, written);
