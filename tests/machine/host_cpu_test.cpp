@@ -2,6 +2,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
+#include "tessera/core/temporary_directory.h"
 #include "tessera/machine/machine_file.h"
 
 #include <gmock/gmock.h>
@@ -32,16 +33,8 @@ std::string matched(const HostCpu& host) {
 // A directory of the user's, which is looked at first.
 class HostMatching : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "tessera-match-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-    ::setenv("TESSERA_MACHINES", pattern.c_str(), 1);
-  }
-  void TearDown() override {
-    ::unsetenv("TESSERA_MACHINES");
-    fs::remove_all(directory_);
-  }
+  void SetUp() override { ::setenv("TESSERA_MACHINES", directory_.c_str(), 1); }
+  void TearDown() override { ::unsetenv("TESSERA_MACHINES"); }
   void add(const std::string& name, const std::string& match) const {
     write_file_atomically(directory_ / (name + ".toml"),
                           "inherits = \"cpu_amx\"\ntitle = \"Mine\"\n[sources]\n"
@@ -58,7 +51,8 @@ class HostMatching : public testing::Test {
     return "nothing was thrown";
   }
 
-  fs::path directory_;
+  TemporaryDirectory temporary_;
+  const fs::path directory_ = temporary_.path();
 };
 
 TEST(HostCpu, IsThisOne) {

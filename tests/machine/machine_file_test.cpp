@@ -2,6 +2,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
+#include "tessera/core/temporary_directory.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -66,15 +67,9 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 class MachineFile : public testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "tessera-machine-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
     ::unsetenv("TESSERA_MACHINES");  // what the developer has set is no part of the test
   }
-  void TearDown() override {
-    ::unsetenv("TESSERA_MACHINES");
-    fs::remove_all(directory_);
-  }
+  void TearDown() override { ::unsetenv("TESSERA_MACHINES"); }
 
   fs::path write(const std::string& text, const std::string& name = "mine.toml") const {
     write_file_atomically(directory_ / name, text);
@@ -98,7 +93,8 @@ class MachineFile : public testing::Test {
     return message.substr(prefix.size());
   }
 
-  fs::path directory_;
+  TemporaryDirectory temporary_;
+  const fs::path directory_ = temporary_.path();
 };
 
 TEST_F(MachineFile, EveryShippedMachineLoadsUnderItsName) {
