@@ -2,6 +2,7 @@
 
 #include "bench.h"
 
+#include "tessera/report/table_rows.h"
 #include "tessera/report/units.h"
 #include "tessera/targets/tensix/views/published_networks.h"
 
@@ -61,8 +62,8 @@ void bench_networks(const std::string& path, const Context& context) {
                   planned ? Cell(planned->reshards) : Cell(), name(network.basis)});
   }
   if (context.format == Format::json) {
-    out["networks"] = nlohmann::ordered_json::parse(render_json(sums)).at("rows");
-    out["rows"] = nlohmann::ordered_json::parse(render_json(table)).at("rows");
+    out["networks"] = table_rows<nlohmann::ordered_json>(sums);
+    out["rows"] = table_rows<nlohmann::ordered_json>(table);
     return context.print(out.dump(1) + "\n");
   }
   context.print(table);

@@ -14,6 +14,7 @@
 #include "tessera/graph/evaluate.h"
 #include "tessera/io/onnx/export.h"
 #include "tessera/report/difference.h"
+#include "tessera/report/table_rows.h"
 #include "tessera/session/bisect.h"
 #include "tessera/session/reference.h"
 #include "tessera/session/session.h"
@@ -172,8 +173,6 @@ void print_text(const Bisection& bisection, double tolerance, const Context& con
                     bisection.skipped == 0 ? "" : fmt::format("; {} exist on one side only", bisection.skipped)));
 }
 
-nlohmann::json rows_of(const Table& table) { return nlohmann::json::parse(render_json(table))["rows"]; }
-
 void compare_model(const CompareOptions& options, const Context& context) {
   const Model model = load_model(options.model);
   const SessionOptions session_options = cli::session_options(options.session);
@@ -198,10 +197,10 @@ void compare_model(const CompareOptions& options, const Context& context) {
   const Table table = output_table(rows, options.tolerance);
   if (context.format == Format::json) {
     nlohmann::json out = {{"schema", 1},      {"model", options.model.model},   {"against", expected.by},
-                          {"agrees", agrees}, {"tolerance", options.tolerance}, {"outputs", rows_of(table)}};
+                          {"agrees", agrees}, {"tolerance", options.tolerance}, {"outputs", table_rows(table)}};
     if (bisection) {
       out["bisect"] = {{"compared", bisection->compared}, {"skipped", bisection->skipped}, {"fused", bisection->fused}};
-      out["bisect"]["first"] = bisection->first ? rows_of(finding_table(*bisection->first)) : nlohmann::json();
+      out["bisect"]["first"] = bisection->first ? table_rows(finding_table(*bisection->first)) : nlohmann::json();
     }
     context.print(out.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   } else if (context.format == Format::csv) {

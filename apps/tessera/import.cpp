@@ -4,6 +4,7 @@
 #include "command.h"
 
 #include "tessera/io/onnx/import.h"
+#include "tessera/report/table_rows.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -57,8 +58,8 @@ std::string report_json(const ImportReport& report) {
       {"schema", 1}, {"ir_version", report.ir_version}, {"producer", report.producer}, {"notes", report.notes}};
   out["opsets"] = nlohmann::json::object();
   for (const auto& [domain, version] : report.opsets) out["opsets"][domain.empty() ? "ai.onnx" : domain] = version;
-  out["problems"] = nlohmann::json::parse(render_json(problem_table(report)))["rows"];
-  out["operators"] = nlohmann::json::parse(render_json(operator_table(report)))["rows"];
+  out["problems"] = table_rows(problem_table(report));
+  out["operators"] = table_rows(operator_table(report));
   return out.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

@@ -6,6 +6,7 @@
 
 #include "tessera/core/refusal.h"
 #include "tessera/io/plan_document.h"
+#include "tessera/report/table_rows.h"
 #include "tessera/report/units.h"
 #include "tessera/scale/shared_work.h"
 #include "tessera/target/batch_choice.h"
@@ -239,7 +240,7 @@ class Batches {
         {"objective", objective_ == PlanObjective::device ? "device" : "end_to_end"},
         {"cards", request_.mesh.value_or(1)},
         {"max_latency_ns", bound_ns_ ? nlohmann::ordered_json(*bound_ns_) : nlohmann::ordered_json()},
-        {"batches", nlohmann::ordered_json::parse(render_json(table()))["rows"]},
+        {"batches", table_rows<nlohmann::ordered_json>(table())},
         {"chosen", nullptr}};
     if (chosen_) out["chosen"] = nlohmann::ordered_json::parse(encode_plan_document(*chosen_));
     return out.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";

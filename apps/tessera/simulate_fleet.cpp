@@ -12,6 +12,7 @@
 #include "tessera/fleet/serving.h"
 #include "tessera/fleet/weights.h"
 #include "tessera/report/scaling_picture.h"
+#include "tessera/report/table_rows.h"
 #include "tessera/report/units.h"
 #include "tessera/target/target.h"
 
@@ -240,16 +241,15 @@ void simulate_fleet(const FleetArguments& o, const TimeArguments& time, const Ma
   const Table rows = fleet::fleet_table(done.rows), served = fleet::serving_table(done.served),
               failures = fleet::failure_table(done.failures, with_serving, o.failures > 0);
   if (context.format == Format::json) {
-    const auto parsed = [](const Table& t) { return nlohmann::json::parse(render_json(t))["rows"]; };
     const nlohmann::json out = {{"schema", 1},
                                 {"kind", "simulated"},
                                 {"model", model.name},
                                 {"device", machine.name},
                                 {"batch", frames},
                                 {"weight_bytes", done.rows.front().weights.bytes},
-                                {"fleet", parsed(rows)},
-                                {"serving", parsed(served)},
-                                {"failures", parsed(failures)}};
+                                {"fleet", table_rows(rows)},
+                                {"serving", table_rows(served)},
+                                {"failures", table_rows(failures)}};
     return context.print(out.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   }
   if (context.format == Format::csv) return context.print(with_serving ? served : rows);

@@ -6,6 +6,7 @@
 #include "tessera/graph/passes/pass.h"
 #include "tessera/report/difference.h"
 #include "tessera/report/table.h"
+#include "tessera/report/table_rows.h"
 #include "tessera/targets/tensix/network/graph_values.h"
 #include "tessera/targets/tensix/network/trained_statistics.h"
 
@@ -157,7 +158,7 @@ View compare_card_arithmetic(LoadedNetwork network, const Machine& machine, cons
                               {"kind", "simulated"},
                               {"against", "float32"},
                               {"statistics", request.trained_statistics ? "trained" : "as they are"},
-                              {"rows", nlohmann::json::parse(render_json(table))["rows"]}};
+                              {"rows", table_rows(table)}};
   View view;
   view.parts.push_back(
       {.table = table,

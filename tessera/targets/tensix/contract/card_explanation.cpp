@@ -5,6 +5,7 @@
 #include "tessera/core/refusal.h"
 #include "tessera/core/text.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/report/table_rows.h"
 #include "tessera/report/units.h"
 #include "tessera/targets/tensix/contract/card_plan_table.h"
 #include "tessera/targets/tensix/plan/card_plan_file.h"
@@ -176,8 +177,6 @@ std::string head_text(const Explained& e) {
   return text;
 }
 
-nlohmann::json rows_of_table(const Table& table) { return nlohmann::json::parse(render_json(table))["rows"]; }
-
 nlohmann::json explained_json(const Explained& e) {
   const PlannedStep& step = e.step();
   nlohmann::json moves = nlohmann::json::array();
@@ -203,9 +202,9 @@ nlohmann::json explained_json(const Explained& e) {
           {"bound_by", step.predicted.time.bound_by},
           {"basis", name(step.predicted.time.basis)},
           {"pcc", step.pcc ? nlohmann::json(*step.pcc) : nlohmann::json()},
-          {"busy", rows_of_table(busy_table(step.predicted.time))},
-          {"l1", rows_of_table(memory_table(e, false))},
-          {"alternatives", rows_of_table(alternative_table(step))}};
+          {"busy", table_rows(busy_table(step.predicted.time))},
+          {"l1", table_rows(memory_table(e, false))},
+          {"alternatives", table_rows(alternative_table(step))}};
 }
 
 }  // namespace

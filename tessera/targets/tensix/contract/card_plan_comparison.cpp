@@ -3,6 +3,7 @@
 #include "tessera/targets/tensix/contract/card_views.h"
 
 #include "tessera/report/table.h"
+#include "tessera/report/table_rows.h"
 #include "tessera/report/units.h"
 #include "tessera/targets/tensix/contract/card_plan_table.h"
 #include "tessera/targets/tensix/plan/plan_difference.h"
@@ -111,14 +112,13 @@ Table total_table(const CardPlan& a, const CardPlan& b, const PlanDifference& di
 View compare_card_plans(const CardPlan& a, const CardPlan& b, const std::array<std::string, 2>& files) {
   const PlanDifference difference = compare_plans(a, b);
   const Table layers = layer_table(difference, true), totals = total_table(a, b, difference);
-  const auto rows = [](const Table& table) { return nlohmann::json::parse(render_json(table))["rows"]; };
   const nlohmann::json out = {{"schema", 1},
                               {"a", files[0]},
                               {"b", files[1]},
                               {"different_layers", difference.different()},
                               {"remarks", difference.remarks},
-                              {"layers", rows(layers)},
-                              {"totals", rows(totals)}};
+                              {"layers", table_rows(layers)},
+                              {"totals", table_rows(totals)}};
   std::string text =
       fmt::format("\nA: {}\nB: {}\n{} of {} layers differ; times are predicted, moves before a layer are in its time\n",
                   files[0], files[1], difference.different(), difference.layers.size());

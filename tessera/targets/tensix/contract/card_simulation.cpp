@@ -4,6 +4,7 @@
 #include "tessera/core/file.h"
 #include "tessera/report/difference.h"
 #include "tessera/report/table.h"
+#include "tessera/report/table_rows.h"
 #include "tessera/report/units.h"
 #include "tessera/targets/tensix/card/device.h"
 #include "tessera/targets/tensix/card/memory_report.h"
@@ -218,7 +219,6 @@ class CardSimulatedRun : public SimulatedRun {
   View shown() const override {
     const NetworkTime time = network_time();
     const Table steps = step_table(), outputs = compared_output_table(compared_);
-    const auto parsed = [](const Table& t) { return nlohmann::json::parse(render_json(t))["rows"]; };
     const auto choice = [&](const std::string& text) { return planned_ ? "as planned" : text; };
     const nlohmann::json out = {
         {"schema", 1},
@@ -231,8 +231,8 @@ class CardSimulatedRun : public SimulatedRun {
         {"l1_limit_bytes", done_.timeline.limit_bytes()},
         {"programs", done_.timeline.programs.size()},
         {"time", time.json()},
-        {"steps", parsed(steps)},
-        {"outputs", parsed(outputs)}};
+        {"steps", table_rows(steps)},
+        {"outputs", table_rows(outputs)}};
     View view;
     view.parts.push_back({.table = steps});
     if (!compared_.empty()) view.parts.push_back({.table = outputs});

@@ -133,15 +133,15 @@ class PublishedPrograms {
       c.core_grid = num_cores_to_corerangeset({0, 0}, *cores, {card_.grid_y, card_.grid_x}, true);
       c.override_sharding_config = true;
     }
-    try {
-      out.plan = plan_conv2d(p, card_);
-    } catch (const Error&) {
-      // What the layer's own configuration does not allow without its neighbours' shards is planned freely.
-      p.input_memory = kDramMemoryConfig;
-      c.enable_activation_reuse = c.override_sharding_config = false;
-      c.core_grid.reset();
-      out.plan = plan_conv2d(p, card_);
+    if (Result<Conv2dPlan> plan = try_plan_conv2d(p, card_)) {
+      out.plan = std::move(*plan);
+      return out;
     }
+    // What the layer's own configuration does not allow without its neighbours' shards is planned freely.
+    p.input_memory = kDramMemoryConfig;
+    c.enable_activation_reuse = c.override_sharding_config = false;
+    c.core_grid.reset();
+    out.plan = plan_conv2d(p, card_);
     return out;
   }
 
