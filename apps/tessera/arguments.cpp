@@ -106,13 +106,13 @@ ImportOptions parse_import_options(const std::vector<std::string>& shapes, const
 
 bool is_layer_file(std::string_view word) { return word.ends_with(".txt"); }
 
-std::optional<ConvLayer> find_layer(const std::string& word) {
+std::optional<ConvBlock> find_layer(const std::string& word) {
   constexpr std::string_view kEnd = ".txt:";
   const std::size_t at = word.find(kEnd);
   if (at == std::string::npos) return std::nullopt;
   const std::string file = word.substr(0, at + kEnd.size() - 1), wanted = word.substr(at + kEnd.size());
   std::vector<std::string> names;
-  for (ConvLayer& layer : load_layers(file)) {
+  for (ConvBlock& layer : load_layers(file)) {
     if (layer.name == wanted) return std::move(layer);
     names.push_back(layer.name);
   }

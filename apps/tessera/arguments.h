@@ -36,6 +36,6 @@ bool is_layer_file(std::string_view word);  // FILE.txt
 
 // The layer that FILE.txt:NAME means; nothing if the word is not of that form. A file without the name, or without a
 // file of that name, is an Error.
-std::optional<ConvLayer> find_layer(const std::string& word);
+std::optional<ConvBlock> find_layer(const std::string& word);
 
 }  // namespace tessera::cli

@@ -54,7 +54,7 @@ struct LayerTime {
   std::size_t runs = 0;
 };
 
-LayerTime time_layer(const ConvLayer& layer, const BenchLayersOptions& options, const SessionOptions& how) {
+LayerTime time_layer(const ConvBlock& layer, const BenchLayersOptions& options, const SessionOptions& how) {
   const Session session(make_layer(layer), how);
   const std::vector<Array> inputs{random_array(session.inputs()[0].type, 0)};
   for (int i = 0; i < 2; ++i) session.run(inputs);
@@ -88,8 +88,8 @@ LayerTime time_layer(const ConvLayer& layer, const BenchLayersOptions& options, 
 
 // A row for each layer of the file.
 void bench_layers(const BenchLayersOptions& options, const Context& context) {
-  std::vector<ConvLayer> layers = load_layers(options.file);
-  std::erase_if(layers, [&](const ConvLayer& layer) { return layer.name.find(options.filter) == std::string::npos; });
+  std::vector<ConvBlock> layers = load_layers(options.file);
+  std::erase_if(layers, [&](const ConvBlock& layer) { return layer.name.find(options.filter) == std::string::npos; });
   check(!layers.empty(), Code::not_found, "no name of a layer in {} has '{}' in it", options.file, options.filter);
   const SessionOptions how = session_options(options.session);
   Table table({{.name = "layer", .key = "name"},
@@ -103,7 +103,7 @@ void bench_layers(const BenchLayersOptions& options, const Context& context) {
   {
     Progress progress("layers", layers.size(), context.quiet);
     for (std::size_t i = 0; i < layers.size(); ++i) {
-      const ConvLayer& layer = layers[i];
+      const ConvBlock& layer = layers[i];
       progress.at(i, layer.name);
       const LayerTime time = time_layer(layer, options, how);
       const double gflops = layer.flops() / time.median_s * 1e-9;

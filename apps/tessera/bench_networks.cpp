@@ -47,7 +47,8 @@ void bench_networks(const std::string& path, const Context& context) {
     for (const tensix::PublishedProgram& p : network.programs)
       table.add_row({network.title, p.layer, p.op, p.cores,
                      Cell(p.time.ns, format_time(p.time.ns) + (p.time.fitted() ? "" : " ~")),
-                     percent(p.time.ns / total), p.time.bound_by, percent(p.time.roof_fraction()), name(p.time.basis)});
+                     percent(p.time.ns / total), name(p.time.bound_by), percent(p.time.roof_fraction()),
+                     name(p.time.basis)});
     const double published = count / rate * 1e9;
     const auto& planned = network.planned;
     sums.add_row({network.title, count, network.programs.size(),

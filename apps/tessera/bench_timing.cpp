@@ -109,7 +109,7 @@ void bench_timing(const BenchTimingOptions& options, const Context& context) {
       r["predicted_ns"] = predicted[i];
       r["error"] = predicted[i] / rows[i].measured_ns - 1;
       r["kernel_ns"] = t.ns;
-      r["bound_by"] = t.bound_by;
+      r["bound_by"] = name(t.bound_by);
       r["roof_fraction"] = t.roof_fraction();
       r["basis"] = name(t.basis);
       r["fitted"] = t.fitted();
@@ -141,7 +141,7 @@ void bench_timing(const BenchTimingOptions& options, const Context& context) {
     const tensix::StepTime t = model.time(rows[i], prices);
     table.add_row({rows[i].name, rows[i].machine, time_cell(rows[i].measured_ns),
                    Cell(predicted[i], format_time(predicted[i]) + (t.fitted() ? "" : " ~")),
-                   percent(predicted[i] / rows[i].measured_ns - 1, true), t.bound_by, percent(t.roof_fraction()),
+                   percent(predicted[i] / rows[i].measured_ns - 1, true), name(t.bound_by), percent(t.roof_fraction()),
                    name(t.basis)});
   }
   Table sums({{.name = "kind"},

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 
 Graph load_graph(const ExportArguments& arguments) {
   if (arguments.model.ends_with(".onnx")) return import_onnx(arguments.model);
-  if (const std::optional<ConvLayer> layer = find_layer(arguments.model)) return make_layer(*layer);
+  if (const std::optional<ConvBlock> layer = find_layer(arguments.model)) return make_layer(*layer);
   return make_zoo_model(arguments.model, arguments.batch);
 }
 
@@ -47,7 +47,7 @@ void export_layers(const ExportArguments& arguments, const ExportOptions& option
                {.name = "GFLOP", .key = "gflop", .align = Align::right},
                {.name = "shape"}});
   fs::create_directories(arguments.file);
-  for (const ConvLayer& layer : load_layers(arguments.model)) {
+  for (const ConvBlock& layer : load_layers(arguments.model)) {
     const Graph graph = make_layer(layer);
     const fs::path file = fs::path(arguments.file) / file_name(layer.name);
     export_onnx(graph, file, options);

@@ -61,7 +61,7 @@ Graph load_graph(const ModelArgument& argument, const std::map<std::string, Arra
           "the shapes of zoo networks are fixed; --batch changes the batch");
     return make_zoo_model(argument.model, std::max<std::int64_t>(1, argument.batch));
   }
-  if (const std::optional<ConvLayer> layer = find_layer(argument.model)) {
+  if (const std::optional<ConvBlock> layer = find_layer(argument.model)) {
     check(argument.shapes.empty() && argument.dimensions.empty() && argument.batch == 0, Code::invalid_argument,
           "the shapes of a layer are those that its file says");
     return make_layer(*layer);
@@ -122,7 +122,7 @@ void add_model_argument(CLI::App& command, ModelArgument& argument) {
 Model load_model(const ModelArgument& argument) {
   std::map<std::string, Array> given = load_inputs(argument.inputs);
   Model model{fs::path(argument.model).stem().string(), load_graph(argument, given, {}, {}), {}};
-  if (const std::optional<ConvLayer> layer = find_layer(argument.model)) model.name = layer->name;
+  if (const std::optional<ConvBlock> layer = find_layer(argument.model)) model.name = layer->name;
   for (std::size_t i = 0; i < model.graph.inputs.size(); ++i) {
     const Value& value = model.graph.value(model.graph.inputs[i]);
     if (const auto found = given.find(value.name); found != given.end()) {

@@ -233,7 +233,7 @@ void print_ways(const ProfileOptions& o, const Context& context) {
     };
     const apple::ModelledRun now = apple::model_run(ncp::forward_work(layer, batch, o.model.length), device);
     row("as it is", now, fmt::format("{}-bound", apple::name(now.total.bound())));
-    for (const apple::Alternative& way : apple::ways_to_targets(*cfc, batch, o.model.length, device))
+    for (const apple::LayerChange& way : apple::ways_to_targets(*cfc, batch, o.model.length, device))
       row(way.change, way.run, way.why);
     const auto launches = [&](apple::Bytes bytes, const char* besides) {
       apple::DeviceProfile other = device;

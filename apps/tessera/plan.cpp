@@ -57,8 +57,8 @@ void plan_one(const PlanCommand& command, const Target& target, const Machine& m
                     .request = request,
                     .title = "",
                     .quiet = context.quiet,
-                    .hurry = !argument.file.empty() || request.budget_s};
-  if (request.budget_s) search.over = [&] { return seconds() > *request.budget_s; };
+                    .quick_first = !argument.file.empty() || request.budget_s};
+  if (request.budget_s) search.out_of_time = [&] { return seconds() > *request.budget_s; };
   const InterruptWatch watch;
   Communicator& all = planning_world();
   together(all, [&] {

@@ -96,8 +96,8 @@ class Batches {
     search.title = fmt::format(", batch {}", one.batch);
     if (!list_.empty()) search.title += fmt::format(" ({} of {})", i + 1, list_.size());
     search.quiet = context_.quiet;
-    search.hurry = !any_planned() && (!argument_.file.empty() || request_.budget_s);
-    if (request_.budget_s) search.over = [this] { return budget_spent(); };
+    search.quick_first = !any_planned() && (!argument_.file.empty() || request_.budget_s);
+    if (request_.budget_s) search.out_of_time = [this] { return budget_spent(); };
     search.batch_is_wanted = true;
     search.state = state_;
     try {

@@ -57,7 +57,7 @@ std::unique_ptr<NetworkPlan> plan_together(Communicator& all, const ModelArgumen
   hooks.sample = [&](std::int64_t images) { return small_network(argument, images); };
   hooks.reference = session_reference();
   hooks.stop = [&] { return first_decides(all, InterruptWatch::came()); };
-  if (search.over) hooks.over = [&] { return first_decides(all, search.over()); };
+  if (search.out_of_time) hooks.out_of_time = [&] { return first_decides(all, search.out_of_time()); };
   if (all.size() > 1) {
     hooks.agree = [&](bool mine) { return first_decides(all, mine); };
     hooks.share = [&](std::size_t count, FunctionRef<Payload(std::size_t)> piece) {
@@ -65,7 +65,7 @@ std::unique_ptr<NetworkPlan> plan_together(Communicator& all, const ModelArgumen
     };
     hooks.same = [&](std::string_view what, const std::string& digest) { must_agree(all, std::string(what), digest); };
   }
-  hooks.hurry = search.hurry;
+  hooks.quick_first = search.quick_first;
   hooks.state = search.state;
   return search.target.plan(std::move(network), search.machine, search.request, hooks);
 }

@@ -24,11 +24,11 @@ struct PlanSearch {
   const Target& target;
   const Machine& machine;
   const PlanRequest& request;
-  std::string title = {};           // of the progress; the model's name is put before it
-  bool quiet = false;               // no progress
-  bool hurry = false;               // as PlanHooks has it
-  std::function<bool()> over = {};  // the same
-  bool batch_is_wanted = false;     // that of the model has to be the argument's
+  std::string title = {};                  // of the progress; the model's name is put before it
+  bool quiet = false;                      // no progress
+  bool quick_first = false;                // as PlanHooks has it
+  std::function<bool()> out_of_time = {};  // the same
+  bool batch_is_wanted = false;            // that of the model has to be the argument's
   std::shared_ptr<PlanningState> state = {};
 };
 // Each process of `all` calls it, under an InterruptWatch of its own. PlanningStopped: there is no plan.

@@ -145,7 +145,7 @@ Conv2dProblem problem_of(const TuneOptions& o) {
   p.in_channels = o.in_channels;
   p.out_channels = o.out_channels;
   p.groups = o.groups;
-  tensix::Window& w = p.window;
+  tensix::SlidingWindow& w = p.window;
   std::tie(w.kernel_h, w.kernel_w) = pair_of(o.kernel, "--kernel");
   std::tie(w.stride_h, w.stride_w) = pair_of(o.stride, "--stride");
   std::tie(w.dilation_h, w.dilation_w) = pair_of(o.dilation, "--dilation");
@@ -257,7 +257,7 @@ Table sweep_table(const std::vector<Conv2dTrial>& trials, const std::vector<std:
       cells.emplace_back(t->ns, format_time(t->ns) + (t->basis == tensix::TimeBasis::fitted ? "" : " ~"));
       cells.emplace_back(name(t->basis));
       cells.emplace_back(t->conv_ns, format_time(t->conv_ns));
-      cells.emplace_back(t->bound_by);
+      cells.emplace_back(name(t->bound_by));
       cells.emplace_back(t->roof_fraction(), fmt::format("{:.0f}%", 100 * t->roof_fraction()));
     } else {
       cells.resize(cells.size() + 5);

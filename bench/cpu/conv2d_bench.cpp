@@ -74,7 +74,7 @@ CpuSpec machine() {
   return spec;
 }
 
-std::unique_ptr<Setup> make_setup(const ConvLayer& l, const Options& options) {
+std::unique_ptr<Setup> make_setup(const ConvBlock& l, const Options& options) {
   auto setup = std::make_unique<Setup>();
   std::mt19937_64 random(1);
   Graph& g = setup->graph;
@@ -100,7 +100,7 @@ std::unique_ptr<Setup> make_setup(const ConvLayer& l, const Options& options) {
 }
 
 // A few results, from the definition.
-void check_results(const ConvLayer& l, const Setup& setup, const std::byte* y, const Options& options,
+void check_results(const ConvBlock& l, const Setup& setup, const std::byte* y, const Options& options,
                    const KernelInfo& kernel) {
   std::mt19937_64 random(7);
   const std::vector<double> x = setup.x.to_double(), w = setup.problem->constant(1)->to_double(),
@@ -137,14 +137,14 @@ void check_results(const ConvLayer& l, const Setup& setup, const std::byte* y, c
 }
 
 struct Row {
-  ConvLayer layer;
+  ConvBlock layer;
   std::string kernel;
   double flops, bytes;
   Comparison time;
   double peak_flop_per_s, peak_part;
 };
 
-void measure(const ConvLayer& layer, const Options& options, std::vector<Row>& rows) {
+void measure(const ConvBlock& layer, const Options& options, std::vector<Row>& rows) {
   const std::unique_ptr<Setup> setup = make_setup(layer, options);
   const Isa isa = options.isa.value_or(host_isa());
   cpu::WeightCache weights;
@@ -266,7 +266,7 @@ int run(int argc, char** argv) {
     fmt::print("{:<26} {:<30} {:>9} {:>9} {:>9} {:>8} {:>7} {:>4}\n", "layer", "kernel", "ms", "best ms", "GFLOP/s",
                "GB/s", "% peak", "x");
   for (const std::string& file : options.files) {
-    for (ConvLayer& layer : load_layers(file)) {
+    for (ConvBlock& layer : load_layers(file)) {
       if (layer.name.find(options.filter) == std::string::npos) continue;
       layer.relu |= options.relu;
       measure(layer, options, rows);

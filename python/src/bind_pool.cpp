@@ -38,7 +38,7 @@ Four four(const Padding& padding) {
   return {h, h, w, w};
 }
 
-tensix::Window window(const Pair& kernel, const Pair& stride, const Padding& padding, const Pair& dilation) {
+tensix::SlidingWindow window(const Pair& kernel, const Pair& stride, const Padding& padding, const Pair& dilation) {
   const Four p = four(padding);
   return {.kernel_h = kernel[0],
           .kernel_w = kernel[1],

@@ -41,7 +41,7 @@ nb::list transfers(const tensix::Device& device) {
     if (tensix::is_program(record)) {
       const tensix::StepTime time = tensix::time_of(record, device.card(), costs);
       row["kernel_ns"] = time.ns;
-      row["bound_by"] = text(time.bound_by);
+      row["bound_by"] = text(name(time.bound_by));
       row["basis"] = text(name(time.basis));
     }
     out.append(row);

@@ -16,7 +16,7 @@ std::string_view kernels_bound_by(const tensix::PipelineWork& work) {
   std::map<std::string_view, double> time_ns;
   for (const tensix::DeviceStep& step : work.steps)
     if (step.timed)
-      for (const tensix::TimedProgram& program : *step.timed) time_ns[program.time.bound_by] += program.time.ns;
+      for (const tensix::TimedProgram& program : *step.timed) time_ns[name(program.time.bound_by)] += program.time.ns;
   if (time_ns.empty()) return "kernels";
   return std::max_element(time_ns.begin(), time_ns.end(),
                           [](const auto& a, const auto& b) { return a.second < b.second; })

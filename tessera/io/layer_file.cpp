@@ -18,13 +18,13 @@ constexpr double kMostElements = 0x1p40;  // of one array: beyond any machine, a
 
 struct Word {
   std::string_view key;
-  std::int64_t ConvLayer::* member;
+  std::int64_t ConvBlock::*member;
   std::int64_t least;
 };
 constexpr Word kWords[] = {
-    {"n", &ConvLayer::n, 1},     {"h", &ConvLayer::h, 1},       {"w", &ConvLayer::w, 1},   {"ic", &ConvLayer::ic, 1},
-    {"oc", &ConvLayer::oc, 1},   {"s", &ConvLayer::stride, 1},  {"p", &ConvLayer::pad, 0}, {"g", &ConvLayer::groups, 1},
-    {"x", &ConvLayer::times, 1}, {"pool", &ConvLayer::pool, 1},
+    {"n", &ConvBlock::n, 1},     {"h", &ConvBlock::h, 1},       {"w", &ConvBlock::w, 1},   {"ic", &ConvBlock::ic, 1},
+    {"oc", &ConvBlock::oc, 1},   {"s", &ConvBlock::stride, 1},  {"p", &ConvBlock::pad, 0}, {"g", &ConvBlock::groups, 1},
+    {"x", &ConvBlock::times, 1}, {"pool", &ConvBlock::pool, 1},
 };
 
 std::int64_t parse_number(std::string_view digits, std::string_view word, std::int64_t least) {
@@ -35,7 +35,7 @@ std::int64_t parse_number(std::string_view digits, std::string_view word, std::i
   return value;
 }
 
-void parse_kernel(std::string_view extents, std::string_view word, ConvLayer& layer) {
+void parse_kernel(std::string_view extents, std::string_view word, ConvBlock& layer) {
   const std::size_t by = extents.find('x');
   layer.kh = parse_number(extents.substr(0, by), word, 1);
   layer.kw = by == std::string_view::npos ? layer.kh : parse_number(extents.substr(by + 1), word, 1);
@@ -49,7 +49,7 @@ void parse_kernel(std::string_view extents, std::string_view word, ConvLayer& la
 }
 
 // Returns the key that the word sets.
-std::string parse_word(const std::string& word, ConvLayer& layer) {
+std::string parse_word(const std::string& word, ConvBlock& layer) {
   if (word == "bias" || word == "relu") {
     (word == "bias" ? layer.bias : layer.relu) = true;
     return word;
@@ -66,7 +66,7 @@ std::string parse_word(const std::string& word, ConvLayer& layer) {
   return key;
 }
 
-void check_layer(const ConvLayer& l, const std::set<std::string>& given) {
+void check_layer(const ConvBlock& l, const std::set<std::string>& given) {
   for (const char* key : {"h", "w", "ic", "oc", "k"}) check(given.contains(key), Code::parse, "'{}' is missing", key);
   check(l.ic % l.groups == 0 && l.oc % l.groups == 0, Code::parse,
         "{} input and {} output channels do not divide into {} groups", l.ic, l.oc, l.groups);
@@ -84,9 +84,9 @@ void check_layer(const ConvLayer& l, const std::set<std::string>& given) {
         Code::parse, "its arrays have more than {:.0f} elements", kMostElements);
 }
 
-ConvLayer parse_layer(const std::string& line) {
+ConvBlock parse_layer(const std::string& line) {
   std::istringstream words(line);
-  ConvLayer layer;
+  ConvBlock layer;
   words >> layer.name;
   std::set<std::string> given;
   for (std::string word; words >> word;)
@@ -97,8 +97,8 @@ ConvLayer parse_layer(const std::string& line) {
 
 }  // namespace
 
-std::vector<ConvLayer> parse_layers(std::string_view text) {
-  std::vector<ConvLayer> layers;
+std::vector<ConvBlock> parse_layers(std::string_view text) {
+  std::vector<ConvBlock> layers;
   std::set<std::string> names;
   std::istringstream lines{std::string(text)};
   int number = 0;
@@ -115,7 +115,7 @@ std::vector<ConvLayer> parse_layers(std::string_view text) {
   return layers;
 }
 
-std::vector<ConvLayer> load_layers(const std::filesystem::path& path) {
+std::vector<ConvBlock> load_layers(const std::filesystem::path& path) {
   const std::string text = read_text_file(path);
   return with_context(fmt::format("while reading {}", path.string()), [&] { return parse_layers(text); });
 }

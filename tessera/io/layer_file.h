@@ -22,7 +22,7 @@
 namespace tessera {
 
 // Refuses lines that are not so, with their number and what is wrong; names twice; and text without any layer.
-TSR_API std::vector<ConvLayer> parse_layers(std::string_view text);
-TSR_API std::vector<ConvLayer> load_layers(const std::filesystem::path& path);
+TSR_API std::vector<ConvBlock> parse_layers(std::string_view text);
+TSR_API std::vector<ConvBlock> load_layers(const std::filesystem::path& path);
 
 }  // namespace tessera

@@ -92,7 +92,7 @@ std::string encode_plan_document(const NetworkPlan& plan) {
               {"stopped", nullptr},
               {"steps", Json::array()}};
   if (const auto stopped = plan.stopped()) out["stopped"] = {{"weighed", stopped->weighed}, {"of", stopped->of}};
-  for (const MemoryView& memory : plan.memory())
+  for (const MemoryUse& memory : plan.memory())
     out["memory"].push_back(
         {{"memory", memory.memory}, {"peak_bytes", memory.peak_bytes}, {"limit_bytes", maybe(memory.limit_bytes)}});
   const std::vector<StepView> steps = plan.steps();

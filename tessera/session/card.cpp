@@ -39,7 +39,7 @@ CardConv2d Card::conv2d(const CardTensor& x, const Tensor& weights, const std::o
 }
 
 CardTensor Card::max_pool2d(const CardTensor& x, std::int64_t batch, std::int64_t height, std::int64_t width,
-                            std::int64_t channels, const Window& window) const {
+                            std::int64_t channels, const SlidingWindow& window) const {
   PoolOptions options;
   options.batch = batch;
   options.height = height;

@@ -66,7 +66,7 @@ class TSR_API Card {
                     const Conv2dProblem& problem) const;
   // Over [1, 1, batch * height * width, channels].
   CardTensor max_pool2d(const CardTensor& x, std::int64_t batch, std::int64_t height, std::int64_t width,
-                        std::int64_t channels, const Window& window) const;
+                        std::int64_t channels, const SlidingWindow& window) const;
   CardTensor matmul(const CardTensor& a, const CardTensor& b,
                     const std::optional<MemoryConfig>& memory = std::nullopt) const;
   CardTensor add(const CardTensor& a, const CardTensor& b) const;

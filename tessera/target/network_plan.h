@@ -63,12 +63,12 @@ struct MoveView {
 };
 
 // One memory that the plan fills.
-struct MemoryView {
+struct MemoryUse {
   std::string memory;  // "L1 of a core", "values"
   std::int64_t peak_bytes = 0;
   std::optional<std::int64_t> limit_bytes = {};
 };
-using PlanMemory = std::vector<MemoryView>;
+using PlanMemory = std::vector<MemoryUse>;
 
 // Of a whole batch.
 struct PlanTotals {

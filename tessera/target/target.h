@@ -54,10 +54,10 @@ struct PlanHooks {
   std::shared_ptr<PlanningState> state = {};  // from Target::planning_state()
   // Asked now and then; true: the best plan so far, or PlanningStopped if there is none.
   std::function<bool()> stop = {};
-  // A plan is sought in a hurry first, so that there is one early on to stop with.
-  bool hurry = false;
-  // As `stop`, while everything is weighed: for the plan that is sought in a hurry there is always time.
-  std::function<bool()> over = {};
+  // A quick plan is made first, so that there is one early on to stop with.
+  bool quick_first = false;
+  // As `stop`, while everything is weighed: for the quick plan there is always time.
+  std::function<bool()> out_of_time = {};
   // Several processes that plan the same together: `share` computes pieces [0, count), each on one of them, and gives
   // every one all results; `agree` gives all the answer of the first; `same` is an Error unless all have the same.
   std::function<std::vector<std::vector<std::byte>>(std::size_t count,

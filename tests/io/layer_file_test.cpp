@@ -20,7 +20,7 @@ void expect_line_refusal(std::string_view text, const std::string& line) {
 TEST(LayerFile, ReadsEveryWordOfALine) {
   const auto layers = parse_layers("a:b n2 h9 w8 ic6 oc4 k3x2 s2 p1 g2 bias relu pool2 x5\n");
   ASSERT_EQ(layers.size(), 1u);
-  ConvLayer want;
+  ConvBlock want;
   want.name = "a:b";
   want.n = 2, want.h = 9, want.w = 8, want.ic = 6, want.oc = 4, want.kh = 3, want.kw = 2;
   want.stride = 2, want.pad = 1, want.groups = 2, want.times = 5, want.pool = 2;
@@ -32,7 +32,7 @@ TEST(LayerFile, LeavesOutWhatIsUsualAndTakesWordsInAnyOrder) {
   const auto layers =
       parse_layers("\n# a remark\n  square k3 oc2 ic1 w5 h4 # another\r\n\t\nlong h4 w5 ic1 oc2 k3x3\n");
   ASSERT_EQ(layers.size(), 2u);
-  ConvLayer again = layers[1];
+  ConvBlock again = layers[1];
   again.name = "square";
   EXPECT_EQ(layers[0], again);
   EXPECT_EQ(layers[0].n, 1);
@@ -85,7 +85,7 @@ TEST(LayerFile, RefusesLayersThatCannotBe) {
 }
 
 TEST(LayerFile, MakesANetworkThatComputesTheLayer) {
-  const ConvLayer layer = parse_layers("l n2 h7 w6 ic4 oc6 k3x2 s1 p1 g2 bias relu pool2")[0];
+  const ConvBlock layer = parse_layers("l n2 h7 w6 ic4 oc6 k3x2 s1 p1 g2 bias relu pool2")[0];
   const Graph graph = make_layer(layer);
   ASSERT_EQ(graph.inputs.size(), 1u);
   EXPECT_EQ(graph.value(graph.inputs[0]).type.shape(), (Shape{2, 4, 7, 6}));
@@ -101,7 +101,7 @@ TEST(LayerFile, MakesANetworkThatComputesTheLayer) {
   for (const float v : y[0].as<float>()) EXPECT_GE(v, 0);
   // Seeded by the name: the same weights again, others under another name.
   EXPECT_EQ(evaluate(make_layer(layer), {x})[0], y[0]);
-  ConvLayer renamed = layer;
+  ConvBlock renamed = layer;
   renamed.name = "m";
   EXPECT_NE(evaluate(make_layer(renamed), {x})[0], y[0]);
 }

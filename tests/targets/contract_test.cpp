@@ -61,7 +61,9 @@ TEST(Registry, SaysWhichFamiliesAreNotPlannedFor) {
 
 TEST(Targets, RefuseFieldsThatTheyCannotHonour) {
   const Machine cpu = find_machine("cpu"), card = find_machine("wormhole_n150");
-  EXPECT_THAT(error_text([&] { target_of(cpu).check_request(cpu, {.pins = {{"*", "shard", "BLOCK"}}}); }),
+  EXPECT_THAT(error_text([&] {
+                target_of(cpu).check_request(cpu, {.pins = {{"*", "shard", "BLOCK"}}});
+              }),
               HasSubstr("--pin is for cards"));
   EXPECT_THAT(error_text([&] { target_of(card).check_request(card, {.threads = 2}); }),
               HasSubstr("--threads is for this machine's own processor"));
@@ -134,7 +136,7 @@ TEST(CardPlanOfTheContract, SaysWhatTheCardPlanSays) {
     EXPECT_EQ(steps[s].node, card.steps[s].node);
     EXPECT_EQ(steps[s].config, card.steps[s].predicted.config);
     EXPECT_NEAR(steps[s].time_s * 1e9, card.steps[s].predicted.time.ns, 1e-3);
-    EXPECT_EQ(steps[s].bound.resource, card.steps[s].predicted.time.bound_by);
+    EXPECT_EQ(steps[s].bound.resource, name(card.steps[s].predicted.time.bound_by));
     ASSERT_EQ(steps[s].alternatives.size(), card.steps[s].alternatives.size());
     for (std::size_t a = 0; a < steps[s].alternatives.size(); ++a)
       EXPECT_EQ(steps[s].alternatives[a].refusal.has_value(), !steps[s].alternatives[a].time_s.has_value());

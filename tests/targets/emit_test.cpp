@@ -72,6 +72,7 @@ CardPlan small_plan(const tensix::LoweredGraph& network) {
       PlannedStep out;
       out.node = node;
       out.op = each.op;
+      out.role = *tensix::call_role(each.op);
       for (const ValueId id : each.inputs) out.reads.push_back(network.graph.value(id).name);
       out.makes = network.graph.value(each.outputs[0]).name;
       out.frees = std::move(frees);

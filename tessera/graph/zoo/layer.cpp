@@ -15,7 +15,7 @@ Array uniform_array(const Shape& shape, double bound, std::mt19937_64& random) {
 
 }  // namespace
 
-Graph make_layer(const ConvLayer& layer) {
+Graph make_layer(const ConvBlock& layer) {
   std::uint64_t seed = 0xcbf29ce484222325;
   for (const char c : layer.name) seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   std::mt19937_64 random(seed);

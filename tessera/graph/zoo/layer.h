@@ -10,7 +10,7 @@
 
 namespace tessera {
 
-struct ConvLayer {
+struct ConvBlock {
   std::string name;
   std::int64_t n = 1, h = 0, w = 0, ic = 0, oc = 0;
   std::int64_t kh = 1, kw = 1;
@@ -30,11 +30,11 @@ struct ConvLayer {
     return 2.0 * static_cast<double>(n * oh() * ow() * oc) * static_cast<double>(ic / groups * kh * kw);
   }
 
-  bool operator==(const ConvLayer&) const = default;
+  bool operator==(const ConvBlock&) const = default;
 };
 
 // Conv [+ bias] [+ Relu] [+ MaxPool] from input "x", N C H W, to output "y". Weights are seeded by the layer's name and
 // leave normal inputs with a variance of about 1.
-TSR_API Graph make_layer(const ConvLayer& layer);
+TSR_API Graph make_layer(const ConvBlock& layer);
 
 }  // namespace tessera

@@ -60,10 +60,10 @@ TEST(ModelledRun, FindsChangesThatReachWhatTheyClaim) {
   for (const char* name : {"M1", "M1 Pro", "M1 Max", "M1 Ultra"}) {
     SCOPED_TRACE(name);
     const DeviceProfile device = device_profile(name);
-    const std::vector<Alternative> ways =
+    const std::vector<LayerChange> ways =
         ways_to_targets(create_optimized_model(device, 64), device.get_optimal_batch_size(), 16, device);
     EXPECT_FALSE(ways.empty());
-    for (const Alternative& way : ways) {
+    for (const LayerChange& way : ways) {
       EXPECT_TRUE(way.reaches_compute || way.reaches_bandwidth) << way.change;
       EXPECT_EQ(way.reaches_compute, way.run.flop_per_s() >= device.min_tflops() * 1e12) << way.change;
       EXPECT_LE(way.memory_bytes, device.memory_budget_bytes);

@@ -112,7 +112,7 @@ class Fuzz {
     p.in_channels = extent({1, 3, 8, 16, 20, 32, 48, 64, 100, 256, 512});
     p.out_channels = chance(4) ? p.in_channels : extent({1, 8, 32, 40, 64, 255, 256, 1000});
     p.groups = chance(4) ? p.in_channels : extent({1, 1, 1, 2, 4});
-    Window& w = p.window;
+    SlidingWindow& w = p.window;
     w.kernel_h = extent({1, 1, 2, 3, 3, 5, 7});
     w.kernel_w = extent({1, 1, 2, 3, 3, 5, 7});
     for (std::int64_t* stride : {&w.stride_h, &w.stride_w}) *stride = extent({1, 1, 1, 2, 3});

@@ -28,7 +28,7 @@ TEST(Conv2dRequest, ReadsWhatIsLeftOutFromTheShapes) {
   EXPECT_EQ(p.in_channels, 16);
   EXPECT_EQ(p.out_channels, 64);
   EXPECT_EQ(p.groups, 1);
-  EXPECT_EQ(p.window, (Window{3, 5}));
+  EXPECT_EQ(p.window, (SlidingWindow{3, 5}));
   EXPECT_FALSE(says_everything({}));
 }
 
@@ -57,9 +57,9 @@ TEST(Conv2dRequest, TakesPixelsInOneColumn) {
 TEST(Conv2dRequest, TakesTwoOrFourPaddings) {
   Conv2dRequest r;
   r.padding = {1, 2};
-  EXPECT_EQ(conv2d_problem(r, {1, 8, 8, 16}, kWeights).window, (Window{3, 5, 1, 1, 1, 1, 1, 1, 2, 2}));
+  EXPECT_EQ(conv2d_problem(r, {1, 8, 8, 16}, kWeights).window, (SlidingWindow{3, 5, 1, 1, 1, 1, 1, 1, 2, 2}));
   r.padding = {1, 2, 3, 4};
-  EXPECT_EQ(conv2d_problem(r, {1, 8, 8, 16}, kWeights).window, (Window{3, 5, 1, 1, 1, 1, 1, 2, 3, 4}));
+  EXPECT_EQ(conv2d_problem(r, {1, 8, 8, 16}, kWeights).window, (SlidingWindow{3, 5, 1, 1, 1, 1, 1, 2, 3, 4}));
   r.padding = {1, 2, 3};
   EXPECT_NE(refusal(r, {1, 8, 8, 16}, kWeights).find("3 values were given"), std::string::npos);
   r.padding = {-1, 0};
@@ -98,7 +98,7 @@ TEST(Conv2dRequest, WeightsOfATransposedConvolutionBeginWithItsInput) {
   r.transposed = true;
   Conv2dProblem p = conv2d_problem(r, {1, 1, 2, 16}, Shape{16, 24, 3, 5});
   EXPECT_EQ(p.out_channels, 24);
-  EXPECT_EQ(p.window, (Window{3, 5}));
+  EXPECT_EQ(p.window, (SlidingWindow{3, 5}));
   r.groups = 4;
   EXPECT_EQ(conv2d_problem(r, {1, 1, 2, 16}, Shape{16, 6, 3, 5}).out_channels, 24);
   EXPECT_NE(refusal(r, {1, 1, 2, 16}, Shape{8, 6, 3, 5}).find("read 8 channels in 4 groups, but the input has 16"),

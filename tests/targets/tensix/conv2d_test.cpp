@@ -138,7 +138,7 @@ TEST(Conv2d, PlacesEveryBufferWhereTheRealOneDoes) {
 std::vector<double> reference(const Conv2dProblem& p, const std::vector<float>& x, const std::vector<float>& w,
                               const std::vector<float>& b) {
   const std::int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
-  const Window& win = p.window;
+  const SlidingWindow& win = p.window;
   std::vector<double> y;
   for (std::int64_t n = 0; n < p.batch; ++n)
     for (std::int64_t oy = 0; oy < p.out_h(); ++oy)
@@ -214,7 +214,7 @@ TEST(Conv2d, ComputesWhatTheReferenceDoesInEveryLayout) {
   const std::shared_ptr<Device> device = Device::open(card_golden::board("n150"), {.l1_small_bytes = 16384});
   struct Case {
     std::string name;
-    Window window;
+    SlidingWindow window;
     std::int64_t in, out, groups;
   };
   for (const Case& c : std::vector<Case>{{"3x3", {3, 3, 1, 1, 1, 1, 1, 1, 1, 1}, 40, 48, 1},
@@ -316,9 +316,9 @@ TEST(Conv2d, ComputesTheSameInSlices) {
 TEST(ConvTranspose2d, ComputesWhatScatteringEveryPixelDoes) {
   const std::shared_ptr<Device> device = Device::open(card_golden::board("n150"), {.l1_small_bytes = 16384});
   for (const auto& [window, padding] :
-       std::vector<std::pair<Window, std::int64_t>>{{{2, 2, 2, 2, 1, 1, 0, 0, 0, 0}, 0},
-                                                    {{3, 3, 2, 2, 1, 1, 1, 1, 1, 1}, 1},
-                                                    {{4, 3, 1, 3, 1, 1, 1, 1, 0, 0}, 0}}) {
+       std::vector<std::pair<SlidingWindow, std::int64_t>>{{{2, 2, 2, 2, 1, 1, 0, 0, 0, 0}, 0},
+                                                           {{3, 3, 2, 2, 1, 1, 1, 1, 1, 1}, 1},
+                                                           {{4, 3, 1, 3, 1, 1, 1, 1, 0, 0}, 0}}) {
     for (const std::int64_t groups : {1, 2}) {
       ConvTranspose2dProblem t;
       Conv2dProblem& p = t.conv;

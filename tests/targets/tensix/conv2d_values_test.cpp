@@ -21,7 +21,7 @@ struct Case {
 };
 
 Case random_case(const Conv2dValues& conv, Kind kind, bool bias, std::uint64_t seed) {
-  const Window& w = conv.window;
+  const SlidingWindow& w = conv.window;
   return {conv, random_values(conv.batch * conv.height * conv.width * conv.in_channels, seed, kind),
           random_values(conv.out_channels * conv.in_channels / conv.groups * w.kernel_h * w.kernel_w, seed + 1, kind),
           bias ? random_values(conv.out_channels, seed + 2, kind) : std::vector<float>{}};

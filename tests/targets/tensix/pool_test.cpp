@@ -255,7 +255,7 @@ TEST(Pool, IndicesSayWhereTheFirstMaximumIs) {
     EXPECT_EQ(indices.spec().dtype(), wide ? DType::uint32 : DType::uint16);
     const std::vector<float> most = values_of(values);
     const std::vector<float> where = values_of(indices);
-    const Window& w = o.window;
+    const SlidingWindow& w = o.window;
     std::size_t at = 0;
     for (std::int64_t n = 0; n < o.batch; ++n)
       for (std::int64_t r = 0; r < w.out_h(o.height); ++r)
@@ -335,7 +335,7 @@ TEST(Pool, ComesCloseToPlainPoolsOnRandomWindows) {
     }
     ++done;
     const std::vector<float> got = values_of(*y);
-    const Window& w = o.window;
+    const SlidingWindow& w = o.window;
     const std::int64_t oh = w.out_h(o.height), ow = w.out_w(o.width);
     ASSERT_EQ(y->spec().logical_shape(), (Shape{1, 1, o.batch * oh * ow, o.channels}));
     std::size_t at = 0;

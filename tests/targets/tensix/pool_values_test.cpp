@@ -39,7 +39,7 @@ Array pooled(const Op& op, const PoolValues& pool, std::span<const float> input)
 
 template <class Pool>
 Pool op_of(const PoolValues& pool) {
-  const Window& w = pool.window;
+  const SlidingWindow& w = pool.window;
   Pool op;
   op.window.kernel = {w.kernel_h, w.kernel_w};
   op.window.strides = {w.stride_h, w.stride_w};

@@ -10,9 +10,9 @@
 namespace tessera::apple {
 namespace {
 
-Alternative measured_against(std::string change, std::string why, const ncp::CfcLayer& layer, std::int64_t batch,
+LayerChange measured_against(std::string change, std::string why, const ncp::CfcLayer& layer, std::int64_t batch,
                              std::int64_t steps, const DeviceProfile& device) {
-  Alternative out{.change = std::move(change), .why = std::move(why), .batch = batch, .layer = layer};
+  LayerChange out{.change = std::move(change), .why = std::move(why), .batch = batch, .layer = layer};
   out.launch_ns = device.launch_ns;
   out.run = model_run(ncp::forward_work(layer, batch, steps), device);
   out.memory_bytes = ncp::memory_need(layer, batch, steps).total();
@@ -75,14 +75,14 @@ std::optional<double> launch_ns_to_reach(const ModelledRun& run, double flop_per
   return allowed_ns / static_cast<double>(total.launches);
 }
 
-std::vector<Alternative> ways_to_targets(const ncp::CfcLayer& layer, std::int64_t batch, std::int64_t steps,
+std::vector<LayerChange> ways_to_targets(const ncp::CfcLayer& layer, std::int64_t batch, std::int64_t steps,
                                          const DeviceProfile& device) {
-  std::vector<Alternative> out;
-  const auto fits = [&](const Alternative& a) { return a.memory_bytes <= device.memory_budget_bytes; };
+  std::vector<LayerChange> out;
+  const auto fits = [&](const LayerChange& a) { return a.memory_bytes <= device.memory_budget_bytes; };
   const TargetTier& target = device.tiers.front();
 
   for (std::int64_t b = 2 * batch; b <= kMostBatch; b *= 2) {
-    Alternative a =
+    LayerChange a =
         measured_against(fmt::format("batch {}", b), "more samples for each launch", layer, b, steps, device);
     if (!fits(a)) break;
     if (!a.reaches_compute) continue;
@@ -92,7 +92,7 @@ std::vector<Alternative> ways_to_targets(const ncp::CfcLayer& layer, std::int64_
   if (!layer.wiring) {
     for (int units = 2 * layer.units; units <= kMostUnits; units *= 2) {
       const ncp::CfcLayer larger = scaled(layer, units);
-      Alternative a = measured_against(fmt::format("hidden {}, backbone {}", units, backbone_text(larger)),
+      LayerChange a = measured_against(fmt::format("hidden {}, backbone {}", units, backbone_text(larger)),
                                        "more work for each launch", larger, batch, steps, device);
       if (!fits(a)) break;
       if (!a.reaches_compute) continue;
@@ -102,7 +102,7 @@ std::vector<Alternative> ways_to_targets(const ncp::CfcLayer& layer, std::int64_
   }
   {
     // All steps in one kernel that keeps its weights: one launch, and each weight is read once.
-    Alternative a = measured_against("the whole sequence in one kernel", "one launch instead of one for each product",
+    LayerChange a = measured_against("the whole sequence in one kernel", "one launch instead of one for each product",
                                      layer, batch, steps, device);
     ncp::LayerWork fused{.batch = batch, .steps = steps};
     ncp::KernelWork kernel = a.run.work.total();
@@ -120,12 +120,12 @@ std::vector<Alternative> ways_to_targets(const ncp::CfcLayer& layer, std::int64_
     if (a.reaches_compute || a.reaches_bandwidth) out.push_back(std::move(a));
   }
   if (!layer.wiring) {
-    std::optional<Alternative> best;
+    std::optional<LayerChange> best;
     for (int units = 32; units <= kMostUnits; units *= 2) {
       const ncp::CfcLayer other = scaled(layer, units);
       for (std::int64_t b = 1; b <= kMostBatch; b *= 2) {
         if (ncp::memory_need(other, b, steps).total() > device.memory_budget_bytes) break;
-        Alternative a =
+        LayerChange a =
             measured_against(fmt::format("batch {}, hidden {}, backbone {}", b, units, backbone_text(other)),
                              "both at once: few samples for each weight, and products large enough to hide launches",
                              other, b, steps, device);

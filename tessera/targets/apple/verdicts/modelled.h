@@ -48,7 +48,7 @@ TSR_API std::optional<double> launch_ns_to_reach(const ModelledRun& run, double 
                                                  Bytes bytes = Bytes::from_memory);
 
 // A change to a model, and what it comes to.
-struct Alternative {
+struct LayerChange {
   std::string change{};
   std::string why{};
   std::int64_t batch = 0;
@@ -63,7 +63,7 @@ struct Alternative {
 // What would bring a CfC layer to the device's targets, each change by itself: a larger batch, a larger cell, a whole
 // sequence in one kernel, and a search over sizes (powers of two) for the least work that meets both targets at once.
 // Changes that reach neither are left out; so are those that do not fit the memory budget.
-TSR_API std::vector<Alternative> ways_to_targets(const ncp::CfcLayer& layer, std::int64_t batch, std::int64_t steps,
+TSR_API std::vector<LayerChange> ways_to_targets(const ncp::CfcLayer& layer, std::int64_t batch, std::int64_t steps,
                                                  const DeviceProfile& device);
 
 }  // namespace tessera::apple

@@ -49,11 +49,11 @@ void store_block(std::span<float> x, DType dtype, Rounding rounding) {
   }
 }
 
-Activation activation_from_name(std::string_view text) {
+DstActivation activation_from_name(std::string_view text) {
   using Kind = Unary::Kind;
   struct Named {
     std::string_view name;
-    Activation activation;
+    DstActivation activation;
     bool has_parameter = false;
   };
   static constexpr float kAny = std::numeric_limits<float>::infinity();
@@ -79,7 +79,7 @@ Activation activation_from_name(std::string_view text) {
   std::string names;
   for (const Named& each : all) {
     if (each.name == called) {
-      Activation activation = each.activation;
+      DstActivation activation = each.activation;
       if (open == std::string_view::npos) return activation;
       const std::string number(text.substr(open + 1, text.size() - open - 2));
       char* end = nullptr;
@@ -94,7 +94,7 @@ Activation activation_from_name(std::string_view text) {
   fail(Code::not_found, Hint{fmt::format("one of {}", names)}, "no activation is called '{}'", text);
 }
 
-void apply(const Activation& activation, std::span<float> dst, bool float32) {
+void apply(const DstActivation& activation, std::span<float> dst, bool float32) {
   const Unary& function = activation.function;
   if (function.kind == Unary::Kind::relu) {
     for (float& v : dst) v = v < 0 ? 0.0f : v;

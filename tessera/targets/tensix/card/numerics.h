@@ -77,15 +77,15 @@ TSR_API std::vector<float> stored_values(std::span<const float> x, Extent2d exte
 TSR_API void store_block(std::span<float> x, DType dtype, Rounding rounding);
 
 // A function that the vector unit works out on what is in Dst.
-struct Activation {
+struct DstActivation {
   Unary function = {Unary::Kind::identity};
   float most = std::numeric_limits<float>::infinity();  // and a bound above it: 6 for relu6
-  bool operator==(const Activation&) const = default;
+  bool operator==(const DstActivation&) const = default;
 };
 // "relu", "relu6", "silu", "leaky_relu(0.1)", ...: an Error with all names for one that does not exist.
-TSR_API Activation activation_from_name(std::string_view text);
+TSR_API DstActivation activation_from_name(std::string_view text);
 
 // In double, which the card approximates, and back into Dst.
-TSR_API void apply(const Activation& activation, std::span<float> dst, bool float32);
+TSR_API void apply(const DstActivation& activation, std::span<float> dst, bool float32);
 
 }  // namespace tessera::tensix

@@ -24,11 +24,11 @@ Table check_table(const std::vector<CheckItem>& items) {
 
 Target::Checked check_card_plan(const CardPlan& plan, const std::string& file) {
   const std::vector<CheckItem> items = check_plan(plan, l1_banks_of(plan));
-  const auto count = [&](Verdict verdict) {
+  const auto count = [&](CheckVerdict verdict) {
     return std::count_if(items.begin(), items.end(), [&](const CheckItem& item) { return item.verdict == verdict; });
   };
   nlohmann::json out = {
-      {"schema", 1}, {"plan", file}, {"failed", count(Verdict::fail)}, {"warned", count(Verdict::warn)}};
+      {"schema", 1}, {"plan", file}, {"failed", count(CheckVerdict::fail)}, {"warned", count(CheckVerdict::warn)}};
   std::string text;
   for (const CheckItem& item : items) {
     out["checks"].push_back({{"name", item.name},
@@ -42,9 +42,9 @@ Target::Checked check_card_plan(const CardPlan& plan, const std::string& file) {
     if (item.findings.size() > kFindingsShown)
       text += fmt::format("  and {} more (--format json has all)\n", item.findings.size() - kFindingsShown);
   }
-  text += fmt::format("\n{} of {} pass, {} warn, {} fail\n", count(Verdict::pass), items.size(), count(Verdict::warn),
-                      count(Verdict::fail));
-  Target::Checked checked{.failed = static_cast<std::size_t>(count(Verdict::fail)), .all = items.size()};
+  text += fmt::format("\n{} of {} pass, {} warn, {} fail\n", count(CheckVerdict::pass), items.size(),
+                      count(CheckVerdict::warn), count(CheckVerdict::fail));
+  Target::Checked checked{.failed = static_cast<std::size_t>(count(CheckVerdict::fail)), .all = items.size()};
   checked.view.parts.push_back({.table = check_table(items), .after = std::move(text)});
   checked.view.json = out.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   return checked;

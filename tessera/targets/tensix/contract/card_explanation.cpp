@@ -35,16 +35,11 @@ struct Explained {
 };
 
 Table busy_table(const StepTime& time) {
-  std::vector<std::pair<const char*, double>> parts{
-      {"reader", time.reader_ns}, {"weights", time.weights_ns}, {"multicast", time.multicast_ns},
-      {"DRAM", time.dram_ns},     {"tilize", time.tilize_ns},   {"math", time.math_ns},
-      {"pack", time.pack_ns},     {"writer", time.writer_ns},   {"fixed", time.fixed_ns}};
-  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   Table table({{.name = "part"},
                {.name = "busy", .key = "busy_ns", .align = Align::right},
                {.name = "of the step", .key = "share", .align = Align::right}});
-  for (const auto& [part, ns] : parts)
-    if (ns > 0) table.add_row({part, kernel_time_cell(ns), time.ns > 0 ? share_cell(ns / time.ns) : Cell()});
+  for (const auto& [part, ns] : busy_parts(time))
+    table.add_row({name(part), kernel_time_cell(ns), time.ns > 0 ? share_cell(ns / time.ns) : Cell()});
   return table;
 }
 
@@ -119,13 +114,13 @@ Table alternative_table(const PlannedStep& step) {
   const double chosen = weighed_ns(step);
   table.add_row({step.predicted.config, "chosen", kernel_time_cell(chosen), Cell(),
                  bytes_of_core(step.predicted.l1_peak_bytes), step.why});
-  std::vector<const Alternative*> others;
-  for (const Alternative& other : step.alternatives)
+  std::vector<const WeighedConfig*> others;
+  for (const WeighedConfig& other : step.alternatives)
     if (!other.chosen) others.push_back(&other);
   std::stable_sort(others.begin(), others.end(), [](const auto* a, const auto* b) {
     return std::pair(!a->refusal.empty(), a->ns) < std::pair(!b->refusal.empty(), b->ns);
   });
-  for (const Alternative* other : others) {
+  for (const WeighedConfig* other : others) {
     const bool refused = !other->refusal.empty();
     const double more = other->ns - chosen;
     table.add_row({other->config,
@@ -146,7 +141,7 @@ Table alternative_table(const PlannedStep& step) {
 
 std::string head_text(const Explained& e) {
   const PlannedStep& step = e.step();
-  const PlanTotals totals = totals_of(e.plan);
+  const CardPlanTotals totals = totals_of(e.plan);
   const double all = totals.steps_ns + totals.moves_ns;
   const StepTime& time = step.predicted.time;
   std::string text = fmt::format("{}: {}, step {} of {} of {} on {}\n", step.node, step.op, e.at + 1,
@@ -172,7 +167,7 @@ std::string head_text(const Explained& e) {
         fmt::format("  time    {} in {} program{} on {} cores{}, bound by {}, {:.1f} % of the roof ({})\n",
                     format_time(time.ns), step.predicted.programs, step.predicted.programs == 1 ? "" : "s",
                     step.predicted.cores, all > 0 ? fmt::format(", {:.1f} % of all kernels", 100 * time.ns / all) : "",
-                    time.bound_by, 100 * time.roof_fraction(), name(time.basis));
+                    name(time.bound_by), 100 * time.roof_fraction(), name(time.basis));
   if (!step.predicted.note.empty()) text += fmt::format("  note    {}\n", step.predicted.note);
   return text;
 }
@@ -199,7 +194,7 @@ nlohmann::json explained_json(const Explained& e) {
           {"result", result_text(step)},
           {"moves", moves},
           {"kernel_ns", step.predicted.time.ns},
-          {"bound_by", step.predicted.time.bound_by},
+          {"bound_by", name(step.predicted.time.bound_by)},
           {"basis", name(step.predicted.time.basis)},
           {"pcc", step.pcc ? nlohmann::json(*step.pcc) : nlohmann::json()},
           {"busy", table_rows(busy_table(step.predicted.time))},

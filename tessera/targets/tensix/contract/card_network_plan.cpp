@@ -24,7 +24,7 @@ Basis basis_of(TimeBasis basis) {
   return Basis::assumed;
 }
 
-tessera::Alternative alternative_view(const Alternative& other) {
+tessera::Alternative alternative_view(const WeighedConfig& other) {
   tessera::Alternative out{.config = other.config, .memory_bytes = other.l1_bytes, .chosen = other.chosen};
   if (other.refusal.empty())
     out.time_s = other.ns * kSecondsPerNs;
@@ -35,8 +35,8 @@ tessera::Alternative alternative_view(const Alternative& other) {
 
 }  // namespace
 
-PlanRequest card_request(const tessera::PlanRequest& request) {
-  PlanRequest out;
+CardPlanRequest card_request(const tessera::PlanRequest& request) {
+  CardPlanRequest out;
   if (request.objective)
     out.objective = *request.objective == PlanObjective::device ? Objective::device : Objective::end_to_end;
   out.min_pcc = request.min_pcc.value_or(out.min_pcc);
@@ -57,7 +57,7 @@ const LoweredGraph& CardNetworkPlan::network() const {
 }
 
 tessera::PlanRequest CardNetworkPlan::request() const {
-  const PlanRequest& r = plan_.request;
+  const CardPlanRequest& r = plan_.request;
   tessera::PlanRequest out;
   out.objective = r.objective == Objective::device ? PlanObjective::device : PlanObjective::end_to_end;
   if (r.min_pcc > 0) out.min_pcc = r.min_pcc;
@@ -83,10 +83,10 @@ std::vector<StepView> CardNetworkPlan::steps() const {
                   .why = step.why,
                   .time_s = time.ns * kSecondsPerNs,
                   .basis = basis_of(time.basis),
-                  .bound = {std::string(time.bound_by), time.roof_fraction()},
+                  .bound = {std::string(name(time.bound_by)), time.roof_fraction()},
                   .memory_peak_bytes = step.predicted.l1_peak_bytes,
                   .pcc = step.pcc};
-    for (const Alternative& other : step.alternatives) view.alternatives.push_back(alternative_view(other));
+    for (const WeighedConfig& other : step.alternatives) view.alternatives.push_back(alternative_view(other));
     out.push_back(std::move(view));
   }
   return out;

@@ -53,6 +53,6 @@ class TSR_API CardNetworkPlan : public NetworkPlan {
 };
 
 // What is asked of a card, where nothing else is said as plans for cards have it.
-PlanRequest card_request(const tessera::PlanRequest& request);
+CardPlanRequest card_request(const tessera::PlanRequest& request);
 
 }  // namespace tessera::tensix

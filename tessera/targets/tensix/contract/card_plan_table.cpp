@@ -42,7 +42,7 @@ Table card_plan_table(const CardPlan& plan) {
                {.name = "PCC", .key = "pcc", .align = Align::right},
                {.name = "others", .key = "alternatives", .align = Align::right},
                {.name = "why"}});
-  const PlanTotals totals = totals_of(plan);
+  const CardPlanTotals totals = totals_of(plan);
   const double all = totals.steps_ns + totals.moves_ns;
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
     const PlannedStep& step = plan.steps[s];
@@ -52,7 +52,7 @@ Table card_plan_table(const CardPlan& plan) {
                    step.predicted.cores == 0 ? Cell() : Cell(step.predicted.cores),
                    bytes_of_core(step.predicted.l1_peak_bytes), kernel_time_cell(step.predicted.time.ns),
                    kernel_time_cell(total), all > 0 ? share_cell(total / all) : Cell(),
-                   timed ? Cell(step.predicted.time.bound_by) : Cell(),
+                   timed ? Cell(name(step.predicted.time.bound_by)) : Cell(),
                    timed ? share_cell(step.predicted.time.roof_fraction()) : Cell(), accuracy_cell(step.pcc),
                    step.alternatives.size(), step.why});
   }
@@ -60,7 +60,7 @@ Table card_plan_table(const CardPlan& plan) {
 }
 
 std::string card_plan_summary(const CardPlan& plan) {
-  const PlanTotals totals = totals_of(plan);
+  const CardPlanTotals totals = totals_of(plan);
   const std::int64_t cards = plan.request.mesh;
   const double frames = static_cast<double>(plan.batch * cards);
   const auto rate = [&](double ns) { return ns > 0 ? fmt::format(" ({:.0f} frames/s)", frames / ns * 1e9) : ""; };
@@ -95,7 +95,7 @@ std::string card_plan_summary(const CardPlan& plan) {
 }
 
 nlohmann::json card_plan_summary_json(const CardPlan& plan) {
-  const PlanTotals totals = totals_of(plan);
+  const CardPlanTotals totals = totals_of(plan);
   return {{"model", plan.model},
           {"device", plan.machine},
           {"objective", name(plan.request.objective)},
@@ -132,7 +132,7 @@ Table card_plan_figures(const CardPlan& plan) {
   const auto rate = [](const BatchTime& time) {
     return Cell(time.frames_per_s(), fmt::format("{:.0f}", time.frames_per_s()));
   };
-  const PlanTotals totals = totals_of(plan);
+  const CardPlanTotals totals = totals_of(plan);
   const auto bound = mostly_bound_by(plan);
   std::vector<Cell> cells{kernel_time_cell(plan.kernels_ns),
                           kernel_time_cell(plan.device_ns),

@@ -77,7 +77,7 @@ Table simulated_step_table(const std::vector<SimulatedRow>& rows, bool with_pcc)
                             timed ? Cell(s.time.ns, format_time(s.time.ns) + (s.time.fitted() ? "" : " ~")) : Cell(),
                             timed ? Cell(name(s.time.basis)) : Cell(),
                             timed ? percent(s.time.ns / total_ns) : Cell(),
-                            timed ? Cell(s.time.bound_by) : Cell(),
+                            timed ? Cell(name(s.time.bound_by)) : Cell(),
                             timed ? percent(s.time.roof_fraction()) : Cell(),
                             s.result};
     if (with_pcc) cells.push_back(pcc_cell(rows[i].pcc));

@@ -48,15 +48,15 @@ Calibration calibration_by(const tessera::PlanHooks& hooks, std::int64_t images)
   return out;
 }
 
-PlanHooks hooks_of(const tessera::PlanHooks& given) {
-  PlanHooks hooks;
+CardPlanHooks hooks_of(const tessera::PlanHooks& given) {
+  CardPlanHooks hooks;
   hooks.on_progress = given.on_progress;
   if (given.sample && given.reference)
     hooks.calibration = [&given](std::int64_t images) { return calibration_by(given, images); };
   if (const auto* state = dynamic_cast<const CardPlanningState*>(given.state.get())) hooks.kept = state->kept;
   hooks.stop = given.stop;
-  hooks.hurry = given.hurry;
-  hooks.over = given.over;
+  hooks.quick_first = given.quick_first;
+  hooks.out_of_time = given.out_of_time;
   hooks.score = given.share;
   hooks.agree = given.agree;
   return hooks;

@@ -42,7 +42,7 @@ std::vector<TraceEvent> core_events(const CommandQueues& queues, const sim::Sche
                        .details = {}};
       event.details["node"] = node;
       event.details["cores"] = fmt::format("{}", program.cores);
-      event.details["bound by"] = program.time.bound_by;
+      event.details["bound by"] = name(program.time.bound_by);
       event.details["basis"] = name(program.time.basis);
       tracks[span.track].push_back(std::move(event));
     }

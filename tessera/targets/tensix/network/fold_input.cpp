@@ -16,7 +16,7 @@ bool is_foldable(const LoweredGraph& network, const LoweredNode& node) {
   const auto* conv = node.layer.as<ConvLayer>();
   if (conv == nullptr || conv->transposed || network.folds.contains(node.inputs[0])) return false;
   const Conv2dProblem& p = conv->problem;
-  const Window& w = p.window;
+  const SlidingWindow& w = p.window;
   const auto is_input = [&](ValueId id) {
     const auto& inputs = network.graph.inputs;
     return std::find(inputs.begin(), inputs.end(), id) != inputs.end();
@@ -32,7 +32,7 @@ bool is_foldable(const LoweredGraph& network, const LoweredNode& node) {
 }
 
 Constant folded_weights(const Array& given, const Conv2dProblem& from, const Conv2dProblem& to) {
-  const Window& w = from.window;
+  const SlidingWindow& w = from.window;
   auto out = std::make_shared<Array>(ElementType::float32,
                                      Shape{to.out_channels, to.in_channels, to.window.kernel_h, to.window.kernel_w});
   const auto source = given.as<float>();
@@ -69,7 +69,7 @@ LoweredGraph fold_inputs(LoweredGraph network, const std::vector<std::string>& n
           "'{}' is no convolution of few channels that steps over the network's input", name);
     auto& conv = *node->layer.as<ConvLayer>();
     const Conv2dProblem from = conv.problem;
-    const Window& w = from.window;
+    const SlidingWindow& w = from.window;
     Conv2dProblem& to = conv.problem;
     to.window = {.kernel_h = parts(w.kernel_h, w.stride_h), .kernel_w = parts(w.kernel_w, w.stride_w)};
     to.in_channels = from.in_channels * w.stride_h * w.stride_w;

@@ -68,21 +68,21 @@ Array packed(std::span<const float> rows, const Shape& shape, DType dtype, Round
 }
 
 // A function that can be worked out on Dst; none for any other operator.
-std::optional<Activation> activation_of(const Op& op, Operands operands) {
+std::optional<DstActivation> activation_of(const Op& op, Operands operands) {
   if (const auto* unary = std::get_if<Unary>(&op)) {
     switch (unary->kind) {
       case Unary::Kind::bitwise_not:
       case Unary::Kind::is_inf:
       case Unary::Kind::is_nan:
       case Unary::Kind::logical_not: return std::nullopt;
-      default: return Activation{*unary};
+      default: return DstActivation{*unary};
     }
   }
   if (!std::holds_alternative<Clip>(op) || operands.size() < 3) return std::nullopt;
   const Array *low = operands[1], *high = operands[2];
   if (low == nullptr || high == nullptr || low->type() != ElementType::float32 || low->as<float>()[0] != 0)
     return std::nullopt;
-  return Activation{{Unary::Kind::relu}, high->as<float>()[0]};
+  return DstActivation{{Unary::Kind::relu}, high->as<float>()[0]};
 }
 
 // Numbers go through as they are, and so does their type.
@@ -102,7 +102,7 @@ bool only_moves(const Op& op) {
 // One step on the card: an operator, and the function that follows it in Dst.
 class Step {
  public:
-  Step(const GraphPrecision& precision, std::optional<Activation> then)
+  Step(const GraphPrecision& precision, std::optional<DstActivation> then)
       : precision_(precision), then_(std::move(then)) {}
 
   std::vector<Array> run(const Op& op, Operands operands) const {
@@ -129,7 +129,7 @@ class Step {
     if (const auto* pool = std::get_if<AveragePool>(&op)) return average(*pool, operands);
     if (const auto* pool = std::get_if<GlobalPool>(&op)) return global(*pool, operands);
     if (const auto* softmax = std::get_if<Softmax>(&op)) return exponentials(*softmax, operands);
-    if (const std::optional<Activation> function = activation_of(op, operands)) {
+    if (const std::optional<DstActivation> function = activation_of(op, operands)) {
       const Rows x = rows_of(*operands[0]);
       return store(unary_values(*function, x.values, precision_.compute), operands[0]->shape());
     }
@@ -229,7 +229,7 @@ class Step {
     return combine(op, both);
   }
 
-  static bool as_matmul(const Window& w) {
+  static bool as_matmul(const SlidingWindow& w) {
     return w.kernel_h == 1 && w.kernel_w == 1 && w.stride_h == 1 && w.stride_w == 1 && w.top == 0 && w.bottom == 0 &&
            w.left == 0 && w.right == 0;
   }
@@ -281,7 +281,7 @@ class Step {
   }
 
   const GraphPrecision& precision_;
-  std::optional<Activation> then_;
+  std::optional<DstActivation> then_;
 };
 
 // A node and all that is fused into it. A function is taken along by the step before it.
@@ -303,7 +303,7 @@ std::vector<Array> run_node(const Node& node, Operands operands, const GraphPrec
   };
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::vector<const Array*> of_part = gather(parts[i]);
-    std::optional<Activation> then;
+    std::optional<DstActivation> then;
     if (i + 1 < parts.size()) {
       std::vector<const Array*> of_next;
       for (const int at : parts[i + 1].operands)
@@ -318,7 +318,7 @@ std::vector<Array> run_node(const Node& node, Operands operands, const GraphPrec
 
 }  // namespace
 
-Conv2dOrder default_order(std::int64_t in_channels, const Window& window) {
+Conv2dOrder default_order(std::int64_t in_channels, const SlidingWindow& window) {
   const bool wide = in_channels >= kFace;
   return {round_up(in_channels, wide ? kFace : std::int64_t{8}), 1, window.kernel_h};
 }

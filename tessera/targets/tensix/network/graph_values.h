@@ -36,7 +36,7 @@ TSR_API std::vector<Array> graph_values(const Graph& graph, const std::vector<Ar
 
 // The order of a convolution's reduction where no plan says it: height sharding, a block for each kernel row; one that
 // runs as a matmul has one block.
-TSR_API Conv2dOrder default_order(std::int64_t in_channels, const Window& window);
+TSR_API Conv2dOrder default_order(std::int64_t in_channels, const SlidingWindow& window);
 
 // The type of partial results: that of Dst where the packer adds them up in L1, else the output's.
 TSR_API DType partials_dtype(const ComputeConfig& compute, DType output, std::int64_t blocks, bool bias);

@@ -82,7 +82,7 @@ class GraphLowering final : public Lowering {
 
   static std::string ttnn_name(const Node& node, const CardLayer& layer) {
     const CardOp* op = layer.op();
-    if (op == nullptr) return fmt::format("{} (host)", name(node.op));
+    if (op == nullptr) return host_step_name(name(node.op));
     return op->ttnn_name != nullptr ? op->ttnn_name(layer) : std::string(name(op->kind));
   }
 

@@ -5,12 +5,14 @@
 
 #include "tessera/core/export.h"
 #include "tessera/targets/tensix/card/program_work.h"
+#include "tessera/targets/tensix/ops/call_role.h"
 #include "tessera/targets/tensix/ops/lowering.h"
 
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace tessera::tensix {
 
@@ -33,6 +35,9 @@ struct CardOp {
   bool reads_flattened = false;  // images whose pixels are columns, too
   // TTNN's name; null: that of the kind.
   std::string (*ttnn_name)(const CardLayer& layer) = nullptr;
+  CallRole role = CallRole::computes;
+  // Where `ttnn_name` is given: the role of each name that it may say; none for others.
+  std::optional<CallRole> (*named_role)(std::string_view ttnn_name) = nullptr;
   // All that its plan and its time depend on besides the types of its values; null: nothing.
   std::string (*digest)(const CardLayer& layer) = nullptr;
   DeviceTensor (*run)(const CardLayer& layer, NodeRun& node) = nullptr;

@@ -10,7 +10,7 @@
 namespace tessera::tensix {
 
 // Two spatial dimensions.
-inline Window window_of(const ResolvedWindow& w) {
+inline SlidingWindow window_of(const ResolvedWindow& w) {
   return {.kernel_h = w.kernel[0],
           .kernel_w = w.kernel[1],
           .stride_h = w.strides[0],
@@ -24,6 +24,6 @@ inline Window window_of(const ResolvedWindow& w) {
 }
 
 // For digests of plans.
-std::string digest_text(const Window& window);
+std::string digest_text(const SlidingWindow& window);
 
 }  // namespace tessera::tensix

@@ -37,7 +37,7 @@ std::string py_function(const VectorFunction& f) {
   using Kind = VectorFunction::Kind;
   if (f.kind == Kind::clamp)
     return fmt::format("unary(\"clamp_tss\", {}, {})", emit::py(double{f.low}), emit::py(double{f.high}));
-  if (f.name == "leaky_relu" || f.name == "elu")
+  if (takes_alpha(f))
     return fmt::format("unary({}, {})", emit::py(f.name), emit::py(double{f.activation.function.alpha}));
   return fmt::format("unary({})", emit::py(f.name));
 }

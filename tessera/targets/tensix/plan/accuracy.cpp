@@ -32,9 +32,9 @@ double macs(const tensix::LoweredGraph& network, const tensix::LoweredNode& node
 }
 
 // Bytes move and products take phases.
-double extra_ns(const tensix::LoweredGraph& network, const tensix::LoweredNode& node, const Precision& from,
-                const Precision& to, const TensixSpec& card) {
-  const auto cycles = [&](const Precision& p) {
+double extra_ns(const tensix::LoweredGraph& network, const tensix::LoweredNode& node, const StepPrecision& from,
+                const StepPrecision& to, const TensixSpec& card) {
+  const auto cycles = [&](const StepPrecision& p) {
     return card.tile_matmul_cycles[static_cast<std::size_t>(phases(p.fidelity) - 1)] / (32.0 * 32 * 32);
   };
   const Extent2d out = network.matrix(node.outputs[0]);
@@ -43,7 +43,7 @@ double extra_ns(const tensix::LoweredGraph& network, const tensix::LoweredNode& 
 }
 
 // What each node adds to what its operands have lost already.
-std::vector<double> losses(const tensix::LoweredGraph& network, const Accuracy& accuracy) {
+std::vector<double> losses(const tensix::LoweredGraph& network, const NodeAccuracy& accuracy) {
   std::map<ValueId, double> lost;
   std::vector<double> out(network.nodes.size());
   for (std::size_t i = 0; i < network.nodes.size(); ++i) {
@@ -59,8 +59,8 @@ std::vector<double> losses(const tensix::LoweredGraph& network, const Accuracy& 
 
 }  // namespace
 
-const std::vector<Precision>& precision_levels() {
-  static const std::vector<Precision> levels{
+const std::vector<StepPrecision>& precision_levels() {
+  static const std::vector<StepPrecision> levels{
       {DType::bfloat8_b, DType::bfloat8_b, MathFidelity::lofi, false},
       {DType::bfloat8_b, DType::bfloat8_b, MathFidelity::hifi2, false},
       {DType::bfloat16, DType::bfloat8_b, MathFidelity::hifi2, false},
@@ -104,9 +104,9 @@ Calibration calibration_of(const tensix::LoweredGraph& network, std::uint64_t se
   return out;
 }
 
-Accuracy measure(const Calibration& calibration, const Machine& machine, std::int64_t l1_small_bytes,
-                 const std::vector<Precision>& precisions, const std::vector<tensix::LayerConfig>& pins,
-                 const std::function<void()>& pulse) {
+NodeAccuracy measure(const Calibration& calibration, const Machine& machine, std::int64_t l1_small_bytes,
+                     const std::vector<StepPrecision>& precisions, const std::vector<tensix::LayerConfig>& pins,
+                     const std::function<void()>& pulse) {
   const tensix::LoweredGraph& network = *calibration.network;
   tensix::SimulateOptions options;
   options.dtype = DType::bfloat16;
@@ -123,7 +123,7 @@ Accuracy measure(const Calibration& calibration, const Machine& machine, std::in
     config.fp32_dest_acc_en = pinned_only.fp32_dest_acc_en ? pinned_only.fp32_dest_acc_en : config.fp32_dest_acc_en;
     options.layers.emplace(network.nodes[i].name, config);
   }
-  Accuracy out;
+  NodeAccuracy out;
   out.nodes.resize(network.nodes.size());
   options.on_result = [&](const tensix::LoweredNode& node, const Array& found) {
     if (pulse) pulse();
@@ -140,8 +140,8 @@ Accuracy measure(const Calibration& calibration, const Machine& machine, std::in
   return out;
 }
 
-std::vector<Precision> precisions_of(const tensix::LoweredGraph& network, const std::vector<std::size_t>& levels) {
-  std::vector<Precision> out;
+std::vector<StepPrecision> precisions_of(const tensix::LoweredGraph& network, const std::vector<std::size_t>& levels) {
+  std::vector<StepPrecision> out;
   for (const std::size_t level : levels) out.push_back(precision_levels()[level]);
   const std::vector<ValueId>& leaving = network.graph.outputs;
   for (std::size_t i = 0; i < out.size(); ++i)
@@ -151,10 +151,10 @@ std::vector<Precision> precisions_of(const tensix::LoweredGraph& network, const 
   return out;
 }
 
-void raise_precisions(const tensix::LoweredGraph& network, const TensixSpec& card, const Accuracy& accuracy,
+void raise_precisions(const tensix::LoweredGraph& network, const TensixSpec& card, const NodeAccuracy& accuracy,
                       double min_pcc, double best, std::vector<std::size_t>& level) {
   const std::size_t count = network.nodes.size();
-  const std::vector<Precision>& levels = precision_levels();
+  const std::vector<StepPrecision>& levels = precision_levels();
   const std::vector<double> lost = losses(network, accuracy);
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < count; ++i)

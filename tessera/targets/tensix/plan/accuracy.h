@@ -32,30 +32,30 @@ TSR_API Calibration calibration_of(const tensix::LoweredGraph& network, std::uin
 // Pearson's; 1 where neither varies and they are equal.
 TSR_API double correlation(const Array& a, const Array& b);
 
-struct Accuracy {
+struct NodeAccuracy {
   double pcc = 1;                            // of the output that has least
   std::vector<std::optional<double>> nodes;  // of each result
 };
 
 // One precision for each node; `pins` come before it. `pulse` is called after each node: what it throws ends this.
-TSR_API Accuracy measure(const Calibration& calibration, const Machine& machine, std::int64_t l1_small_bytes,
-                         const std::vector<Precision>& precisions, const std::vector<tensix::LayerConfig>& pins,
-                         const std::function<void()>& pulse = {});
+TSR_API NodeAccuracy measure(const Calibration& calibration, const Machine& machine, std::int64_t l1_small_bytes,
+                             const std::vector<StepPrecision>& precisions, const std::vector<tensix::LayerConfig>& pins,
+                             const std::function<void()>& pulse = {});
 
 // From fastest to most exact.
-TSR_API const std::vector<Precision>& precision_levels();
+TSR_API const std::vector<StepPrecision>& precision_levels();
 
 struct Budgeted {
   std::vector<std::size_t> levels;  // of precision_levels(), one for each node
-  Accuracy accuracy;
+  NodeAccuracy accuracy;
 };
 // What leaves the network goes to the host as bfloat16 at least: fewer bits would save it nothing.
-TSR_API std::vector<Precision> precisions_of(const tensix::LoweredGraph& network,
-                                             const std::vector<std::size_t>& levels);
+TSR_API std::vector<StepPrecision> precisions_of(const tensix::LoweredGraph& network,
+                                                 const std::vector<std::size_t>& levels);
 
 // One level up where results lose most for the time that more exactness takes, on as many nodes as should do for
 // `min_pcc`. An Error with the `best` that was found if everything is as exact as can be already.
-TSR_API void raise_precisions(const tensix::LoweredGraph& network, const TensixSpec& card, const Accuracy& accuracy,
+TSR_API void raise_precisions(const tensix::LoweredGraph& network, const TensixSpec& card, const NodeAccuracy& accuracy,
                               double min_pcc, double best, std::vector<std::size_t>& levels);
 
 // The cheapest precisions that hold the budget, found step by step with raise_precisions. `late`: asked after

@@ -16,7 +16,7 @@ std::optional<BoundShare> mostly_bound_by(const CardPlan& plan) {
   double all = 0;
   for (const PlannedStep& step : plan.steps) {
     const tensix::StepTime& time = step.predicted.time;
-    if (time.ns > 0) ns[std::string(time.bound_by)] += time.ns;
+    if (time.ns > 0) ns[std::string(name(time.bound_by))] += time.ns;
     all += time.ns;
     for (const PlannedMove& move : step.moves)
       if (move.ns > 0) ns["moves"] += move.ns, all += move.ns;

@@ -11,6 +11,7 @@
 #include "tessera/targets/tensix/card/move_kind.h"
 #include "tessera/targets/tensix/card/tensor_placement.h"
 #include "tessera/targets/tensix/network/simulate.h"
+#include "tessera/targets/tensix/ops/call_role.h"
 #include "tessera/targets/tensix/ops/layer_config.h"
 
 #include <cstdint>
@@ -35,7 +36,7 @@ struct Pin {
 };
 
 // What was asked for.
-struct PlanRequest {
+struct CardPlanRequest {
   Objective objective = Objective::device;
   double min_pcc = 0;  // of the network's outputs against float32, by the card's arithmetic; 0: any
   std::optional<std::int64_t> max_reshards = {};  // before steps and within convolutions; none: what is fastest
@@ -46,7 +47,7 @@ struct PlanRequest {
   std::int64_t mesh = 1;  // cards, each with a batch of its own
   double budget_s = 20;   // of searching, at most
   bool partial = false;   // what the card has no operator for runs on the host
-  bool operator==(const PlanRequest&) const = default;
+  bool operator==(const CardPlanRequest&) const = default;
 };
 
 // A value goes elsewhere before a step.
@@ -61,7 +62,7 @@ struct PlannedMove {
 };
 
 // What else was weighed for a step.
-struct Alternative {
+struct WeighedConfig {
   std::string config;         // "BLOCK_SHARDED 416x128, act_block_h 416, weights x2"
   std::string refusal;        // why it cannot run here, with numbers; empty: it can
   double ns = 0;              // of the step with the moves it would need; 0 where it cannot run
@@ -70,8 +71,9 @@ struct Alternative {
 };
 
 struct PlannedStep {
-  std::string node;            // of the lowered network
-  std::string op;              // TTNN's name
+  std::string node;  // of the lowered network
+  std::string op;    // TTNN's name
+  CallRole role = CallRole::computes;
   tensix::LayerConfig config;  // every field that the call is given
   std::vector<PlannedMove> moves;
   std::vector<std::string> reads;  // values of the graph that are computed
@@ -81,7 +83,7 @@ struct PlannedStep {
   tensix::SimulatedStep predicted;  // cores, bytes of a core, time and what bounds it; moves are not in it
   std::optional<double> pcc;        // of its result against float32, where it was measured
   std::string why;                  // chosen for, in a line
-  std::vector<Alternative> alternatives;
+  std::vector<WeighedConfig> alternatives;
 };
 
 struct CardPlan {
@@ -92,7 +94,7 @@ struct CardPlan {
   std::string network_digest;             // of the lowered network: operators and shapes, not weights
   std::string machine;                    // name
   std::string machine_digest;
-  PlanRequest request;
+  CardPlanRequest request;
   std::int64_t batch = 1;
   // Convolutions over the network's input that step by one over an image that the host has folded
   // (tensix/fold_input.h). Steps are those of planned_network().

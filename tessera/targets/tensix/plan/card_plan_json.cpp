@@ -9,16 +9,16 @@
 namespace tessera::tensix {
 namespace {
 
-using tensix::Alternative;
 using tensix::CardPlan;
+using tensix::CardPlanRequest;
 using tensix::Objective;
 using tensix::Pin;
 using tensix::Placement;
 using tensix::PlannedMove;
 using tensix::PlannedStep;
-using tensix::PlanRequest;
 using tensix::StepTime;
 using tensix::TimeBasis;
+using tensix::WeighedConfig;
 using PlanJson = nlohmann::ordered_json;
 using Keys = std::initializer_list<std::string_view>;
 
@@ -41,28 +41,15 @@ std::span<const T> words(const std::initializer_list<T>& values) {
   return {values.begin(), values.size()};
 }
 
-struct TimePart {
-  std::string_view name;
-  double StepTime::* value;
-};
-// What bounds a step is one of these.
-constexpr std::array kTimeParts{
-    TimePart{"reader", &StepTime::reader_ns},       TimePart{"weights", &StepTime::weights_ns},
-    TimePart{"multicast", &StepTime::multicast_ns}, TimePart{"DRAM", &StepTime::dram_ns},
-    TimePart{"tilize", &StepTime::tilize_ns},       TimePart{"math", &StepTime::math_ns},
-    TimePart{"pack", &StepTime::pack_ns},           TimePart{"writer", &StepTime::writer_ns},
-    TimePart{"fixed", &StepTime::fixed_ns},
-};
-
 PlanJson time_json(const StepTime& time) {
   PlanJson json;
   json["ns"] = ns_json(time.ns, "time");
-  json["bound_by"] = time.bound_by;
+  json["bound_by"] = name(time.bound_by);
   json["roof_ns"] = ns_json(time.roof_ns, "roof");
   json["basis"] = name(time.basis);
   PlanJson parts = PlanJson::object();
-  for (const TimePart& part : kTimeParts)
-    if (const PlanJson ns = ns_json(time.*part.value, part.name); ns != 0) parts[std::string(part.name)] = ns;
+  for (const TimePart part : kTimeParts)
+    if (const PlanJson ns = ns_json(time.*busy_field(part), name(part)); ns != 0) parts[std::string(name(part))] = ns;
   json["busy_ns"] = std::move(parts);
   return json;
 }
@@ -73,17 +60,13 @@ StepTime read_time(const io::JsonCursor& json) {
   time.ns = json.at("ns").real();
   time.roof_ns = json.at("roof_ns").real();
   time.basis = json.at("basis").word(words({TimeBasis::fitted, TimeBasis::scaled, TimeBasis::assumed}));
-  const io::JsonCursor bound = json.at("bound_by"), busy = json.at("busy_ns");
-  const std::string by = bound.text();
+  time.bound_by = json.at("bound_by").word(std::span<const TimePart>(kTimeParts));
+  const io::JsonCursor busy = json.at("busy_ns");
   std::vector<std::string_view> names;
-  time.bound_by = {};
-  for (const TimePart& part : kTimeParts) {
-    names.push_back(part.name);
-    if (part.name == by) time.bound_by = part.name;  // which outlives the file's text
-    if (const auto value = busy.find(part.name)) time.*part.value = value->real();
+  for (const TimePart part : kTimeParts) {
+    names.push_back(name(part));
+    if (const auto value = busy.find(name(part))) time.*busy_field(part) = value->real();
   }
-  check(!time.bound_by.empty(), Code::parse, Hint{fmt::format("one of {}", fmt::join(names, ", "))},
-        "{} is {}, which is no part of a step's time", bound.path(), bound.found());
   busy.only(names);
   return time;
 }
@@ -91,7 +74,7 @@ StepTime read_time(const io::JsonCursor& json) {
 // Whole numbers of a step's prediction, by their names in the file.
 struct Count {
   std::string_view name;
-  std::int64_t tensix::SimulatedStep::* value;
+  std::int64_t tensix::SimulatedStep::*value;
 };
 constexpr std::array kCounts{
     Count{"cores", &tensix::SimulatedStep::cores},
@@ -161,7 +144,7 @@ PlannedMove read_move(const io::JsonCursor& json) {
           peak ? peak->whole() : 0};
 }
 
-PlanJson alternative_json(const Alternative& other) {
+PlanJson alternative_json(const WeighedConfig& other) {
   PlanJson json;
   json["config"] = other.config;
   if (!other.refusal.empty()) json["refusal"] = other.refusal;
@@ -171,7 +154,7 @@ PlanJson alternative_json(const Alternative& other) {
   return json;
 }
 
-Alternative read_alternative(const io::JsonCursor& json) {
+WeighedConfig read_alternative(const io::JsonCursor& json) {
   only(json, {"config", "refusal", "ns", "l1_bytes", "chosen"});
   const auto refusal = json.find("refusal"), ns = json.find("ns"), chosen = json.find("chosen");
   return {json.at("config").text(), refusal ? refusal->text() : "", ns ? ns->real() : 0, json.at("l1_bytes").whole(),
@@ -196,7 +179,7 @@ PlanJson step_json(const PlannedStep& step) {
   if (step.pcc) json["pcc"] = real(*step.pcc, "PCC");
   json["why"] = step.why;
   json["alternatives"] = PlanJson::array();
-  for (const Alternative& other : step.alternatives) json["alternatives"].push_back(alternative_json(other));
+  for (const WeighedConfig& other : step.alternatives) json["alternatives"].push_back(alternative_json(other));
   return json;
 }
 
@@ -211,7 +194,11 @@ PlannedStep read_step(const io::JsonCursor& json) {
               "alternatives"});
   PlannedStep step;
   step.node = json.at("node").text();
-  step.op = json.at("op").text();
+  const io::JsonCursor op = json.at("op");
+  step.op = op.text();
+  const auto role = call_role(step.op);
+  check(role.has_value(), Code::parse, "{} is {}, which is no operator of the card", op.path(), op.found());
+  step.role = *role;
   const io::JsonCursor config = json.at("config");
   step.config = with_context("at " + config.path(), [&] { return tensix::parse_layer_config(config.json().dump()); });
   for (const io::JsonCursor& move : json.at("moves").items()) step.moves.push_back(read_move(move));
@@ -227,7 +214,7 @@ PlannedStep read_step(const io::JsonCursor& json) {
   return step;
 }
 
-PlanJson request_json(const PlanRequest& request) {
+PlanJson request_json(const CardPlanRequest& request) {
   PlanJson json;
   json["objective"] = name(request.objective);
   json["min_pcc"] = real(request.min_pcc, "least PCC");
@@ -244,10 +231,10 @@ PlanJson request_json(const PlanRequest& request) {
   return json;
 }
 
-PlanRequest read_request(const io::JsonCursor& json) {
+CardPlanRequest read_request(const io::JsonCursor& json) {
   only(json, {"objective", "min_pcc", "max_reshards", "pins", "l1_small_bytes", "metal_trace", "command_queues", "mesh",
               "budget_s", "partial"});
-  PlanRequest request;
+  CardPlanRequest request;
   request.objective = json.at("objective").word(words({Objective::device, Objective::end_to_end}));
   request.min_pcc = json.at("min_pcc").real(-1);
   if (const auto most = json.find("max_reshards")) request.max_reshards = most->whole();

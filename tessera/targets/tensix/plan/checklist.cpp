@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 namespace tessera::tensix {
 namespace {
@@ -21,8 +20,8 @@ constexpr double kMargin = 1.02;       // within it two times are the same
 
 std::string us(double ns) { return fmt::format("{:.1f} us", ns * 1e-3); }
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
-bool is_conv(const PlannedStep& step) { return step.op == "conv2d" || step.op == "conv_transpose2d"; }
-bool has_weights(const PlannedStep& step) { return is_conv(step) || step.op == "linear" || step.op == "matmul"; }
+bool is_conv(const PlannedStep& step) { return step.role == CallRole::convolution; }
+bool has_weights(const PlannedStep& step) { return is_conv(step) || step.role == CallRole::product; }
 
 std::string plural(std::size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
@@ -73,7 +72,7 @@ CheckItem hot_paths(const Checker& c) {
   }
   item.evidence = fmt::format("{} of {} results that the next step reads lie in L1", hot - item.findings.size(), hot);
   if (fits > 0) item.evidence += fmt::format("; {} would fit, DRAM is busy {} for them", fits, us(lost_ns));
-  if (!item.findings.empty()) item.verdict = c.share(lost_ns) > kLargeShare ? Verdict::fail : Verdict::warn;
+  if (!item.findings.empty()) item.verdict = c.share(lost_ns) > kLargeShare ? CheckVerdict::fail : CheckVerdict::warn;
   return item;
 }
 
@@ -93,7 +92,7 @@ CheckItem sharding_selected(const Checker& c) {
   for (const auto& [layout, count] : layouts) counts.push_back(fmt::format("{} {}", count, layout));
   item.evidence = fmt::format("{}: {}", plural(convs, "convolution"),
                               counts.empty() ? "none is told a layout" : fmt::format("{}", fmt::join(counts, ", ")));
-  if (!item.findings.empty()) item.verdict = Verdict::fail;
+  if (!item.findings.empty()) item.verdict = CheckVerdict::fail;
   return item;
 }
 
@@ -115,7 +114,7 @@ CheckItem sharding_matches(const Checker& c) {
   }
   item.evidence = fmt::format("{} of {} sharded inputs of convolutions come as they are wanted",
                               edges - item.findings.size(), edges);
-  if (!item.findings.empty()) item.verdict = Verdict::warn;
+  if (!item.findings.empty()) item.verdict = CheckVerdict::warn;
   return item;
 }
 
@@ -129,7 +128,7 @@ CheckItem reshards_minimal(const Checker& c) {
       if (move.kind == PlannedMove::Kind::reshard) own_ns += move.ns, ++reshards;
     if (own_ns == 0) continue;
     ns += own_ns;
-    const Alternative* best = fastest_other(step);
+    const WeighedConfig* best = fastest_other(step);
     const bool worse = best != nullptr && best->ns * kMargin < weighed_ns(step);
     if (worse) saved_ns += weighed_ns(step) - best->ns;
     item.findings.push_back(fmt::format("{}: {} of resharding, {} in all; {}", step.node, us(own_ns),
@@ -142,9 +141,9 @@ CheckItem reshards_minimal(const Checker& c) {
   if (const std::int64_t inner = totals_of(c.plan).inner_reshards; inner > 0)
     item.evidence += fmt::format("; {} more within convolutions", inner);
   if (c.share(ns) > kLargeShare && saved_ns > 0)
-    item.verdict = Verdict::fail;
+    item.verdict = CheckVerdict::fail;
   else if (c.share(saved_ns) > kSmallShare || c.share(ns) > kLargeShare)
-    item.verdict = Verdict::warn;
+    item.verdict = CheckVerdict::warn;
   return item;
 }
 
@@ -160,20 +159,20 @@ CheckItem double_buffers(const Checker& c) {
     ++convs;
     const bool act = step.config.conv.enable_act_double_buffer, w = step.config.conv.enable_weights_double_buffer;
     activations += act, weights += w;
-    const std::string_view bound = step.predicted.time.bound_by;
-    const bool by_reader = bound == "reader",
-               by_weights = bound == "weights" || bound == "multicast" || bound == "DRAM";
+    const TimePart bound = step.predicted.time.bound_by;
+    const bool by_reader = bound == TimePart::reader,
+               by_weights = bound == TimePart::weights || bound == TimePart::multicast || bound == TimePart::dram;
     const bool fits =
         c.free_bytes(s) >= step.predicted.circular_buffer_bytes && step.predicted.circular_buffer_bytes > 0;
     if (!fits || !((by_reader && !act) || (by_weights && !w))) continue;
     waiting_ns += step.predicted.time.ns;
-    item.findings.push_back(fmt::format("{}: bound by {}, {} B free, buffers take {} B", step.node, bound,
+    item.findings.push_back(fmt::format("{}: bound by {}, {} B free, buffers take {} B", step.node, name(bound),
                                         c.free_bytes(s), step.predicted.circular_buffer_bytes));
   }
   item.evidence = fmt::format("of {} that work block by block {} double-buffer activations, {} weights",
                               plural(convs, "convolution"), activations, weights);
   if (!item.findings.empty()) item.evidence += fmt::format("; {} could for {}", item.findings.size(), us(waiting_ns));
-  if (c.share(waiting_ns) > kSmallShare) item.verdict = Verdict::warn;
+  if (c.share(waiting_ns) > kSmallShare) item.verdict = CheckVerdict::warn;
   return item;
 }
 
@@ -186,7 +185,7 @@ CheckItem blocks_tuned(const Checker& c) {
     ++convs;
     whole += step.config.conv.act_block_h_override == 0;
     weighed += !step.alternatives.empty();
-    const Alternative* best = fastest_other(step);
+    const WeighedConfig* best = fastest_other(step);
     if (step.alternatives.empty() && step.config.conv.act_block_h_override != 0) {
       item.findings.push_back(
           fmt::format("{}: act_block_h {}, nothing else was tried", step.node, step.config.conv.act_block_h_override));
@@ -199,9 +198,9 @@ CheckItem blocks_tuned(const Checker& c) {
   item.evidence = fmt::format("{}: {} with all rows of a core in one block, {} chosen among others",
                               plural(convs, "convolution"), whole, weighed);
   if (weighed == 0 && convs > 0)
-    item.verdict = Verdict::fail;
+    item.verdict = CheckVerdict::fail;
   else if (c.share(lost_ns) > kSmallShare || weighed + whole < convs)
-    item.verdict = Verdict::warn;
+    item.verdict = CheckVerdict::warn;
   return item;
 }
 
@@ -241,7 +240,7 @@ CheckItem cold_skips(const Checker& c) {
               fmt::format("{}: {} B of each core for {} steps until {}, fullest in {} with {} of {} B{}", maker.makes,
                           held, r - first - 1, c.plan.steps[r].node, at, fullest, c.plan.l1_limit_bytes,
                           cramped ? ", where others are short of room" : ""));
-          if (cramped && full) item.verdict = Verdict::warn;
+          if (cramped && full) item.verdict = CheckVerdict::warn;
         }
       }
       first = r;
@@ -260,17 +259,16 @@ CheckItem batch_norm_folded(const Checker& c) {
   std::map<std::string, const PlannedStep*> made;
   for (const PlannedStep& step : c.plan.steps) {
     const auto source = step.reads.size() == 1 ? made.find(step.reads[0]) : made.end();
-    if (step.op == "batch_norm" || (step.op == "multiply" && source != made.end() && is_conv(*source->second))) {
+    if (step.role == CallRole::scales && source != made.end() && is_conv(*source->second)) {
       ns += step.predicted.time.ns;
-      item.findings.push_back(fmt::format("{}: {} after {}, {}", step.node, step.op,
-                                          source == made.end() ? "?" : source->second->node,
-                                          us(step.predicted.time.ns)));
+      item.findings.push_back(
+          fmt::format("{}: {} after {}, {}", step.node, step.op, source->second->node, us(step.predicted.time.ns)));
     }
     made[step.makes] = &step;
   }
   item.evidence = item.findings.empty() ? "no step scales what a convolution made"
                                         : fmt::format("{} of {}", plural(item.findings.size(), "scaling step"), us(ns));
-  if (!item.findings.empty()) item.verdict = c.share(ns) > kLargeShare ? Verdict::fail : Verdict::warn;
+  if (!item.findings.empty()) item.verdict = c.share(ns) > kLargeShare ? CheckVerdict::fail : CheckVerdict::warn;
   return item;
 }
 
@@ -291,7 +289,7 @@ CheckItem weights_small(const Checker& c) {
   item.evidence = fmt::format("{} with weights: {}", plural(layers, "layer"), fmt::join(counts, ", "));
   if (item.findings.empty()) return item;
   // For the sake of accuracy, or because nobody asked?
-  item.verdict = c.plan.request.min_pcc > 0 ? Verdict::warn : Verdict::fail;
+  item.verdict = c.plan.request.min_pcc > 0 ? CheckVerdict::warn : CheckVerdict::fail;
   if (c.plan.request.min_pcc > 0) item.evidence += fmt::format("; a PCC of {} was asked for", c.plan.request.min_pcc);
   return item;
 }
@@ -307,29 +305,26 @@ CheckItem activations_chosen(const Checker& c) {
   item.evidence = fmt::format("{}: {}", plural(c.plan.steps.size(), "result"), fmt::join(counts, ", "));
   if (!c.plan.pcc) {
     item.evidence += "; what they cost in accuracy was not measured";
-    item.verdict = Verdict::warn;
+    item.verdict = CheckVerdict::warn;
   } else {
     item.evidence += fmt::format("; PCC of the outputs {:.6f}", *c.plan.pcc);
-    if (*c.plan.pcc < c.plan.request.min_pcc) item.verdict = Verdict::fail;
+    if (*c.plan.pcc < c.plan.request.min_pcc) item.verdict = CheckVerdict::fail;
   }
   return item;
 }
 
 CheckItem conversions_handled(const Checker& c) {
   CheckItem item{.name = "conversions handled"};
-  static const std::set<std::string> kConversions{
-      "tilize",  "untilize",       "to_layout",      "tilize_with_val_padding",
-      "permute", "convert_to_hwc", "convert_to_chw", "untilize_with_unpadding",
-      "host",    "typecast"};
   double ns = 0;
   std::size_t host = 0;
   for (std::size_t s = 0; s < c.plan.steps.size(); ++s) {
     const PlannedStep& step = c.plan.steps[s];
-    if (!kConversions.contains(step.op)) continue;
+    const bool on_host = step.role == CallRole::host;
+    if (!on_host && step.role != CallRole::converts) continue;
     ns += step.predicted.time.ns;
-    host += step.op == "host";
+    host += on_host;
     const bool edge = s == 0 || s + 1 == c.plan.steps.size();
-    if (!edge || step.op == "host")
+    if (!edge || on_host)
       item.findings.push_back(fmt::format("{}: {} in the middle, {}", step.node, step.op, us(step.predicted.time.ns)));
   }
   item.evidence = item.findings.empty()
@@ -338,9 +333,9 @@ CheckItem conversions_handled(const Checker& c) {
                       : fmt::format("{}, {} of the kernels' time", plural(item.findings.size(), "conversion"),
                                     percent(c.share(ns)));
   if (host > 0)
-    item.verdict = Verdict::fail, item.evidence += fmt::format("; {} on the host", plural(host, "step"));
+    item.verdict = CheckVerdict::fail, item.evidence += fmt::format("; {} on the host", plural(host, "step"));
   else if (c.share(ns) > kSmallShare)
-    item.verdict = Verdict::warn;
+    item.verdict = CheckVerdict::warn;
   return item;
 }
 
@@ -351,24 +346,24 @@ CheckItem memory_profiled(const Checker& c) {
     if (fullest == nullptr || step.predicted.l1_peak_bytes > fullest->predicted.l1_peak_bytes) fullest = &step;
   item.evidence = fmt::format("at most {} of {} B of a core{}", c.plan.l1_peak_bytes, c.plan.l1_limit_bytes,
                               fullest == nullptr ? "" : fmt::format(", in {}", fullest->node));
-  if (c.plan.l1_peak_bytes > c.plan.l1_limit_bytes) item.verdict = Verdict::fail;
-  if (c.plan.l1_peak_bytes == 0) item.verdict = Verdict::warn;
+  if (c.plan.l1_peak_bytes > c.plan.l1_limit_bytes) item.verdict = CheckVerdict::fail;
+  if (c.plan.l1_peak_bytes == 0) item.verdict = CheckVerdict::warn;
   return item;
 }
 
 }  // namespace
 
-std::string_view name(Verdict verdict) {
+std::string_view name(CheckVerdict verdict) {
   switch (verdict) {
-    case Verdict::pass: return "pass";
-    case Verdict::warn: return "warn";
-    case Verdict::fail: return "fail";
+    case CheckVerdict::pass: return "pass";
+    case CheckVerdict::warn: return "warn";
+    case CheckVerdict::fail: return "fail";
   }
   return "";
 }
 
 std::vector<CheckItem> check_plan(const CardPlan& plan, std::int64_t l1_banks) {
-  const PlanTotals totals = totals_of(plan);
+  const CardPlanTotals totals = totals_of(plan);
   const Checker c{plan, live_values(plan, l1_banks), totals.steps_ns + totals.moves_ns, l1_banks};
   return {hot_paths(c),      sharding_selected(c),  sharding_matches(c),    reshards_minimal(c),
           double_buffers(c), blocks_tuned(c),       cold_skips(c),          batch_norm_folded(c),

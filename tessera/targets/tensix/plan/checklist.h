@@ -13,16 +13,16 @@
 
 namespace tessera::tensix {
 
-enum class Verdict : std::uint8_t {
+enum class CheckVerdict : std::uint8_t {
   pass,
   warn,  // worth a look: the plan has a reason, or something small is left
   fail,
 };
-TSR_API std::string_view name(Verdict verdict);
+TSR_API std::string_view name(CheckVerdict verdict);
 
 struct CheckItem {
   std::string name;  // "hot paths in L1"
-  Verdict verdict = Verdict::pass;
+  CheckVerdict verdict = CheckVerdict::pass;
   std::string evidence = {};               // in a sentence, with numbers
   std::vector<std::string> findings = {};  // one for each layer or value that it is about
 };

@@ -49,7 +49,7 @@ std::vector<std::int64_t> divisors_down(std::int64_t n) {
 class GridSweep {
  public:
   GridSweep(const TensixSpec& card, const TensixCosts& costs, std::int64_t limit_bytes, const tensix::ConvLayer& layer,
-            DType input_dtype, Layout input_layout, const Precision& precision, const tensix::LayerConfig& pins,
+            DType input_dtype, Layout input_layout, const StepPrecision& precision, const tensix::LayerConfig& pins,
             std::vector<ConvRefusal>* refusals)
       : card_(card),
         costs_(costs),
@@ -130,7 +130,7 @@ class GridSweep {
   }
 
   void with_flags(const tensix::LayerConfig& c, TensorMemoryLayout layout) {
-    const tensix::Window& w = problem_.window;
+    const tensix::SlidingWindow& w = problem_.window;
     const bool block = layout == TensorMemoryLayout::block_sharded && w.kernel_h > 1;
     for (const bool full : {true, false}) {
       if (full && !block) continue;
@@ -219,7 +219,7 @@ std::string config_words(const tensix::LayerConfig& config) {
   return text;
 }
 
-tensix::LayerConfig complete_config(const tensix::ConvLayer& layer, const Precision& precision) {
+tensix::LayerConfig complete_config(const tensix::ConvLayer& layer, const StepPrecision& precision) {
   tensix::LayerConfig c;
   precision.apply_to(c);
   c.conv.activation = layer.activation;
@@ -247,8 +247,9 @@ tensix::LayerConfig complete_config(const tensix::ConvLayer& layer, const Precis
 }
 
 ConvGrid ConvCandidates::on_grid(const tensix::ConvLayer& layer, DType input_dtype, Layout input_layout,
-                                 const Precision& precision, const tensix::LayerConfig& pins, TensorMemoryLayout layout,
-                                 const CoreRangeSet& cores, std::vector<ConvRefusal>* refusals) const {
+                                 const StepPrecision& precision, const tensix::LayerConfig& pins,
+                                 TensorMemoryLayout layout, const CoreRangeSet& cores,
+                                 std::vector<ConvRefusal>* refusals) const {
   GridSweep sweep(card_, costs_, limit_bytes_, layer, input_dtype, input_layout, precision, pins, refusals);
   ConvGrid grid{layout, cores, sweep.run(layout, cores)};
   std::vector<ConvCandidate>& found = grid.candidates;
@@ -267,7 +268,7 @@ ConvGrid ConvCandidates::on_grid(const tensix::ConvLayer& layer, DType input_dty
 }
 
 ConvChoices ConvCandidates::choices(const tensix::ConvLayer& layer, DType input_dtype, Layout input_layout,
-                                    const Precision& precision, const tensix::LayerConfig& pins) const {
+                                    const StepPrecision& precision, const tensix::LayerConfig& pins) const {
   const CoreGrid all{card_.grid_y, card_.grid_x};
   const tensix::Conv2dProblem& p = layer.problem;
   const std::int64_t row_tiles = ceil_div(p.batch * layer.out_h() * layer.out_w(), kTile);

@@ -57,11 +57,11 @@ class ConvCandidates {
 
   // For an input of this dtype and layout, wherever it is.
   ConvChoices choices(const tensix::ConvLayer& layer, DType input_dtype, Layout input_layout,
-                      const Precision& precision, const tensix::LayerConfig& pins) const;
+                      const StepPrecision& precision, const tensix::LayerConfig& pins) const;
   // On one grid.
-  ConvGrid on_grid(const tensix::ConvLayer& layer, DType input_dtype, Layout input_layout, const Precision& precision,
-                   const tensix::LayerConfig& pins, TensorMemoryLayout layout, const CoreRangeSet& cores,
-                   std::vector<ConvRefusal>* refusals = nullptr) const;
+  ConvGrid on_grid(const tensix::ConvLayer& layer, DType input_dtype, Layout input_layout,
+                   const StepPrecision& precision, const tensix::LayerConfig& pins, TensorMemoryLayout layout,
+                   const CoreRangeSet& cores, std::vector<ConvRefusal>* refusals = nullptr) const;
 
  private:
   const TensixSpec& card_;
@@ -74,6 +74,6 @@ class ConvCandidates {
 std::string config_words(const tensix::LayerConfig& config);
 
 // A call with every field given.
-tensix::LayerConfig complete_config(const tensix::ConvLayer& layer, const Precision& precision);
+tensix::LayerConfig complete_config(const tensix::ConvLayer& layer, const StepPrecision& precision);
 
 }  // namespace tessera::tensix

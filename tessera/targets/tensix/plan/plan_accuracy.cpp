@@ -68,8 +68,8 @@ std::int64_t images_to_measure(const tensix::LoweredGraph& network, const CardPl
   return keeps_images(network, batch) ? std::min(batch, plan.grouped_images) : batch;
 }
 
-Accuracy measure_plan(const Calibration& calibration, const Machine& machine, const tensix::LoweredGraph& network,
-                      const CardPlan& plan, const std::function<void()>& pulse) {
+NodeAccuracy measure_plan(const Calibration& calibration, const Machine& machine, const tensix::LoweredGraph& network,
+                          const CardPlan& plan, const std::function<void()>& pulse) {
   if (plan.pass_images > 0)
     return measure_plan(first_images(calibration, plan.pass_images), machine, pass_network(network, plan),
                         one_pass(plan), pulse);
@@ -89,7 +89,7 @@ Accuracy measure_plan(const Calibration& calibration, const Machine& machine, co
   const auto like = [&](const Array& found, const Array& known) {
     return whole ? correlation(found, known) : correlation(first_images(found, images), first_images(known, images));
   };
-  Accuracy out;
+  NodeAccuracy out;
   out.nodes.resize(network.nodes.size());
   std::map<std::string, std::size_t> index;
   for (std::size_t i = 0; i < network.nodes.size(); ++i) index[network.nodes[i].name] = i;

@@ -27,8 +27,8 @@ TSR_API std::int64_t images_of(const tensix::LoweredGraph& network);  // its bat
 TSR_API std::int64_t images_to_measure(const tensix::LoweredGraph& network, const CardPlan& plan);
 
 // `calibration` has so many images at least; the first ones are taken. `pulse` as measure() has it.
-TSR_API Accuracy measure_plan(const Calibration& calibration, const Machine& machine,
-                              const tensix::LoweredGraph& network, const CardPlan& plan,
-                              const std::function<void()>& pulse = {});
+TSR_API NodeAccuracy measure_plan(const Calibration& calibration, const Machine& machine,
+                                  const tensix::LoweredGraph& network, const CardPlan& plan,
+                                  const std::function<void()>& pulse = {});
 
 }  // namespace tessera::tensix

@@ -31,8 +31,8 @@ struct Arrival {
   std::unique_ptr<Planning> planning;
   double ns = 0;
 };
-Arrival fastest_arrival(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
-                        const PlanHooks& hooks, const std::vector<Precision>& precisions) {
+Arrival fastest_arrival(const tensix::LoweredGraph& network, const Machine& machine, const CardPlanRequest& request,
+                        const CardPlanHooks& hooks, const std::vector<StepPrecision>& precisions) {
   const auto tried = [&](const std::vector<std::string>& folded, bool sharded) {
     Arrival one{folded, std::make_unique<tensix::LoweredGraph>(tensix::fold_inputs(network, folded)), nullptr, 0};
     one.planning =
@@ -49,9 +49,10 @@ Arrival fastest_arrival(const tensix::LoweredGraph& network, const Machine& mach
   return best;
 }
 
-Result<CardPlan> plan_arrival(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
-                              const PlanHooks& hooks, const std::vector<Precision>& precisions) {
-  const PlanHooks quiet{.on_progress = {}, .calibration = {}, .kept = {}, .stop = hooks.stop, .score = hooks.score};
+Result<CardPlan> plan_arrival(const tensix::LoweredGraph& network, const Machine& machine,
+                              const CardPlanRequest& request, const CardPlanHooks& hooks,
+                              const std::vector<StepPrecision>& precisions) {
+  const CardPlanHooks quiet{.on_progress = {}, .calibration = {}, .kept = {}, .stop = hooks.stop, .score = hooks.score};
   const Arrival arrival = fastest_arrival(network, machine, request, quiet, precisions);
   arrival.planning->hear(hooks);
   Result<CardPlan> plan = arrival.planning->plan(precisions);
@@ -93,14 +94,14 @@ bool leaves_l1(const CardPlan& plan) {
   }
   double ns = moves_ns;
   for (const std::size_t s : slowed) ns += plan.steps[s].predicted.time.ns;
-  const PlanTotals totals = totals_of(plan);
+  const CardPlanTotals totals = totals_of(plan);
   return ns > kNoticeable * (totals.steps_ns + totals.moves_ns);
 }
 
 class BatchPlanning {
  public:
-  BatchPlanning(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
-                const PlanHooks& hooks, const std::vector<Precision>& precisions)
+  BatchPlanning(const tensix::LoweredGraph& network, const Machine& machine, const CardPlanRequest& request,
+                const CardPlanHooks& hooks, const std::vector<StepPrecision>& precisions)
       : network_(network),
         machine_(machine),
         request_(request),
@@ -247,9 +248,9 @@ class BatchPlanning {
 
   const tensix::LoweredGraph& network_;
   const Machine& machine_;
-  const PlanRequest& request_;
-  const PlanHooks& hooks_;
-  const std::vector<Precision>& precisions_;
+  const CardPlanRequest& request_;
+  const CardPlanHooks& hooks_;
+  const std::vector<StepPrecision>& precisions_;
   std::int64_t images_;
   std::optional<CardPlan> best_, last_;
   Division best_division_;
@@ -259,8 +260,8 @@ class BatchPlanning {
 
 }  // namespace
 
-CardPlan plan_batch(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
-                    const PlanHooks& hooks, const std::vector<Precision>& precisions) {
+CardPlan plan_batch(const tensix::LoweredGraph& network, const Machine& machine, const CardPlanRequest& request,
+                    const CardPlanHooks& hooks, const std::vector<StepPrecision>& precisions) {
   return BatchPlanning(network, machine, request, hooks, precisions).run();
 }
 

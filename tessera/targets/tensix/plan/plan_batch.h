@@ -10,7 +10,7 @@
 namespace tessera::tensix {
 
 // The fastest plan of all divisions that were worth a search. Precisions are those of the network's nodes.
-CardPlan plan_batch(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
-                    const PlanHooks& hooks, const std::vector<Precision>& precisions);
+CardPlan plan_batch(const tensix::LoweredGraph& network, const Machine& machine, const CardPlanRequest& request,
+                    const CardPlanHooks& hooks, const std::vector<StepPrecision>& precisions);
 
 }  // namespace tessera::tensix

@@ -33,8 +33,8 @@ void remark(PlanDifference& out, std::string_view what, const std::string& first
 
 }  // namespace
 
-PlanTotals totals_of(const CardPlan& plan) {
-  PlanTotals totals;
+CardPlanTotals totals_of(const CardPlan& plan) {
+  CardPlanTotals totals;
   for (const PlannedStep& step : plan.steps) {
     totals.steps_ns += step.predicted.time.ns;
     totals.inner_reshards += step.predicted.reshards_input;

@@ -22,16 +22,16 @@ struct LayerDifference {
 };
 
 // Of one pass.
-struct PlanTotals {
+struct CardPlanTotals {
   double steps_ns = 0, moves_ns = 0;
   std::int64_t reshards = 0, spills = 0, restores = 0, slides = 0;
   std::int64_t inner_reshards = 0;  // that convolutions do themselves, within their time
 };
-TSR_API PlanTotals totals_of(const CardPlan& plan);
+TSR_API CardPlanTotals totals_of(const CardPlan& plan);
 
 struct TSR_API PlanDifference {
   std::vector<LayerDifference> layers;  // in the order of the first, those of the second alone where they come
-  std::array<PlanTotals, 2> totals{};
+  std::array<CardPlanTotals, 2> totals{};
   std::vector<std::string> remarks;  // "planned for wormhole_n150 and blackhole_p150": not the layers' doing
   std::size_t different() const;
 };

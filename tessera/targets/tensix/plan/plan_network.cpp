@@ -47,8 +47,8 @@ std::string moves_text(const std::vector<PlannedMove>& moves) {
 
 }  // namespace
 
-Planning::Planning(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
-                   const PlanHooks& hooks, const SearchSettings& settings)
+Planning::Planning(const tensix::LoweredGraph& network, const Machine& machine, const CardPlanRequest& request,
+                   const CardPlanHooks& hooks, const SearchSettings& settings)
     : network_(network),
       machine_(machine),
       request_(request),
@@ -56,13 +56,13 @@ Planning::Planning(const tensix::LoweredGraph& network, const Machine& machine, 
       search_(network, machine, request.l1_small_bytes, pinned(request.pins, network), settings),
       limits_(network.nodes.size()) {}
 
-Result<double> Planning::fastest_start(const std::vector<Precision>& precisions, std::size_t nodes) {
+Result<double> Planning::fastest_start(const std::vector<StepPrecision>& precisions, std::size_t nodes) {
   return search_.fastest_start(precisions, limits_, nodes, [&](std::size_t) { weighed(0); });
 }
 
-Result<CardPlan> Planning::plan(const std::vector<Precision>& precisions) {
+Result<CardPlan> Planning::plan(const std::vector<StepPrecision>& precisions) {
   std::optional<CardPlan> best;
-  if (hooks_.hurry) best = hurried(precisions);
+  if (hooks_.quick_first) best = hurried(precisions);
   try {
     return with_few_reshards(precisions);
   } catch (const Interrupted&) {
@@ -73,30 +73,30 @@ Result<CardPlan> Planning::plan(const std::vector<Precision>& precisions) {
 }
 
 // A few ways are followed. That none of them is legal says nothing of all.
-std::optional<CardPlan> Planning::hurried(const std::vector<Precision>& precisions) {
+std::optional<CardPlan> Planning::hurried(const std::vector<StepPrecision>& precisions) {
   const std::vector<NodeLimit> limits = limits_;
   const std::size_t beam = search_.settings().beam, same_result = search_.settings().same_result;
   std::function<void(std::size_t, std::size_t, const std::string&)> on_progress;
   on_progress.swap(hooks_.on_progress);
   std::function<bool()> over;
-  over.swap(hooks_.over);
+  over.swap(hooks_.out_of_time);
   search_.begin(std::min(beam, kHurriedBeam), std::min(same_result, kHurriedBeam));
   Result<CardPlan> plan = attempts(precisions);
   limits_ = limits;
   on_progress.swap(hooks_.on_progress);
-  over.swap(hooks_.over);
+  over.swap(hooks_.out_of_time);
   search_.begin(beam, same_result);
   return plan ? std::optional(std::move(*plan)) : std::nullopt;
 }
 
 // Reshards count for more and more until there are few enough of them, and then a little less again: between the last
 // weight that was too light and the first that was heavy enough there may be faster plans.
-Result<CardPlan> Planning::with_few_reshards(const std::vector<Precision>& precisions) {
+Result<CardPlan> Planning::with_few_reshards(const std::vector<StepPrecision>& precisions) {
   Result<CardPlan> first = attempts(precisions);
   if (!first || !request_.max_reshards) return first;
   CardPlan plan = std::move(*first);
   const auto reshards = [](const CardPlan& each) {
-    const PlanTotals totals = totals_of(each);
+    const CardPlanTotals totals = totals_of(each);
     return totals.reshards + totals.inner_reshards;
   };
   const auto time = [&](const CardPlan& each) {
@@ -133,7 +133,7 @@ Result<CardPlan> Planning::with_few_reshards(const std::vector<Precision>& preci
 
 void Planning::weighed(std::size_t nodes) {
   weighed_ = nodes;
-  if ((hooks_.stop && hooks_.stop()) || (hooks_.over && hooks_.over()))
+  if ((hooks_.stop && hooks_.stop()) || (hooks_.out_of_time && hooks_.out_of_time()))
     throw Interrupted(nodes == 0 ? fmt::format("planning was interrupted before the search: none of {} operators was "
                                                "placed, and there is no plan yet",
                                                network_.nodes.size())
@@ -143,7 +143,7 @@ void Planning::weighed(std::size_t nodes) {
   if (hooks_.on_progress && nodes > 0) hooks_.on_progress(nodes, network_.nodes.size(), network_.nodes[nodes - 1].name);
 }
 
-Result<CardPlan> Planning::attempts(const std::vector<Precision>& precisions) {
+Result<CardPlan> Planning::attempts(const std::vector<StepPrecision>& precisions) {
   const std::size_t nodes = network_.nodes.size();
   for (int i = 0; i < kAttempts; ++i) {
     const auto found = search_.run(precisions, limits_, [&](std::size_t done) { weighed(done); });
@@ -208,6 +208,7 @@ CardPlan Planning::written(const std::vector<SearchStep>& path) {
     PlannedStep step;
     step.node = node.name;
     step.op = node.op;
+    step.role = *call_role(node.op);
     step.config = search_.trials().config(path[i].config);
     for (const SearchMove& move : path[i].moves)
       step.moves.push_back(
@@ -282,12 +283,12 @@ void Planning::explain(CardPlan& plan, std::vector<Search::ScoredAlternatives> w
       step.why = "runs on the host: the card has no such operator";
       continue;
     }
-    const Alternative& taken = weighed[i].taken;
+    const WeighedConfig& taken = weighed[i].taken;
     double moves = 0;
     for (const PlannedMove& move : step.moves) moves += move.ns;
-    const Alternative* fastest = nullptr;
+    const WeighedConfig* fastest = nullptr;
     std::size_t fit = 0;
-    for (const Alternative& each : weighed[i].others) {
+    for (const WeighedConfig& each : weighed[i].others) {
       if (!each.refusal.empty()) continue;
       ++fit;
       if (!each.chosen && (fastest == nullptr || each.ns < fastest->ns)) fastest = &each;
@@ -296,7 +297,7 @@ void Planning::explain(CardPlan& plan, std::vector<Search::ScoredAlternatives> w
       step.why = "the only way that fits";
     else if (fastest == nullptr || taken.ns <= fastest->ns * 1.001)
       step.why = fmt::format("the fastest way that fits: {:.1f} us, bound by {}",
-                             (step.predicted.time.ns + moves) * 1e-3, step.predicted.time.bound_by);
+                             (step.predicted.time.ns + moves) * 1e-3, name(step.predicted.time.bound_by));
     else
       step.why = fmt::format("{:.1f} us slower here than '{}', and less in what follows",
                              (taken.ns - fastest->ns) * 1e-3, fastest->config);
@@ -304,8 +305,8 @@ void Planning::explain(CardPlan& plan, std::vector<Search::ScoredAlternatives> w
   }
 }
 
-CardPlan plan_network(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
-                      const PlanHooks& hooks) {
+CardPlan plan_network(const tensix::LoweredGraph& network, const Machine& machine, const CardPlanRequest& request,
+                      const CardPlanHooks& hooks) {
   check_supported(network, request.partial);
   std::vector<std::size_t> levels(network.nodes.size());
   if (!(request.min_pcc > 0)) {
@@ -345,7 +346,7 @@ CardPlan plan_network(const tensix::LoweredGraph& network, const Machine& machin
     if (plan.interrupted && hooks.stop && hooks.stop()) return plan;
     there_is = "there is a plan, but it was not measured";
     try {
-      const Accuracy accuracy =
+      const NodeAccuracy accuracy =
           measure_plan(calibration(images_to_measure(network, plan)), machine, network, plan, late);
       if (accuracy.pcc >= request.min_pcc) {
         plan.pcc = accuracy.pcc;
@@ -356,7 +357,7 @@ CardPlan plan_network(const tensix::LoweredGraph& network, const Machine& machin
       raise_precisions(network, tensix_of(machine), accuracy, request.min_pcc, best, levels);
       if (late()) std::fill(levels.begin(), levels.end(), precision_levels().size() - 1);
     } catch (const Interrupted&) {
-      if (!hooks.hurry) throw;
+      if (!hooks.quick_first) throw;
       const auto all = static_cast<std::int64_t>(network.nodes.size());
       plan.interrupted = CardPlan::Interruption{all, all};
       return plan;

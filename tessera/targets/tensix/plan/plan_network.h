@@ -21,7 +21,7 @@ namespace tessera::tensix {
 
 using Interrupted = PlanningStopped;
 
-struct PlanHooks {
+struct CardPlanHooks {
   // `done` of `all`, and at what.
   std::function<void(std::size_t done, std::size_t all, const std::string& what)> on_progress = {};
   // What an accuracy budget is measured by: the network with so many images at least; none: the network itself, on
@@ -31,11 +31,11 @@ struct PlanHooks {
   std::shared_ptr<KeptAccuracy> kept = {};
   // Asked now and then; true: the best plan so far, marked as such, or Interrupted if there is none.
   std::function<bool()> stop = {};
-  // A plan is sought in a hurry first, so that there is one early on to stop with. The plan at the end is the same.
-  bool hurry = false;
-  // Asked while everything is weighed; true: as with `stop`, but for the plan that is sought in a hurry there is always
+  // A quick plan is made first, so that there is one early on to stop with. The plan at the end is the same.
+  bool quick_first = false;
+  // Asked while everything is weighed; true: as with `stop`, but for the quick plan there is always
   // time, if there is to be one.
-  std::function<bool()> over = {};
+  std::function<bool()> out_of_time = {};
   // Several processes that plan the same together: each calls plan_network, and they share what takes time. `score`
   // computes pieces [0, count), each on one of them, and gives every one of them all results; `agree` gives all of them
   // the answer of the first; `stop` has to be the same for all.
@@ -52,7 +52,7 @@ struct PlanHooks {
 // on the host if the request says `partial`. Errors also say which layer does not fit, which pin cannot be met, or how
 // near an accuracy budget could be come. Without a budget everything is as fast as can be: block floats of eight bits
 // and one phase. With one, the PCC is that of the plan's own calls (plan_accuracy.h).
-TSR_API CardPlan plan_network(const tensix::LoweredGraph& network, const Machine& machine, const PlanRequest& request,
-                              const PlanHooks& hooks = {});
+TSR_API CardPlan plan_network(const tensix::LoweredGraph& network, const Machine& machine,
+                              const CardPlanRequest& request, const CardPlanHooks& hooks = {});
 
 }  // namespace tessera::tensix

@@ -4,7 +4,7 @@
 
 namespace tessera::tensix {
 
-void Precision::apply_to(tensix::LayerConfig& config) const {
+void StepPrecision::apply_to(tensix::LayerConfig& config) const {
   config.dtype = dtype;
   config.weights_dtype = weights_dtype;
   config.fidelity = fidelity;
@@ -12,7 +12,7 @@ void Precision::apply_to(tensix::LayerConfig& config) const {
   config.packer_l1_acc = true;
 }
 
-std::string Precision::to_string() const {
+std::string StepPrecision::to_string() const {
   return fmt::format("{}, weights {}, {}{}", name(dtype), name(weights_dtype), name(fidelity),
                      fp32_dest_acc_en ? ", sums in float32" : "");
 }

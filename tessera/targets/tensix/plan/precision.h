@@ -11,11 +11,11 @@
 
 namespace tessera::tensix {
 
-struct TSR_API Precision {
+struct TSR_API StepPrecision {
   DType dtype = DType::bfloat8_b, weights_dtype = DType::bfloat8_b;
   MathFidelity fidelity = MathFidelity::lofi;
   bool fp32_dest_acc_en = false;
-  bool operator==(const Precision&) const = default;
+  bool operator==(const StepPrecision&) const = default;
 
   void apply_to(tensix::LayerConfig& config) const;
   std::string to_string() const;  // "bfloat8_b, weights bfloat8_b, LoFi"

@@ -84,14 +84,14 @@ Search::State Search::start() {
   return state;
 }
 
-Result<double> Search::fastest_start(const std::vector<Precision>& precisions, const std::vector<NodeLimit>& limits,
+Result<double> Search::fastest_start(const std::vector<StepPrecision>& precisions, const std::vector<NodeLimit>& limits,
                                      std::size_t nodes, FunctionRef<void(std::size_t)> progress) {
   const auto layers = beams(precisions, limits, std::min(nodes, network_.nodes.size()), progress);
   if (!layers) return layers.refusal();
   return layers->back().front().ns;
 }
 
-Result<std::vector<std::vector<Search::State>>> Search::beams(const std::vector<Precision>& precisions,
+Result<std::vector<std::vector<Search::State>>> Search::beams(const std::vector<StepPrecision>& precisions,
                                                               const std::vector<NodeLimit>& limits, std::size_t nodes,
                                                               FunctionRef<void(std::size_t)> progress) {
   precisions_ = &precisions;
@@ -128,7 +128,7 @@ void Search::score_ahead(std::size_t node, const std::vector<State>& states) {
   } while (trials_.score(settings_.score));
 }
 
-Result<std::vector<SearchStep>> Search::run(const std::vector<Precision>& precisions,
+Result<std::vector<SearchStep>> Search::run(const std::vector<StepPrecision>& precisions,
                                             const std::vector<NodeLimit>& limits,
                                             FunctionRef<void(std::size_t)> progress) {
   const auto found = beams(precisions, limits, network_.nodes.size(), progress);
@@ -194,7 +194,7 @@ void Search::consider(std::size_t node, const State& state, const Inputs& inputs
   const tensix::LoweredNode& n = network_.nodes[node];
   const Trial& trial = trials_.node(node, inputs.specs, config);
   const NodeLimit& known = (*limits_)[node];
-  Alternative other;
+  WeighedConfig other;
   if (outcome.others != nullptr) {
     const tensix::LayerConfig& asked = trials_.config(config);
     other.config = trial.config.empty() && asked.conv.shard_layout ? config_words(asked) : trial.config;
@@ -312,14 +312,14 @@ std::vector<SearchMove> Search::operand_slides(const tensix::LoweredNode& node, 
 }
 
 std::vector<Search::ScoredAlternatives> Search::alternatives(const std::vector<SearchStep>& path,
-                                                             const std::vector<Precision>& precisions,
+                                                             const std::vector<StepPrecision>& precisions,
                                                              const std::vector<NodeLimit>& limits) {
   precisions_ = &precisions;
   limits_ = &limits;
   std::vector<ScoredAlternatives> out;
   State state = start();
   for (std::size_t i = 0; i < path.size(); ++i) {
-    std::vector<Alternative> others;
+    std::vector<WeighedConfig> others;
     std::vector<State> next;
     NodeOutcome outcome;
     outcome.states = &next;
@@ -335,20 +335,20 @@ std::vector<Search::ScoredAlternatives> Search::alternatives(const std::vector<S
     check(taken != next.end(), Code::internal, "the plan's step for '{}' cannot be found again",
           network_.nodes[i].name);
     // Ways that can run are in the order of the states that they lead to.
-    Alternative chosen;
+    WeighedConfig chosen;
     auto way = taken - next.begin();
-    for (Alternative& each : others)
+    for (WeighedConfig& each : others)
       if (each.refusal.empty() && way-- == 0) {
         each.chosen = true;
         chosen = each;
       }
-    std::vector<Alternative> kept = limits[i].refused;
-    std::stable_sort(others.begin(), others.end(), [](const Alternative& a, const Alternative& b) {
+    std::vector<WeighedConfig> kept = limits[i].refused;
+    std::stable_sort(others.begin(), others.end(), [](const WeighedConfig& a, const WeighedConfig& b) {
       return a.refusal.empty() != b.refusal.empty() ? a.refusal.empty() : a.ns < b.ns;
     });
     std::set<std::string> seen{chosen.config};  // those that read the same are shown once
     std::size_t fit = 0, refused = 0;
-    for (Alternative& each : others) {
+    for (WeighedConfig& each : others) {
       if (!each.chosen && !seen.insert(each.config + each.refusal).second) continue;
       std::size_t& count = each.refusal.empty() ? fit : refused;
       if (count++ < kShownAlternatives / 2) kept.push_back(std::move(each));

@@ -54,7 +54,7 @@ struct NodeLimit {
   std::int64_t l1_bytes = std::numeric_limits<std::int64_t>::max();
   std::int64_t l1_bytes_slid = std::numeric_limits<std::int64_t>::max();  // where operands slide together first
   bool lists_in_dram = false;
-  std::vector<Alternative> refused;  // what was tried and failed
+  std::vector<WeighedConfig> refused;  // what was tried and failed
 };
 
 struct QuickEstimate {
@@ -68,23 +68,23 @@ class Search {
          std::vector<tensix::LayerConfig> pins, const SearchSettings& settings);
 
   // By the number of the node, if there is a way.
-  Result<std::vector<SearchStep>> run(const std::vector<Precision>& precisions, const std::vector<NodeLimit>& limits,
-                                      FunctionRef<void(std::size_t)> progress);
+  Result<std::vector<SearchStep>> run(const std::vector<StepPrecision>& precisions,
+                                      const std::vector<NodeLimit>& limits, FunctionRef<void(std::size_t)> progress);
   // The time of the first nodes, at best.
-  Result<double> fastest_start(const std::vector<Precision>& precisions, const std::vector<NodeLimit>& limits,
+  Result<double> fastest_start(const std::vector<StepPrecision>& precisions, const std::vector<NodeLimit>& limits,
                                std::size_t nodes, FunctionRef<void(std::size_t)> progress);
   // Of all convolutions, each in the fastest way there is if L1 had no end: what tells rewritten networks apart at a
   // glance.
-  double convolutions_ns(const std::vector<Precision>& precisions);
+  double convolutions_ns(const std::vector<StepPrecision>& precisions);
   // The same with the L1 there is, and how many convolutions find no room in it even by themselves.
-  QuickEstimate convolutions(const std::vector<Precision>& precisions);
+  QuickEstimate convolutions(const std::vector<StepPrecision>& precisions);
   // What could have been done at each node, had everything before it been as it is.
   struct ScoredAlternatives {
-    Alternative taken;                // as it was weighed; empty for the host's
-    std::vector<Alternative> others;  // it may be among them
+    WeighedConfig taken;                // as it was weighed; empty for the host's
+    std::vector<WeighedConfig> others;  // it may be among them
   };
   std::vector<ScoredAlternatives> alternatives(const std::vector<SearchStep>& path,
-                                               const std::vector<Precision>& precisions,
+                                               const std::vector<StepPrecision>& precisions,
                                                const std::vector<NodeLimit>& limits);
 
   // How many ways are followed from now on. What was asked about convolutions until now is no longer told as
@@ -117,17 +117,17 @@ class Search {
   };
   struct NodeOutcome {
     std::vector<State>* states = nullptr;
-    std::vector<Alternative>* others = nullptr;
+    std::vector<WeighedConfig>* others = nullptr;
     std::optional<Refusal> refusal;  // the first of this node
     std::int64_t least_over = std::numeric_limits<std::int64_t>::max();
     std::int64_t least_over_bytes = 0;  // what the closest takes
     std::string least_over_text;
   };
 
-  QuickEstimate glance(const std::vector<Precision>& precisions, std::int64_t limit_bytes, std::size_t per_grid);
+  QuickEstimate glance(const std::vector<StepPrecision>& precisions, std::int64_t limit_bytes, std::size_t per_grid);
   State start();
   bool in_dram_shards(SpecId id) const;
-  Result<std::vector<std::vector<State>>> beams(const std::vector<Precision>& precisions,
+  Result<std::vector<std::vector<State>>> beams(const std::vector<StepPrecision>& precisions,
                                                 const std::vector<NodeLimit>& limits, std::size_t nodes,
                                                 FunctionRef<void(std::size_t)> progress);
   void score_ahead(std::size_t node, const std::vector<State>& states);
@@ -160,7 +160,7 @@ class Search {
   ConvCandidates candidates_;
   std::vector<std::int64_t> last_;
   std::vector<std::vector<std::int64_t>> uses_;
-  const std::vector<Precision>* precisions_ = nullptr;
+  const std::vector<StepPrecision>* precisions_ = nullptr;
   const std::vector<NodeLimit>* limits_ = nullptr;
   std::map<std::string, ConvChoices> choices_;
   std::set<std::string> asked_;  // of those

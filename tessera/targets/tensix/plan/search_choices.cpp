@@ -217,7 +217,7 @@ std::string Search::choices_key(std::size_t node, SpecId input) const {
 
 std::vector<ConfigId> Search::conv_configs(std::size_t node, const tensix::ConvLayer& layer, SpecId input) {
   const TensorSpec spec = trials_.spec(input);
-  const Precision& precision = (*precisions_)[node];
+  const StepPrecision& precision = (*precisions_)[node];
   const tensix::LayerConfig& pins = pins_[node];
   const std::string key = choices_key(node, input);
   auto found = choices_.find(key);
@@ -253,7 +253,7 @@ std::vector<ConfigId> Search::conv_configs(std::size_t node, const tensix::ConvL
     for (const ConvCandidate& each : own.candidates) add(each.config);
   }
   // Windows that step by more than a pixel, folded into channels.
-  const tensix::Window& w = layer.problem.window;
+  const tensix::SlidingWindow& w = layer.problem.window;
   const bool folds = w.stride_h > 1 && w.stride_w > 1 && w.kernel_h >= w.stride_h && w.kernel_w >= w.stride_w &&
                      layer.problem.groups == 1 && spec.layout() == Layout::row_major && !layer.transposed;
   if (folds)
@@ -314,7 +314,8 @@ std::vector<ConfigId> Search::conv_configs(std::size_t node, const tensix::ConvL
   return out;
 }
 
-QuickEstimate Search::glance(const std::vector<Precision>& precisions, std::int64_t limit_bytes, std::size_t per_grid) {
+QuickEstimate Search::glance(const std::vector<StepPrecision>& precisions, std::int64_t limit_bytes,
+                             std::size_t per_grid) {
   const ConvCandidates candidates(trials_.card(), costs_, limit_bytes,
                                   {.height_grids = 1, .block_grids = 1, .width_grids = 1, .per_grid = per_grid});
   std::map<std::pair<int, bool>, std::optional<double>> known;
@@ -336,11 +337,11 @@ QuickEstimate Search::glance(const std::vector<Precision>& precisions, std::int6
   return all;
 }
 
-double Search::convolutions_ns(const std::vector<Precision>& precisions) {
+double Search::convolutions_ns(const std::vector<StepPrecision>& precisions) {
   return glance(precisions, std::numeric_limits<std::int64_t>::max(), 1).ns;
 }
 
-QuickEstimate Search::convolutions(const std::vector<Precision>& precisions) {
+QuickEstimate Search::convolutions(const std::vector<StepPrecision>& precisions) {
   constexpr std::size_t kFastestAndSmallest = 2;
   return glance(precisions, trials_.limit_bytes(), kFastestAndSmallest);
 }

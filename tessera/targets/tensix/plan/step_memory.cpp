@@ -65,14 +65,14 @@ double total_ns(const PlannedStep& step) {
 }
 
 double weighed_ns(const PlannedStep& step) {
-  for (const Alternative& other : step.alternatives)
+  for (const WeighedConfig& other : step.alternatives)
     if (other.chosen) return std::max(other.ns, total_ns(step));
   return total_ns(step);
 }
 
-const Alternative* fastest_other(const PlannedStep& step) {
-  const Alternative* best = nullptr;
-  for (const Alternative& other : step.alternatives)
+const WeighedConfig* fastest_other(const PlannedStep& step) {
+  const WeighedConfig* best = nullptr;
+  for (const WeighedConfig& other : step.alternatives)
     if (other.refusal.empty() && other.ns > 0 && !other.chosen && (best == nullptr || other.ns < best->ns))
       best = &other;
   return best;

@@ -41,6 +41,6 @@ TSR_API double total_ns(const PlannedStep& step);
 // it is among them.
 TSR_API double weighed_ns(const PlannedStep& step);
 // The fastest of the others that can run; null if none can.
-TSR_API const Alternative* fastest_other(const PlannedStep& step);
+TSR_API const WeighedConfig* fastest_other(const PlannedStep& step);
 
 }  // namespace tessera::tensix

@@ -17,7 +17,7 @@ namespace tessera::tensix {
 // Of all programs of a trial: the input into shards, halo, convolution.
 struct TrialTime {
   double ns = 0, conv_ns = 0, roof_ns = 0;  // the last two: of convolutions alone
-  std::string_view bound_by;                // what bounds the longest of them
+  TimePart bound_by = TimePart::fixed;      // of the longest of them
   TimeBasis basis = TimeBasis::fitted;      // the weakest of its programs
   double roof_fraction() const { return conv_ns > 0 ? roof_ns / conv_ns : 0; }
 };

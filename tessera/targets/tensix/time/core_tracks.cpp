@@ -45,7 +45,7 @@ class Tracks {
   // DRAM is behind whichever of them waits for it: the reader, unless results are all that goes there.
   double reading_ns() const {
     const bool reads = t_.reader_ns + t_.multicast_ns > 0;
-    return std::max(t_.reader_ns + t_.multicast_ns, reads && t_.bound_by == "DRAM" ? t_.dram_ns : 0);
+    return std::max(t_.reader_ns + t_.multicast_ns, reads && t_.bound_by == TimePart::dram ? t_.dram_ns : 0);
   }
 
   TaskId add(CoreTrack track, std::string_view what, double all_ns, int parts) {

@@ -34,7 +34,7 @@ StepTime time_of(const TraceRecord& record, const TensixSpec& card, const std::o
   if (work) return time_of(*work, card, *costs);
   StepTime t;
   t.ns = t.roof_ns = lower_bound_ns(card, record);
-  t.bound_by = "bytes";
+  t.bound_by = TimePart::bytes;
   t.basis = TimeBasis::bound;
   return t;
 }
@@ -47,15 +47,7 @@ StepTime time_of(std::span<const TraceRecord> records, const TensixSpec& card,
   for (const TraceRecord& record : records) {
     if (!is_program(record)) continue;
     const StepTime t = time_of(record, card, costs);
-    sum.reader_ns += t.reader_ns;
-    sum.weights_ns += t.weights_ns;
-    sum.multicast_ns += t.multicast_ns;
-    sum.dram_ns += t.dram_ns;
-    sum.tilize_ns += t.tilize_ns;
-    sum.math_ns += t.math_ns;
-    sum.pack_ns += t.pack_ns;
-    sum.writer_ns += t.writer_ns;
-    sum.fixed_ns += t.fixed_ns;
+    for (const TimePart part : kTimeParts) sum.*busy_field(part) += t.*busy_field(part);
     sum.ns += t.ns;
     sum.roof_ns += t.roof_ns;
     sum.basis = std::max(sum.basis, t.basis);

@@ -131,6 +131,46 @@ std::string_view name(TimeBasis basis) {
   return "";
 }
 
+std::string_view name(TimePart part) {
+  switch (part) {
+    case TimePart::reader: return "reader";
+    case TimePart::weights: return "weights";
+    case TimePart::multicast: return "multicast";
+    case TimePart::dram: return "DRAM";
+    case TimePart::tilize: return "tilize";
+    case TimePart::math: return "math";
+    case TimePart::pack: return "pack";
+    case TimePart::writer: return "writer";
+    case TimePart::fixed: return "fixed";
+    case TimePart::bytes: return "bytes";
+  }
+  return "";
+}
+
+double StepTime::*busy_field(TimePart part) {
+  switch (part) {
+    case TimePart::reader: return &StepTime::reader_ns;
+    case TimePart::weights: return &StepTime::weights_ns;
+    case TimePart::multicast: return &StepTime::multicast_ns;
+    case TimePart::dram: return &StepTime::dram_ns;
+    case TimePart::tilize: return &StepTime::tilize_ns;
+    case TimePart::math: return &StepTime::math_ns;
+    case TimePart::pack: return &StepTime::pack_ns;
+    case TimePart::writer: return &StepTime::writer_ns;
+    case TimePart::fixed: return &StepTime::fixed_ns;
+    case TimePart::bytes: break;
+  }
+  return &StepTime::ns;
+}
+
+std::vector<BusyPart> busy_parts(const StepTime& time) {
+  std::vector<BusyPart> parts;
+  for (const TimePart part : kTimeParts)
+    if (const double ns = time.*busy_field(part); ns > 0) parts.push_back({part, ns});
+  std::ranges::stable_sort(parts, std::ranges::greater{}, &BusyPart::ns);
+  return parts;
+}
+
 StepTime time_of(const ProgramWork& w, const TensixSpec& card, const TensixCosts& c) {
   const Parts p = parts_of(w, card, c);
   const bool product = w.matmul_tiles > 0;
@@ -148,11 +188,8 @@ StepTime time_of(const ProgramWork& w, const TensixSpec& card, const TensixCosts
   t.fixed_ns = (c.launch_cycles + p.lists + (product ? w.blocks * c.block_cycles : 0)) * ns;
   t.ns = (work + c.launch_cycles + p.lists) * ns;
   double most = 0;
-  for (const auto& [part, time] :
-       {std::pair{"reader", t.reader_ns}, std::pair{"weights", t.weights_ns}, std::pair{"multicast", t.multicast_ns},
-        std::pair{"DRAM", t.dram_ns}, std::pair{"tilize", t.tilize_ns}, std::pair{"math", t.math_ns},
-        std::pair{"pack", t.pack_ns}, std::pair{"writer", t.writer_ns}, std::pair{"fixed", t.fixed_ns}})
-    if (time > most) most = time, t.bound_by = part;
+  for (const TimePart part : kTimeParts)
+    if (const double busy = t.*busy_field(part); busy > most) most = busy, t.bound_by = part;
   const double engine =
       w.matmul_tiles * card.tile_matmul_cycles[static_cast<std::size_t>(std::clamp(w.phases, 1, 4) - 1)] * ns;
   t.roof_ns = std::max(engine, (w.dram_read_bytes + w.dram_written_bytes) / card.dram_bytes_per_s * 1e9);

@@ -24,31 +24,37 @@ std::string_view plural(std::size_t count, std::string_view one, std::string_vie
 }
 
 // What the time model has behind each part (docs/time.md), and so what would make it shorter.
-std::string_view remedy(std::string_view part) {
-  static const std::map<std::string_view, std::string_view> remedies{
-      {"reader",
-       "windows are gathered row by row: activation reuse, double-buffered activations, or less to gather (smaller "
-       "kernels, stride folded into channels)"},
-      {"weights",
-       "weights come out of DRAM through one core: a smaller dtype, double-buffered weights, or more images at "
-       "a time for each load"},
-      {"multicast", "blocks of activations are sent along rows of cores: height sharding, or fewer columns of cores"},
-      {"DRAM", "operands or results lie in DRAM: L1 for them, or a smaller dtype"},
-      {"tilize", "rows are made into tiles on the way in: hand the input on in tiles"},
-      {"math", "the engines are busy: fewer phases (a lower fidelity) where they multiply, else more cores"},
-      {"math at LoFi", "the engines are busy, at the lowest fidelity already: more cores, or less to compute"},
-      {"pack", "results leave the engine tile by tile: more cores"},
-      {"writer", "results are sent on: shards that stay where they are, or more cores"},
-      {"fixed", "starting costs more than the work: larger blocks, more images at a time, operators joined"}};
-  const auto found = remedies.find(part);
-  return found == remedies.end() ? "" : found->second;
+std::string_view remedy(TimePart part) {
+  switch (part) {
+    case TimePart::reader:
+      return "windows are gathered row by row: activation reuse, double-buffered activations, or less to gather "
+             "(smaller kernels, stride folded into channels)";
+    case TimePart::weights:
+      return "weights come out of DRAM through one core: a smaller dtype, double-buffered weights, or more images at "
+             "a time for each load";
+    case TimePart::multicast:
+      return "blocks of activations are sent along rows of cores: height sharding, or fewer columns of cores";
+    case TimePart::dram: return "operands or results lie in DRAM: L1 for them, or a smaller dtype";
+    case TimePart::tilize: return "rows are made into tiles on the way in: hand the input on in tiles";
+    case TimePart::math:
+      return "the engines are busy: fewer phases (a lower fidelity) where they multiply, else more cores";
+    case TimePart::pack: return "results leave the engine tile by tile: more cores";
+    case TimePart::writer: return "results are sent on: shards that stay where they are, or more cores";
+    case TimePart::fixed:
+      return "starting costs more than the work: larger blocks, more images at a time, operators joined";
+    case TimePart::bytes: break;  // a lower bound: nobody knows
+  }
+  return "";
 }
 
 // Nobody is told to do what is done.
-std::string_view remedy_for(const PlanReport& report, const std::vector<std::size_t>& steps, std::string_view part) {
-  const bool lowest = std::ranges::all_of(
-      steps, [&](std::size_t i) { return report.steps[i].fidelity.empty() || report.steps[i].fidelity == "LoFi"; });
-  return remedy(part == "math" && lowest ? "math at LoFi" : part);
+std::string_view remedy_for(const PlanReport& report, const std::vector<std::size_t>& steps, TimePart part) {
+  const bool lowest = std::ranges::all_of(steps, [&](std::size_t i) {
+    return report.steps[i].fidelity.value_or(MathFidelity::lofi) == MathFidelity::lofi;
+  });
+  if (part == TimePart::math && lowest)
+    return "the engines are busy, at the lowest fidelity already: more cores, or less to compute";
+  return remedy(part);
 }
 
 // If a part took no longer than the next longest, the most that could be saved: parts overlap, so no more than that.
@@ -95,9 +101,9 @@ PlanReport::Advice where_the_time_is(const PlanReport& report) {
 }
 
 void add_bounds(const PlanReport& report, std::vector<PlanReport::Advice>& out) {
-  std::map<std::string, std::vector<std::size_t>> groups;
+  std::map<TimePart, std::vector<std::size_t>> groups;
   for (std::size_t i = 0; i < report.steps.size(); ++i)
-    if (report.steps[i].ns > 0) groups[report.steps[i].bound_by].push_back(i);
+    if (const auto part = report.steps[i].bound_by) groups[*part].push_back(i);
   for (auto& [part, steps] : groups) {
     longest_first(report, steps);
     double ns = 0, saved = 0;
@@ -105,7 +111,7 @@ void add_bounds(const PlanReport& report, std::vector<PlanReport::Advice>& out) 
     if (saved < kWorthALine * report.device_ns) continue;
     out.push_back({fmt::format("{} {}, {} of the kernels' time, {} bound by {}", steps.size(),
                                plural(steps.size(), "layer", "layers"), percent(ns / report.kernels_ns),
-                               plural(steps.size(), "is", "are"), part),
+                               plural(steps.size(), "is", "are"), name(part)),
                    fmt::format("{}; {}", names_of(report, steps), remedy_for(report, steps, part)), saved, steps});
   }
 }
@@ -144,9 +150,7 @@ void add_gaps(const PlanReport& report, std::vector<PlanReport::Advice>& out) {
   if (host < kWorthALine * report.end_to_end_ns) return;
   const PlanReport::Part* most = nullptr;
   for (const PlanReport::Part& part : report.parts)
-    if ((part.name == "dispatch" || part.name == "transfers" || part.name == "host") &&
-        (most == nullptr || part.ns > most->ns))
-      most = &part;
+    if (part.kind == PlanReport::PartKind::host && (most == nullptr || part.ns > most->ns)) most = &part;
   std::vector<std::string> ways;
   if (most != nullptr)
     ways.push_back(fmt::format("most of it is {}, {}: {}", most->name, format_time(most->ns), most->what));
@@ -188,14 +192,16 @@ void add_idle_cores(const PlanReport& report, std::vector<PlanReport::Advice>& o
 // Not gains: what a reader should know before believing the rest.
 void add_caveats(const PlanReport& report, std::vector<PlanReport::Advice>& out) {
   if (report.pcc && report.min_pcc > 0 && *report.pcc >= report.min_pcc)
-    out.push_back({fmt::format("Accuracy has room: PCC {:.6f} where {:g} was asked for", *report.pcc, report.min_pcc),
-                   "a lower fidelity or smaller dtypes may still be affordable where math or weights bind",
-                   0,
-                   {}});
+    out.push_back(
+        {fmt::format("NodeAccuracy has room: PCC {:.6f} where {:g} was asked for", *report.pcc, report.min_pcc),
+         "a lower fidelity or smaller dtypes may still be affordable where math or weights bind",
+         0,
+         {}});
   double guessed = 0;
   std::vector<std::size_t> steps;
   for (std::size_t i = 0; i < report.steps.size(); ++i)
-    if (report.steps[i].basis == "assumed" && report.steps[i].ns > 0) guessed += report.steps[i].ns, steps.push_back(i);
+    if (report.steps[i].basis == TimeBasis::assumed && report.steps[i].ns > 0)
+      guessed += report.steps[i].ns, steps.push_back(i);
   if (guessed > kWorthALine * report.device_ns) {
     longest_first(report, steps);
     out.push_back({fmt::format("{} of the kernels' time is in programs that nobody has measured",
@@ -203,8 +209,10 @@ void add_caveats(const PlanReport& report, std::vector<PlanReport::Advice>& out)
                    names_of(report, steps) + "; their times are sums of the prices of their parts", 0, steps});
   }
   if (!report.pcc)
-    out.push_back(
-        {"Accuracy was not measured", "--min-pcc runs the card's arithmetic on inputs and says what it costs", 0, {}});
+    out.push_back({"NodeAccuracy was not measured",
+                   "--min-pcc runs the card's arithmetic on inputs and says what it costs",
+                   0,
+                   {}});
 }
 
 }  // namespace

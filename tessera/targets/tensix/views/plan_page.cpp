@@ -53,11 +53,11 @@ std::string key(std::string_view look, std::string_view words) {
 }
 
 std::string bound_keys(const PlanReport& report) {
-  std::set<std::string> seen;
+  std::set<std::string_view> seen;
   for (const PlanReport::Step& step : report.steps)
-    if (!step.bound_by.empty()) seen.insert(step.bound_by);
+    if (step.bound_by) seen.insert(name(*step.bound_by));
   std::string out = "<p class=\"keys\"><span class=\"dim\">bound by</span> ";
-  for (const std::string& part : seen) out += key("b-" + part, part);
+  for (const std::string_view part : seen) out += key(fmt::format("b-{}", part), part);
   return out + "</p>\n";
 }
 
@@ -150,7 +150,7 @@ class StepRows {
     out += fmt::format("<th scope=\"row\"><a href=\"#network\" data-go=\"{}\">{}</a></th>", i, escape_markup(s.node));
     out += words(s.op);
     if (s.ns > 0) {
-      out += number(s.ns, format_time(s.ns) + (s.basis == "fitted" ? "" : " ~"));
+      out += number(s.ns, format_time(s.ns) + (s.basis == TimeBasis::fitted ? "" : " ~"));
       out += fmt::format(
           "<td class=\"n\" data-v=\"{}\"><span class=\"bar\"><i style=\"width:{:.1f}%\"></i></span><span "
           "class=\"pct\">{:.1f}%</span></td>",
@@ -158,13 +158,12 @@ class StepRows {
     } else {
       out += none() + none();
     }
-    out += s.bound_by.empty() ? words("")
-                              : fmt::format("<td><i class=\"key b-{0}\"></i>{0}</td>", escape_markup(s.bound_by));
+    out += !s.bound_by ? words("") : fmt::format("<td><i class=\"key b-{0}\"></i>{0}</td>", name(*s.bound_by));
     out += s.ns > 0 ? number(s.roof_fraction, fmt::format("{:.0f}%", 100 * s.roof_fraction)) : none();
     const std::string_view place = name(s.place);
     out += fmt::format("<td><i class=\"key p-{}\"></i>{}</td>", letter(s.place), place.substr(0, place.find(' ')));
     out += s.cores > 0 ? number(static_cast<double>(s.cores), fmt::format("{}", s.cores)) : none();
-    out += words(s.dtype) + words(s.weights_dtype) + words(s.fidelity);
+    out += words(s.dtype) + words(s.weights_dtype) + words(name_or_none(s.fidelity));
     out += s.pcc ? number(*s.pcc, fmt::format("{:.6f}", *s.pcc)) : none();
     out += s.l1_peak_bytes > 0 ? number(static_cast<double>(s.l1_peak_bytes), format_count(s.l1_peak_bytes)) : none();
     return out + fmt::format("<td class=\"config\" title=\"{0}\">{0}</td></tr>\n", escape_markup(s.config));
@@ -186,9 +185,9 @@ std::string alternatives_html(const PlanReport& report) {
     const PlanReport::Step& s = report.steps[i];
     if (s.alternatives.empty()) continue;
     const auto refused = std::count_if(s.alternatives.begin(), s.alternatives.end(),
-                                       [](const PlanReport::Alternative& a) { return !a.refusal.empty(); });
-    const auto chosen = std::find_if(s.alternatives.begin(), s.alternatives.end(),
-                                     [](const PlanReport::Alternative& a) { return a.chosen; });
+                                       [](const WeighedConfig& a) { return !a.refusal.empty(); });
+    const auto chosen =
+        std::find_if(s.alternatives.begin(), s.alternatives.end(), [](const WeighedConfig& a) { return a.chosen; });
     const bool known = chosen != s.alternatives.end();
     out += fmt::format(
         "<details id=\"alt-{}\"><summary><b>{}</b> <span class=\"dim\">{} others, {} refused; chosen: "
@@ -200,7 +199,7 @@ std::string alternatives_html(const PlanReport& report) {
     const std::size_t running = s.alternatives.size() - static_cast<std::size_t>(refused);
     for (std::size_t a = 0; a < s.alternatives.size(); ++a) {
       if (a < running ? a >= kAlternativesInPage : a - running >= kAlternativesInPage) continue;
-      const PlanReport::Alternative& each = s.alternatives[a];
+      const WeighedConfig& each = s.alternatives[a];
       std::string time = each.refusal.empty() ? format_time(each.ns) : "";
       if (each.refusal.empty() && known && !each.chosen)
         time += fmt::format(" ({:+.0f} %)", 100 * (each.ns / chosen->ns - 1));
@@ -226,7 +225,8 @@ std::string plan_page(const PlanReport& report) {
       "times "
       "are predicted by a cost model (<b>~</b>: with parts that nobody has measured on this generation), bytes and "
       "addresses are the simulated allocator's, exact.</p>\n{}",
-      title, escape_markup(report.machine), report.objective == "device" ? "device" : "end-to-end", facts_html(report));
+      title, escape_markup(report.machine), report.objective == Objective::device ? "device" : "end-to-end",
+      facts_html(report));
   if (!report.pins.empty())
     page += fmt::format("<p class=\"dim\">pinned: {}</p>\n",
                         escape_markup(fmt::format("{}", fmt::join(report.pins, ", "))));

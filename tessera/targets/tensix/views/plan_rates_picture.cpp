@@ -12,12 +12,9 @@ namespace tessera::tensix {
 namespace {
 
 constexpr double kRateLeft = 100, kRateTop = 20, kRateWidth = 860, kRateHeight = 380, kRateRight = 20, kRateBelow = 52;
-constexpr std::string_view kFidelities[] = {"LoFi", "HiFi2", "HiFi3", "HiFi4"};
 
 std::size_t fidelity_of(const PlanReport::Step& step) {
-  for (std::size_t f = 0; f < 4; ++f)
-    if (step.fidelity == kFidelities[f]) return f;
-  return 3;
+  return static_cast<std::size_t>(step.fidelity.value_or(MathFidelity::hifi4));
 }
 
 struct RatePointAt {
@@ -89,16 +86,17 @@ std::string plan_roofline_svg(const PlanReport& report) {
     const double roof = report.flop_per_s[f];
     if (roof <= 0) continue;
     out += fmt::format("<path class=\"roof\" d=\"M{:.1f} {:.1f}H{}\"/>\n", x(roof / slope), y(roof), right) +
-           label(right - 4, y(roof) - 6, fmt::format("{} {}", kFidelities[f], format_flop_rate(roof)), "end", "ink");
+           label(right - 4, y(roof) - 6,
+                 fmt::format("{} {}", name(static_cast<MathFidelity>(f)), format_flop_rate(roof)), "end", "ink");
   }
   for (const RatePointAt& p : points) {
     const PlanReport::Step& step = report.steps[p.step];
     out += fmt::format(
         "<circle class=\"pt b-{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\" data-step=\"{}\"><title>{}: {} at {:.3g} "
         "FLOP/B, {:.0f} % of its roof, bound by {}</title></circle>\n",
-        escape_markup(step.bound_by), x(p.intensity), y(p.flop_per_s), 3.5 + 14 * std::sqrt(step.share), p.step,
+        name_or_none(step.bound_by), x(p.intensity), y(p.flop_per_s), 3.5 + 14 * std::sqrt(step.share), p.step,
         escape_markup(step.node), format_flop_rate(p.flop_per_s), p.intensity, 100 * step.roof_fraction,
-        escape_markup(step.bound_by));
+        name_or_none(step.bound_by));
   }
   return out + "</svg>\n";
 }
@@ -120,9 +118,9 @@ std::string plan_time_html(const PlanReport& report) {
         pieces += bar_piece(move.ns, "part-moves",
                             fmt::format("{} of {}: {}", move.kind, move.value, format_time(move.ns)), i);
     if (step.ns > 0)
-      pieces += bar_piece(step.ns, "b-" + step.bound_by,
+      pieces += bar_piece(step.ns, fmt::format("b-{}", name_or_none(step.bound_by)),
                           fmt::format("{}: {}, {:.1f} %, bound by {}", step.node, format_time(step.ns),
-                                      100 * step.share, step.bound_by),
+                                      100 * step.share, name_or_none(step.bound_by)),
                           i);
   }
   if (report.device_ns > report.kernels_ns)

@@ -50,20 +50,8 @@ StepWork work_of_layer(const tensix::LoweredNode& node, const tensix::LoweredGra
   return {};
 }
 
-std::vector<std::pair<std::string, double>> busy_parts(const tensix::StepTime& t) {
-  std::vector<std::pair<std::string, double>> parts{
-      {"reader", t.reader_ns}, {"weights", t.weights_ns}, {"multicast", t.multicast_ns},
-      {"DRAM", t.dram_ns},     {"tilize", t.tilize_ns},   {"math", t.math_ns},
-      {"pack", t.pack_ns},     {"writer", t.writer_ns},   {"fixed", t.fixed_ns}};
-  std::erase_if(parts, [](const auto& part) { return part.second <= 0; });
-  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  return parts;
-}
-
-std::vector<PlanReport::Alternative> sorted_alternatives(const PlannedStep& step) {
-  std::vector<PlanReport::Alternative> out;
-  for (const tensix::Alternative& each : step.alternatives)
-    out.push_back({each.config, each.refusal, each.ns, each.l1_bytes, each.chosen});
+std::vector<WeighedConfig> sorted_alternatives(const PlannedStep& step) {
+  std::vector<WeighedConfig> out = step.alternatives;
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
     if (a.refusal.empty() != b.refusal.empty()) return a.refusal.empty();
     return a.refusal.empty() && a.ns < b.ns;
@@ -101,8 +89,8 @@ class StepWalk {
     out.cores = step.predicted.cores;
     out.programs = step.predicted.programs;
     out.ns = time.ns;
-    out.bound_by = time.ns > 0 ? std::string(time.bound_by) : "";
-    out.basis = name(time.basis);
+    if (time.ns > 0) out.bound_by = time.bound_by;
+    out.basis = time.basis;
     out.busy = busy_parts(time);
     out.roof_fraction = time.roof_fraction();
     out.circular_buffer_bytes = step.predicted.circular_buffer_bytes;
@@ -132,7 +120,7 @@ class StepWalk {
     if (work.flop <= 0) return;
     const DType weights = step.config.weights_dtype.value_or(step.config.conv.weights_dtype.value_or(DType::bfloat16));
     out.weights_dtype = name(weights);
-    if (step.config.fidelity) out.fidelity = name(*step.config.fidelity);
+    out.fidelity = step.config.fidelity;
     out.dram_bytes = bytes_as(work.weights, weights);
     if (out.place == ValuePlace::dram) out.dram_bytes += bytes_as(step.result.shape.volume(), step.result.dtype);
     for (const std::string& value : step.reads) {
@@ -165,10 +153,10 @@ std::vector<PlanReport::Part> parts_of_time(const PlanReport& report, const tens
   std::vector<PlanReport::Part> parts{
       {"kernels", time->kernels_ns - moves, "cores at work, inputs' and outputs' moves through DRAM included"},
       {"moves", moves, "reshards, spills, restores and slides"},
-      {"dispatch", time->dispatch_ns, "programs and commands on their way to the cores"},
+      {"dispatch", time->dispatch_ns, "programs and commands on their way to the cores", PlanReport::PartKind::host},
       {"gaps", time->launch_ns, "from one program to the next"},
-      {"transfers", time->transfers_ns, "inputs and outputs that nothing hides"},
-      {"host", time->host_ns, "calls that everything waits for"}};
+      {"transfers", time->transfers_ns, "inputs and outputs that nothing hides", PlanReport::PartKind::host},
+      {"host", time->host_ns, "calls that everything waits for", PlanReport::PartKind::host}};
   return parts;
 }
 
@@ -222,7 +210,7 @@ PlanReport plan_report(const PlanReportSources& sources) {
   report.machine_title = sources.machine.title;
   report.network_digest = plan.network_digest;
   report.machine_digest = plan.machine_digest;
-  report.objective = name(plan.request.objective);
+  report.objective = plan.request.objective;
   report.inputs = plan.model_inputs;
   report.folded_inputs = plan.folded_inputs;
   report.passes = plan.passes();

@@ -10,6 +10,7 @@
 #include "tessera/targets/tensix/network/lower.h"
 #include "tessera/targets/tensix/plan/card_plan.h"
 #include "tessera/targets/tensix/time/pipeline.h"
+#include "tessera/targets/tensix/time/program_time.h"
 
 #include <array>
 #include <cstddef>
@@ -41,30 +42,26 @@ struct PlanReport {
     ValuePlace from_place = ValuePlace::dram, to_place = ValuePlace::dram;
     double ns = 0;
   };
-  struct Alternative {
-    std::string config, refusal;  // no refusal: it can run, and would take `ns`
-    double ns = 0;                // moves and gaps that it needs included
-    std::int64_t l1_bytes = 0;
-    bool chosen = false;  // it is what the step does, listed with the others
-  };
   struct Step {
     std::string node, op, config, result, value, why, note;
-    std::string dtype, weights_dtype, fidelity;  // empty: has none
+    std::string dtype, weights_dtype;  // empty: has none
+    std::optional<MathFidelity> fidelity;
     std::vector<std::string> reads, frees;
     ValuePlace place = ValuePlace::dram;  // of its result
     std::vector<Move> moves;              // before it
     std::int64_t cores = 0, programs = 0;
-    double ns = 0, share = 0;  // of all kernels, moves included
-    std::string bound_by, basis;
-    std::vector<std::pair<std::string, double>> busy;  // parts that overlap, ns, longest first
+    double ns = 0, share = 0;          // of all kernels, moves included
+    std::optional<TimePart> bound_by;  // none: it takes no time that is known
+    TimeBasis basis = TimeBasis::assumed;
+    std::vector<BusyPart> busy;  // longest first
     double roof_fraction = 0;
     double flop = 0, dram_bytes = 0;  // of the card; 0: none, or not known
     std::int64_t circular_buffer_bytes = 0, halo_bytes = 0, output_bytes = 0, l1_peak_bytes = 0;
     std::optional<double> pcc;
-    std::vector<Alternative> alternatives;  // that can run first, fastest first
-    std::size_t working = kNone;            // cores, in `shares`
-    bool working_known = false;             // else their number alone is
-    std::size_t fullest = kNone;            // of its programs, in `l1.programs`
+    std::vector<WeighedConfig> alternatives;  // that can run first, fastest first
+    std::size_t working = kNone;              // cores, in `shares`
+    bool working_known = false;               // else their number alone is
+    std::size_t fullest = kNone;              // of its programs, in `l1.programs`
   };
 
   struct L1Program {
@@ -90,10 +87,12 @@ struct PlanReport {
     std::size_t peak = kNone;  // program with most bytes in use
   };
   // Where a batch's time goes, end to end: the parts add up.
+  enum class PartKind : std::uint8_t { device, host };
   struct Part {
     std::string name;
     double ns = 0;
     std::string what;
+    PartKind kind = PartKind::device;
   };
   struct Advice {
     std::string what, detail;
@@ -101,7 +100,8 @@ struct PlanReport {
     std::vector<std::size_t> steps;
   };
 
-  std::string model, machine, machine_title, network_digest, machine_digest, objective;
+  std::string model, machine, machine_title, network_digest, machine_digest;
+  Objective objective = Objective::device;
   std::vector<std::string> inputs, pins, folded_inputs;
   std::int64_t batch = 1, passes = 1, pass_images = 1, grouped_images = 1, cards = 1;
   bool metal_trace = false;
@@ -126,6 +126,12 @@ struct PlanReport {
   double moves_ns() const;
   std::size_t fullest_step() const;  // kNone if there are none
 };
+
+// Empty where there is none.
+template <class T>
+std::string_view name_or_none(const std::optional<T>& value) {
+  return value ? name(*value) : std::string_view();
+}
 
 // What a report is made from. A plan says the most; each of the others adds what it knows.
 struct PlanReportSources {

@@ -56,13 +56,13 @@ OrderedJson json_of(const PlanReport::Step& s, bool alternatives) {
                      {"place", name(s.place)},
                      {"dtype", s.dtype},
                      {"weights_dtype", s.weights_dtype},
-                     {"fidelity", s.fidelity},
+                     {"fidelity", name_or_none(s.fidelity)},
                      {"cores", s.cores},
                      {"programs", s.programs},
                      {"kernel_ns", s.ns},
                      {"share", s.share},
-                     {"bound_by", s.bound_by},
-                     {"basis", s.basis},
+                     {"bound_by", name_or_none(s.bound_by)},
+                     {"basis", name(s.basis)},
                      {"roof_fraction", s.roof_fraction},
                      {"flop", s.flop},
                      {"dram_bytes", s.dram_bytes},
@@ -74,7 +74,7 @@ OrderedJson json_of(const PlanReport::Step& s, bool alternatives) {
                      {"note", s.note}};
   out["pcc"] = s.pcc ? OrderedJson(*s.pcc) : OrderedJson();
   out["busy_ns"] = OrderedJson::object();
-  for (const auto& [part, ns] : s.busy) out["busy_ns"][part] = ns;
+  for (const auto& [part, ns] : s.busy) out["busy_ns"][std::string(name(part))] = ns;
   out["moves"] = OrderedJson::array();
   for (const PlanReport::Move& m : s.moves)
     out["moves"].push_back({{"kind", m.kind},
@@ -89,7 +89,7 @@ OrderedJson json_of(const PlanReport::Step& s, bool alternatives) {
   out["fullest"] = s.fullest == PlanReport::kNone ? OrderedJson() : OrderedJson(s.fullest);
   if (!alternatives) return out;
   out["alternatives"] = OrderedJson::array();
-  for (const PlanReport::Alternative& a : s.alternatives)
+  for (const WeighedConfig& a : s.alternatives)
     out["alternatives"].push_back(
         {{"config", a.config}, {"refusal", a.refusal}, {"ns", a.ns}, {"l1_bytes", a.l1_bytes}, {"chosen", a.chosen}});
   return out;
@@ -134,7 +134,7 @@ OrderedJson json_of(const PlanReport& r, bool alternatives) {
                      {"machine", r.machine},
                      {"machine_title", r.machine_title},
                      {"machine_digest", r.machine_digest},
-                     {"objective", r.objective},
+                     {"objective", name(r.objective)},
                      {"pins", r.pins},
                      {"folded_inputs", r.folded_inputs},
                      {"batch", r.batch},

@@ -11,7 +11,7 @@ namespace tessera::tensix {
 namespace {
 
 Cell share_cell(double share) { return Cell(share, fmt::format("{:.1f}%", 100 * share)); }
-Cell text_or_none(const std::string& text) { return text.empty() ? Cell() : Cell(text); }
+Cell text_or_none(std::string_view text) { return text.empty() ? Cell() : Cell(text); }
 
 }  // namespace
 
@@ -69,12 +69,12 @@ Table plan_step_table(const PlanReport& r, bool moves) {
                        Cell(), Cell(), Cell(), Cell(), Cell(), Cell(), text_or_none(m.why), Cell()});
     const bool timed = s.ns > 0;
     table.add_row({number, s.node, s.op, timed ? Cell(s.ns, format_time(s.ns)) : Cell(),
-                   timed ? share_cell(s.share) : Cell(), text_or_none(s.bound_by),
+                   timed ? share_cell(s.share) : Cell(), text_or_none(name_or_none(s.bound_by)),
                    timed ? share_cell(s.roof_fraction) : Cell(), name(s.place), s.cores > 0 ? Cell(s.cores) : Cell(),
-                   text_or_none(s.dtype), text_or_none(s.weights_dtype), text_or_none(s.fidelity),
+                   text_or_none(s.dtype), text_or_none(s.weights_dtype), text_or_none(name_or_none(s.fidelity)),
                    s.pcc ? Cell(*s.pcc, fmt::format("{:.6f}", *s.pcc)) : Cell(),
                    s.l1_peak_bytes > 0 ? Cell(s.l1_peak_bytes, format_count(s.l1_peak_bytes)) : Cell(),
-                   text_or_none(s.config), timed ? Cell(s.basis) : Cell()});
+                   text_or_none(s.config), timed ? Cell(name(s.basis)) : Cell()});
   }
   return table;
 }
@@ -99,7 +99,7 @@ Table plan_alternative_table(const PlanReport& r, std::size_t most_of_a_step) {
                {.name = "refused: why", .key = "refusal"}});
   for (std::size_t i = 0; i < r.steps.size(); ++i)
     for (std::size_t a = 0; a < std::min(most_of_a_step, r.steps[i].alternatives.size()); ++a) {
-      const PlanReport::Alternative& each = r.steps[i].alternatives[a];
+      const WeighedConfig& each = r.steps[i].alternatives[a];
       table.add_row({static_cast<std::int64_t>(i + 1), r.steps[i].node, each.config + (each.chosen ? " (chosen)" : ""),
                      each.refusal.empty() ? Cell(each.ns, format_time(each.ns)) : Cell(),
                      each.l1_bytes > 0 ? Cell(each.l1_bytes, format_count(each.l1_bytes)) : Cell(),

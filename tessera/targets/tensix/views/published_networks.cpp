@@ -211,7 +211,7 @@ class PublishedPrograms {
   }
 
   void pool(const PublishedLayer& before, const PublishedLayer& after) {
-    Window window{2, 2, 2, 2, 1, 1, 0, 0, 0, 0};
+    SlidingWindow window{2, 2, 2, 2, 1, 1, 0, 0, 0, 0};
     if (file_.contains("pools"))
       for (const PublishedJson& each : file_.at("pools"))
         if (each.at("op") == "max_pool2d" && each.at("in_h") == before.problem.out_h()) {
@@ -376,7 +376,7 @@ std::optional<PublishedNetwork::Planned> planned(const std::string& title, std::
     if (title.find(word) == std::string::npos) continue;
     const LoweredGraph network = lower(make_zoo_model(model, batch), {.host_fallback = true});
     const CardPlan plan = plan_network(network, machine, {});
-    const PlanTotals totals = totals_of(plan);
+    const CardPlanTotals totals = totals_of(plan);
     return PublishedNetwork::Planned{plan.kernels_ns, plan.device_ns, totals.reshards + totals.inner_reshards};
   }
   return std::nullopt;

@@ -31,13 +31,13 @@ TEST(Correlation, IsOneForMultiplesAndLessForOthers) {
   EXPECT_EQ(correlation(same, same), 1);
 }
 
-TEST(Accuracy, GrowsWithPrecision) {
+TEST(NodeAccuracy, GrowsWithPrecision) {
   const Machine machine = load_machine("wormhole_n150");
   const tensix::LoweredGraph network = small_network();
   const Calibration calibration = calibration_of(network);
   const std::vector<tensix::LayerConfig> pins(network.nodes.size());
-  const auto pcc = [&](const Precision& precision) {
-    return measure(calibration, machine, 32768, std::vector<Precision>(network.nodes.size(), precision), pins).pcc;
+  const auto pcc = [&](const StepPrecision& precision) {
+    return measure(calibration, machine, 32768, std::vector<StepPrecision>(network.nodes.size(), precision), pins).pcc;
   };
   const double low = pcc(precision_levels().front()), high = pcc(precision_levels().back());
   EXPECT_LT(low, high);
@@ -50,11 +50,11 @@ TEST(AccuracyBudget, IsHeldByRaisingSomeLayers) {
   const tensix::LoweredGraph network = small_network();
   const Calibration calibration = calibration_of(network);
   const std::vector<tensix::LayerConfig> pins(network.nodes.size());
-  const auto all = [&](const Precision& precision) {
-    return measure(calibration, machine, 32768, std::vector<Precision>(network.nodes.size(), precision), pins).pcc;
+  const auto all = [&](const StepPrecision& precision) {
+    return measure(calibration, machine, 32768, std::vector<StepPrecision>(network.nodes.size(), precision), pins).pcc;
   };
   // Between what the fastest and the most exact give.
-  PlanRequest request;
+  CardPlanRequest request;
   request.min_pcc = (all(precision_levels().front()) + 3 * all(precision_levels().back())) / 4;
   request.budget_s = 1e9;
   const CardPlan plan = plan_network(network, machine, request), fast = plan_network(network, machine, {});
@@ -69,7 +69,7 @@ TEST(AccuracyBudget, IsHeldByRaisingSomeLayers) {
 }
 
 TEST(AccuracyBudget, ThatCannotBeHeldSaysWhatCan) {
-  PlanRequest request;
+  CardPlanRequest request;
   request.min_pcc = 0.999999999;
   request.budget_s = 1e9;
   try {

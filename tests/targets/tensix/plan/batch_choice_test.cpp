@@ -84,7 +84,7 @@ TEST(BoundShare, IsOfTheTimeNotOfTheSteps) {
   EXPECT_EQ(mostly_bound_by(plan)->by, "math");
   EXPECT_DOUBLE_EQ(mostly_bound_by(plan)->share, 1);
   plan.steps[0].predicted.time.ns = 100'000;
-  plan.steps[0].predicted.time.bound_by = "DRAM";
+  plan.steps[0].predicted.time.bound_by = TimePart::dram;
   plan.steps[1].moves = {{PlannedMove::Kind::reshard, "x", kL1MemoryConfig, 38'000, ""}};
   EXPECT_EQ(mostly_bound_by(plan)->by, "DRAM");
   EXPECT_DOUBLE_EQ(mostly_bound_by(plan)->share, 0.5);

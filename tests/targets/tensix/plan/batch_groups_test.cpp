@@ -62,7 +62,7 @@ TEST_P(GroupedPlans, GiveWhatTheNetworkGives) {
   const Machine machine = load_machine("wormhole_n150");
   const tensix::LoweredGraph network = tensix::lower(small_unet(GetParam().batch, GetParam().channels));
   const tensix::LoweredGraph together = tensix::group_images(network, GetParam().images);
-  const std::vector<Precision> precisions(network.nodes.size());
+  const std::vector<StepPrecision> precisions(network.nodes.size());
   CardPlan plan = Planning(together, machine, {}, {}).plan(precisions).value();
   plan.grouped_images = GetParam().images;
   plan.network_digest.clear();
@@ -90,7 +90,7 @@ TEST(BatchGroups, AreChosenWhereTheyAreFaster) {
   EXPECT_GT(plan.grouped_images, 1);
   EXPECT_EQ(plan.batch, 4);
   EXPECT_EQ(plan.model_inputs, (std::vector<std::string>{"x float32[4, 3, 128, 64]"}));
-  const std::vector<Precision> precisions(narrow.nodes.size());
+  const std::vector<StepPrecision> precisions(narrow.nodes.size());
   EXPECT_LT(plan.device_ns, Planning(narrow, machine, {}, {}).plan(precisions).value().device_ns);
   const Calibration c = calibration_of(narrow);
   const auto device = Device::open(machine, {.l1_small_bytes = plan.request.l1_small_bytes});

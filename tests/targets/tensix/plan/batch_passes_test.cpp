@@ -80,7 +80,7 @@ TEST_P(PlansInPasses, ComputeEveryImageOfTheBatch) {
   const Machine machine = load_machine("wormhole_n150");
   const tensix::LoweredGraph network = tensix::lower(small_unet(batch, 16));
   const tensix::LoweredGraph pass = tensix::group_images(tensix::with_images(network, size), grouped);
-  CardPlan plan = Planning(pass, machine, {}, {}).plan(std::vector<Precision>(network.nodes.size())).value();
+  CardPlan plan = Planning(pass, machine, {}, {}).plan(std::vector<StepPrecision>(network.nodes.size())).value();
   plan.batch = batch;
   plan.pass_images = size;
   plan.grouped_images = grouped;

@@ -192,7 +192,7 @@ TEST(CardPlanFile, FieldsThatAreWrongAreNamedWithWhatWasFound) {
   EXPECT_THAT(refusal(changed(R"("layout": "ROW_MAJOR")", R"("layout": "TILED")")),
               AllOf(HasSubstr("steps[0].result.layout is 'TILED'"), HasSubstr("ROW_MAJOR, TILE")));
   EXPECT_THAT(refusal(changed(R"("ns": 88.125)", R"("ns": -1)")), HasSubstr("steps[0].predicted.time.ns is -1"));
-  EXPECT_THAT(refusal(changed(R"("bound_by": "math")", R"("bound_by": "luck")")), HasSubstr("\"luck\""));
+  EXPECT_THAT(refusal(changed(R"("bound_by": "math")", R"("bound_by": "luck")")), HasSubstr("bound_by is 'luck'"));
   EXPECT_THAT(refusal(changed(R"("makes": "y",)", "")), HasSubstr("steps[0].makes is missing"));
   EXPECT_THAT(refusal(changed(R"("frees")", R"("freez")")), AllOf(HasSubstr("steps[0].freez"), HasSubstr("'frees'")));
   EXPECT_THAT(refusal(changed(R"("act_block_h_override": 96)", R"("act_block_h_override": true)")),

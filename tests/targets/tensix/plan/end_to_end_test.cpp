@@ -15,7 +15,7 @@ TEST(PlanEndToEnd, IsThatOfTheFollowedPlan) {
   const Machine machine = load_machine("wormhole_n150");
   const tensix::LoweredGraph network = tensix::lower(make_zoo_model("resnet18", 2), {.host_fallback = true});
   for (const Objective objective : {Objective::device, Objective::end_to_end}) {
-    PlanRequest request;
+    CardPlanRequest request;
     request.objective = objective;
     request.mesh = 3;
     const CardPlan plan = plan_network(network, machine, request);

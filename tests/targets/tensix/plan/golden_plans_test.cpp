@@ -104,7 +104,7 @@ Graph unet() {
 
 void expect_golden(const Graph& graph, const std::string& machine) {
   const tensix::LoweredGraph network = tensix::lower(graph, {.host_fallback = true});
-  PlanRequest request;
+  CardPlanRequest request;
   request.budget_s = 120;  // the machine that tests run on is no part of what is compared
   CardPlan plan = plan_network(network, load_machine(TESSERA_MACHINES_DIR "/" + machine + ".toml"), request);
   plan.model = graph.name;

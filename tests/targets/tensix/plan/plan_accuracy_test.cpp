@@ -28,7 +28,7 @@ Graph small_network(std::int64_t batch, std::int64_t channels) {
 
 CardPlan planned(const tensix::LoweredGraph& network, std::int64_t images) {
   const tensix::LoweredGraph together = tensix::group_images(network, images);
-  CardPlan plan = Planning(together, n150(), {}, {}).plan(std::vector<Precision>(network.nodes.size())).value();
+  CardPlan plan = Planning(together, n150(), {}, {}).plan(std::vector<StepPrecision>(network.nodes.size())).value();
   plan.grouped_images = images;
   plan.network_digest.clear();
   return plan;
@@ -76,7 +76,7 @@ TEST_P(PlanAccuracy, IsThatOfTheImagesItIsMeasuredWith) {
   const tensix::LoweredGraph network = tensix::lower(small_network(batch, channels));
   const CardPlan plan = planned(network, images);
   const Calibration all = calibration_of(network), few = calibration_of(tensix::lower(small_network(images, channels)));
-  const Accuracy found = measure_plan(few, n150(), network, plan);
+  const NodeAccuracy found = measure_plan(few, n150(), network, plan);
   // Of the run of everything, with the same first images.
   std::vector<Array> inputs = all.inputs;
   std::ranges::copy(few.inputs[0].as<float>(), inputs[0].as<float>().begin());
@@ -124,10 +124,10 @@ TEST(PlanAccuracyOfOthers, RefusesACalibrationOfOtherShapes) {
 // The budget is held by the plan that is handed out, on the batch that it is for.
 TEST(AccuracyBudgetOfBatches, IsHeldByThePlanItself) {
   const tensix::LoweredGraph one = tensix::lower(small_network(1, 24)), four = tensix::lower(small_network(4, 24));
-  PlanRequest request;
+  CardPlanRequest request;
   request.min_pcc = 0.9995;
   request.budget_s = 1e9;
-  PlanHooks hooks;
+  CardPlanHooks hooks;
   std::vector<std::int64_t> asked;
   hooks.calibration = [&](std::int64_t images) {
     asked.push_back(images);

@@ -95,7 +95,7 @@ TEST(PlanNetwork, ListsAllThatTheCardHasNoOperatorFor) {
   const ValueId odd = net.graph.add("odd", Unary{Unary::Kind::acosh}, {net.conv(net.x, 32, 3)});
   const ValueId even = net.graph.add("even", Unary{Unary::Kind::atanh}, {net.conv(odd, 32, 3)});
   const tensix::LoweredGraph network = tensix::lower(net.done(net.conv(even, 32, 1)), {.host_fallback = true});
-  PlanRequest request;
+  CardPlanRequest request;
   try {
     plan_network(network, n150(), request);
     FAIL() << "it was planned";
@@ -112,7 +112,7 @@ TEST(PlanNetwork, ListsAllThatTheCardHasNoOperatorFor) {
 
 TEST(PlanNetwork, SaysWhichLayerDoesNotFitAndByHowMuch) {
   SmallNetwork net(Shape{1, 16, 2048, 2048});
-  PlanRequest request;
+  CardPlanRequest request;
   request.pins = {{"conv*", "shard", "WIDTH"}};
   EXPECT_THROW(plan_network(tensix::lower(net.done(net.conv(net.x, 32, 3))), n150(), request), Error);
 }
@@ -120,7 +120,7 @@ TEST(PlanNetwork, SaysWhichLayerDoesNotFitAndByHowMuch) {
 TEST(PlanNetwork, TakesTheQueuesThatAreFastestEndToEnd) {
   SmallNetwork net(Shape{1, 16, 12, 12});
   const tensix::LoweredGraph network = tensix::lower(net.done(net.conv(net.x, 32, 3)));
-  PlanRequest request;
+  CardPlanRequest request;
   const CardPlan device = plan_network(network, n150(), request);
   request.objective = Objective::end_to_end;
   const CardPlan both = plan_network(network, n150(), request);
@@ -162,10 +162,10 @@ TEST(PlanNetwork, ComparesNoWayWithItself) {
 }
 
 // Stops when it is asked for the nth time.
-PlanHooks stopping(int n, bool hurry) {
-  PlanHooks hooks;
+CardPlanHooks stopping(int n, bool quick_first) {
+  CardPlanHooks hooks;
   hooks.stop = [n, asked = std::make_shared<int>(0)] { return ++*asked >= n; };
-  hooks.hurry = hurry;
+  hooks.quick_first = quick_first;
   return hooks;
 }
 
@@ -196,15 +196,15 @@ TEST(PlanNetwork, StopsWithTheBestPlanSoFarOrSaysThatThereIsNone) {
 
 TEST(PlanNetwork, HasTimeForAHurriedPlanAndForNoMore) {
   const tensix::LoweredGraph network = lowered("resnet18");
-  PlanHooks hooks;
-  hooks.over = [] { return true; };
+  CardPlanHooks hooks;
+  hooks.out_of_time = [] { return true; };
   EXPECT_THROW(plan_network(network, n150(), {}, hooks), Interrupted);
-  hooks.hurry = true;
+  hooks.quick_first = true;
   const CardPlan plan = plan_network(network, n150(), {}, hooks);
   ASSERT_TRUE(plan.interrupted);
   EXPECT_EQ(plan.interrupted->of, static_cast<std::int64_t>(network.nodes.size()));
   // An accuracy budget is held all the same.
-  PlanRequest request;
+  CardPlanRequest request;
   request.min_pcc = 0.9;
   SmallNetwork small(Shape{1, 16, 12, 12});
   const ValueId y = small.conv(small.conv(small.x, 32, 3), 32, 3);
@@ -231,12 +231,12 @@ TEST(PlanNetwork, IsTheSameAfterAHurriedOne) {
 TEST(PlanNetwork, ReshardsNoMoreThanItMay) {
   const tensix::LoweredGraph network = lowered("mobilenet_v2", 10);
   const auto reshards = [](const CardPlan& plan) {
-    const PlanTotals totals = totals_of(plan);
+    const CardPlanTotals totals = totals_of(plan);
     return totals.reshards + totals.inner_reshards;
   };
   const CardPlan free = plan_network(network, n150(), {});
   ASSERT_GT(reshards(free), 8);
-  PlanRequest request;
+  CardPlanRequest request;
   request.max_reshards = 8;
   const CardPlan few = plan_network(network, n150(), request);
   EXPECT_LE(reshards(few), 8);
@@ -248,7 +248,7 @@ TEST(PlanNetwork, ReshardsNoMoreThanItMay) {
 
 TEST(PlanNetwork, MeetsPins) {
   const tensix::LoweredGraph network = lowered("resnet18");
-  PlanRequest request;
+  CardPlanRequest request;
   request.pins = {{"*", "shard", "BLOCK"}};
   const CardPlan plan = plan_network(network, n150(), request);
   for (const PlannedStep& step : plan.steps)
@@ -259,7 +259,7 @@ TEST(PlanNetwork, MeetsPins) {
 
 TEST(PlanNetwork, SaysWhyAPinCannotBeMet) {
   const tensix::LoweredGraph network = lowered("resnet18", 16);  // more than one core holds
-  PlanRequest request;
+  CardPlanRequest request;
   request.pins = {{"*", "core_grid", "[1, 1]"}};
   try {
     plan_network(network, n150(), request);

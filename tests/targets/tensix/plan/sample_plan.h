@@ -52,6 +52,7 @@ inline CardPlan plan_with_every_field() {
   PlannedStep step;
   step.node = "conv";
   step.op = "conv2d";
+  step.role = CallRole::convolution;
   Conv2dConfig& conv = step.config.conv;
   conv.activation = "relu";
   conv.deallocate_activation = true;
@@ -137,7 +138,7 @@ inline CardPlan plan_with_every_field() {
                              .writer_ns = 8,
                              .fixed_ns = 9,
                              .ns = 88.125,
-                             .bound_by = "math",
+                             .bound_by = TimePart::math,
                              .roof_ns = 33.3,
                              .basis = tensix::TimeBasis::scaled},
                     .programs = 3,
@@ -164,6 +165,7 @@ inline PlannedStep good_conv(const std::string& node, const std::string& reads, 
   PlannedStep step;
   step.node = node;
   step.op = "conv2d";
+  step.role = CallRole::convolution;
   step.config.conv.shard_layout = TensorMemoryLayout::height_sharded;
   step.config.conv.enable_act_double_buffer = true;
   step.config.conv.enable_weights_double_buffer = true;
@@ -175,19 +177,20 @@ inline PlannedStep good_conv(const std::string& node, const std::string& reads, 
   step.makes = makes;
   step.result = {Shape({1, 1, 4096, 32}), DType::bfloat16, Layout::tile,
                  sharded(TensorMemoryLayout::height_sharded, 64, 32, 8, 8)};
-  step.predicted = {.node = node,
-                    .op = "conv2d",
-                    .config = "HEIGHT_SHARDED 64x32, act_block_h 64",
-                    .result = "[1, 1, 4096, 32] bfloat16 TILE",
-                    .cores = 64,
-                    .circular_buffer_bytes = 100'000,
-                    .halo_bytes = 8'192,
-                    .output_bytes = 4'096,
-                    .l1_peak_bytes = 120'480,
-                    .act_block_h = 64,
-                    .time = {.reader_ns = 4'000, .math_ns = 9'000, .ns = 10'000, .bound_by = "math", .roof_ns = 5'000},
-                    .programs = 2,
-                    .note = {}};
+  step.predicted = {
+      .node = node,
+      .op = "conv2d",
+      .config = "HEIGHT_SHARDED 64x32, act_block_h 64",
+      .result = "[1, 1, 4096, 32] bfloat16 TILE",
+      .cores = 64,
+      .circular_buffer_bytes = 100'000,
+      .halo_bytes = 8'192,
+      .output_bytes = 4'096,
+      .l1_peak_bytes = 120'480,
+      .act_block_h = 64,
+      .time = {.reader_ns = 4'000, .math_ns = 9'000, .ns = 10'000, .bound_by = TimePart::math, .roof_ns = 5'000},
+      .programs = 2,
+      .note = {}};
   step.why = "least time";
   step.alternatives = {{"BLOCK_SHARDED 512x32", "", 14'000, 150'000},
                        {"WIDTH_SHARDED 4096x32", "needs 1,500,000 of 1,395,424 B", 0, 1'500'000}};
@@ -211,10 +214,11 @@ inline CardPlan good_plan() {
   }
   PlannedStep add = good_conv("add", last, "y");
   add.op = add.predicted.op = "add";
+  add.role = CallRole::computes;
   add.config = {};
   add.reads = {last, "stem.out"};
   add.frees = {last, "stem.out"};
-  add.predicted.time = {.math_ns = 1'000, .ns = 2'000, .bound_by = "math", .roof_ns = 500};
+  add.predicted.time = {.math_ns = 1'000, .ns = 2'000, .bound_by = TimePart::math, .roof_ns = 500};
   add.alternatives.clear();
   plan.steps.push_back(add);
   plan.kernels_ns = 72'000;

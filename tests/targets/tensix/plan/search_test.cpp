@@ -80,7 +80,7 @@ TEST_P(ExhaustiveSearch, FindsNothingThatIsMuchFasterThanThePlan) {
   const bool has_join = std::ranges::any_of(
       network.nodes, [](const tensix::LoweredNode& node) { return node.layer.is<tensix::ConcatLayer>(); });
   ASSERT_EQ(has_join, joins);
-  const std::vector<Precision> precisions(network.nodes.size());
+  const std::vector<StepPrecision> precisions(network.nodes.size());
   Planning quick(network, machine, {}, {}), full(network, machine, {}, {}, everything());
   const double planned = quick.plan(precisions).value().device_ns, best = full.plan(precisions).value().device_ns;
   EXPECT_LE(planned, kWithin * best);

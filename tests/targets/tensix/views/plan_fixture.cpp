@@ -7,7 +7,7 @@ MemoryConfig shards_on(TensorMemoryLayout layout, CoreRange cores, Extent2d shap
   return MemoryConfig(layout, BufferType::l1, ShardSpec{cores, shape});
 }
 
-tensix::StepTime time_of_parts(double reader, double math, double ns, std::string_view bound) {
+tensix::StepTime time_of_parts(double reader, double math, double ns, tensix::TimePart bound) {
   tensix::StepTime t;
   t.reader_ns = reader;
   t.math_ns = math;
@@ -23,6 +23,7 @@ tensix::PlannedStep step_of(std::string node, std::string op, std::vector<std::s
   tensix::PlannedStep step;
   step.node = std::move(node);
   step.op = std::move(op);
+  step.role = *tensix::call_role(step.op);
   step.reads = std::move(reads);
   step.makes = std::move(makes);
   step.result = {Shape{1, 1, 3136, 64}, DType::bfloat16, Layout::tile, memory};
@@ -51,13 +52,17 @@ SamplePlan::SamplePlan(const std::string& name) : machine(load_machine("wormhole
   plan.request.pins = {{name, "shard", "BLOCK"}};
   plan.pcc = 0.9987654;
   plan.batch = 4;
-  plan.steps.push_back(step_of(name, "conv2d", {"x"}, "a", height, time_of_parts(5000, 2000, 6000, "reader")));
-  plan.steps.push_back(step_of("conv2", "conv2d", {"a"}, "b" + name, block, time_of_parts(1000, 2500, 3000, "math")));
+  plan.steps.push_back(
+      step_of(name, "conv2d", {"x"}, "a", height, time_of_parts(5000, 2000, 6000, tensix::TimePart::reader)));
+  plan.steps.push_back(
+      step_of("conv2", "conv2d", {"a"}, "b" + name, block, time_of_parts(1000, 2500, 3000, tensix::TimePart::math)));
   plan.steps[1].moves.push_back({tensix::PlannedMove::Kind::reshard, "a", block, 400, "because " + name});
-  plan.steps.push_back(step_of("conv3", "conv2d", {"b" + name}, "c", block, time_of_parts(0, 500, 600, "math")));
+  plan.steps.push_back(
+      step_of("conv3", "conv2d", {"b" + name}, "c", block, time_of_parts(0, 500, 600, tensix::TimePart::math)));
   plan.steps[2].moves.push_back({tensix::PlannedMove::Kind::spill, "a", kDramMemoryConfig, 300, ""});
   plan.steps[2].predicted.l1_peak_bytes = 9500;
-  plan.steps.push_back(step_of("add", "add", {"a", "c"}, "d", block, time_of_parts(100, 50, 200, "reader")));
+  plan.steps.push_back(
+      step_of("add", "add", {"a", "c"}, "d", block, time_of_parts(100, 50, 200, tensix::TimePart::reader)));
   plan.steps[3].moves.push_back({tensix::PlannedMove::Kind::restore, "a", block, 500, ""});
   plan.steps[3].frees = {"a", "c"};
   plan.steps[0].pcc = 0.99991;

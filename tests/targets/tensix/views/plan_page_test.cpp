@@ -68,7 +68,6 @@ TEST(PlanPage, HostileNamesStayText) {
   sample.plan.steps[0].op = sample.timeline.steps[1].op = kHostile;
   sample.plan.steps[0].predicted.config = kHostile;
   sample.plan.steps[0].predicted.note = kHostile;
-  sample.plan.steps[0].predicted.time.bound_by = "\"><script>";
   sample.plan.network_digest = kHostile;
   sample.plan.steps[0].why = kHostile;
   const std::string html = plan_page(sample.report());

@@ -68,10 +68,10 @@ TEST(PlanReport, TheChosenWayIsKnownAmongTheOthers) {
   tensix::PlannedStep& step = sample.plan.steps[1];
   step.alternatives = {{"another", "", 3400, 1}, {step.predicted.config, "", 9000, 1}};
   const PlanReport without = sample.report();
-  for (const PlanReport::Alternative& each : without.steps[1].alternatives) EXPECT_FALSE(each.chosen);
+  for (const WeighedConfig& each : without.steps[1].alternatives) EXPECT_FALSE(each.chosen);
   step.alternatives.push_back({step.predicted.config + ", reshard of 'a' first", "", 3400, 1, true});
   const PlanReport report = sample.report();
-  for (const PlanReport::Alternative& each : report.steps[1].alternatives)
+  for (const WeighedConfig& each : report.steps[1].alternatives)
     EXPECT_EQ(each.chosen, each.config.find("first") != std::string::npos) << each.config;
 }
 
@@ -220,7 +220,7 @@ TEST(RehearsedPlanReport, FollowsARealPlan) {
     }
     if (step.flop <= 0) continue;
     EXPECT_GT(step.dram_bytes, 0) << step.node;
-    EXPECT_FALSE(step.fidelity.empty()) << step.node;
+    EXPECT_TRUE(step.fidelity) << step.node;
     const auto f =
         static_cast<std::size_t>(*plan.steps[static_cast<std::size_t>(&step - report.steps.data())].config.fidelity);
     EXPECT_LE(step.flop / step.ns * 1e9, report.flop_per_s[f]) << step.node << " is above its roof";

@@ -31,7 +31,7 @@ std::int64_t rows_to_cut(const Conv2dPlan& plan) {
 
 std::int64_t block_width(const Conv2dPlan& plan, const TensixSpec& card) {
   const Conv2dProblem& p = plan.problem;
-  const Window& w = p.window;
+  const SlidingWindow& w = p.window;
   const std::int64_t channels = plan.in_channels_padded;
   switch (plan.input.layout) {
     case TensorMemoryLayout::height_sharded:
@@ -142,7 +142,7 @@ void choose_blocks(Conv2dPlan& plan, const TensixSpec& card) {
 
 Extent2d weight_matrix_of(const Conv2dPlan& plan) {
   const Conv2dProblem& p = plan.problem;
-  const Window& w = p.window;
+  const SlidingWindow& w = p.window;
   const std::int64_t channels = plan.in_channels_padded / plan.input.channel_parts;
   std::int64_t rows = 0;
   if (plan.depthwise_1d && plan.input.layout == TensorMemoryLayout::height_sharded)
@@ -169,12 +169,12 @@ void check_blocks(const Conv2dPlan& plan, const TensixSpec& card) {
   if (!p.config.enable_activation_reuse) return;
   const Hint off{"switch enable_activation_reuse off"};
   check(plan.input.layout == TensorMemoryLayout::height_sharded, Code::unsupported, off,
-        "Activation data reuse is not supported for block sharded");
+        "DstActivation data reuse is not supported for block sharded");
   check(p.window.dilation_h == 1 && p.window.dilation_w == 1, Code::unsupported, off,
-        "Activation data reuse is not supported for dilation > 1: it is {}x{}", p.window.dilation_h,
+        "DstActivation data reuse is not supported for dilation > 1: it is {}x{}", p.window.dilation_h,
         p.window.dilation_w);
   check(p.window.stride_h == 1 && p.window.stride_w == 1, Code::unsupported, off,
-        "Activation data reuse is not supported for stride > 1: it is {}x{}", p.window.stride_h, p.window.stride_w);
+        "DstActivation data reuse is not supported for stride > 1: it is {}x{}", p.window.stride_h, p.window.stride_w);
 }
 
 }  // namespace tessera::tensix

@@ -55,7 +55,7 @@ std::int64_t reused_tiles(const Conv2dPlan& plan, std::int64_t block_h) {
   const Conv2dProblem& p = plan.problem;
   check(!is_block_float(p.input_dtype), Code::unsupported, Hint{"give it bfloat16 or float32, or switch reuse off"},
         "datum for {} is invalid: activation reuse counts bytes of single elements", name(p.input_dtype));
-  const Window& w = p.window;
+  const SlidingWindow& w = p.window;
   const std::int64_t channels = plan.weight_matrix.height / (w.kernel_h * w.kernel_w);
   const std::int64_t image_tiles = ceil_div(p.out_w(), kTile);
   const std::int64_t left_over = round_up(p.out_w(), kTile) - p.out_w();
@@ -81,7 +81,7 @@ ReaderTiles reader_tiles(const Conv2dPlan& plan) {
 
 std::int64_t weight_tiles(const Conv2dPlan& plan, const TensixSpec& card) {
   const Conv2dConfig& config = plan.problem.config;
-  const Window& w = plan.problem.window;
+  const SlidingWindow& w = plan.problem.window;
   std::int64_t inner = plan.act_block_w;
   if (plan.depthwise_1d) inner = plan.act_block_h * (reads_taps_together(plan, card) ? w.kernel_w : 1);
   const std::int64_t tiles = plan.weight_block_w * inner;

@@ -77,7 +77,7 @@ void check_input_memory(const Conv2dProblem& p) {
 }  // namespace
 
 void check_conv2d_problem(const Conv2dProblem& p, const TensixSpec& card) {
-  const Window& w = p.window;
+  const SlidingWindow& w = p.window;
   check_range({{"batch size", p.batch}, {"input height", p.height}, {"input width", p.width}}, 1, kMostPixels);
   check_range({{"number of input channels", p.in_channels},
                {"number of output channels", p.out_channels},

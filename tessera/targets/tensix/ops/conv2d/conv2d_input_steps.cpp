@@ -10,7 +10,7 @@
 namespace tessera::tensix {
 
 void ConvolutionSteps::fold() {
-  const Window& w = asked_.window;
+  const SlidingWindow& w = asked_.window;
   const DType dtype = p_.input_dtype == DType::float32 ? DType::float32 : DType::bfloat16;
   const bool padded = w.top + w.bottom + w.left + w.right > 0;
   const std::int64_t pixels = asked_.batch * (asked_.height + w.top + w.bottom) * (asked_.width + w.left + w.right);

@@ -80,6 +80,11 @@ std::optional<Lowered> lower_convolution(const Node& node, Lowering& graph) {
 
 std::string conv_name(const ConvLayer& layer) { return layer.transposed ? "conv_transpose2d" : "conv2d"; }
 
+std::optional<CallRole> conv_role(std::string_view name) {
+  if (name == "conv2d" || name == "conv_transpose2d") return CallRole::convolution;
+  return std::nullopt;
+}
+
 std::string conv_digest(const ConvLayer& c) {
   const Conv2dProblem& p = c.problem;
   return fmt::format("{}x{}x{}x{} to {} g{} {}{}{}{}", p.batch, p.height, p.width, p.in_channels, p.out_channels,
@@ -90,7 +95,7 @@ std::string conv_digest(const ConvLayer& c) {
 DeviceTensor run_conv(const ConvLayer& layer, NodeRun& node) { return node.convolution(layer); }
 
 std::string py_pair(std::int64_t a, std::int64_t b) { return fmt::format("({}, {})", a, b); }
-std::string padding_of(const Window& w) {
+std::string padding_of(const SlidingWindow& w) {
   if (w.top == w.bottom && w.left == w.right) return py_pair(w.top, w.left);
   return fmt::format("({}, {}, {}, {})", w.top, w.bottom, w.left, w.right);
 }
@@ -138,7 +143,7 @@ std::vector<std::string> conv_fields(const ConvLayer& layer, const TtnnCall& cal
 
 std::string emit_conv(const ConvLayer& layer, TtnnCall& call) {
   const Conv2dProblem& p = layer.problem;
-  const Window& w = p.window;
+  const SlidingWindow& w = p.window;
   std::vector<std::int64_t> shape;
   for (int d = 0; d < 4; ++d) shape.push_back(layer.weights->shape()[d]);
   call.keep_weight(call.node() + ".weight", layer.weights, shape);
@@ -187,6 +192,7 @@ void group_conv(ConvLayer& layer, std::int64_t images) {
 const CardOp card_op_conv2d = {.kind = ProgramKind::conv2d,
                                .lower = lower_convolution,
                                .ttnn_name = on_layer<conv_name>,
+                               .named_role = conv_role,
                                .digest = on_layer<conv_digest>,
                                .run = on_layer<run_conv>,
                                .emit = on_layer<emit_conv>,
@@ -198,12 +204,12 @@ const CardOp card_op_conv2d = {.kind = ProgramKind::conv2d,
 const CardOp* ConvLayer::op() const { return &card_op_conv2d; }
 
 std::int64_t ConvLayer::out_h() const {
-  const Window& w = problem.window;
+  const SlidingWindow& w = problem.window;
   if (!transposed) return problem.out_h();
   return (problem.height - 1) * w.stride_h - w.top - w.bottom + w.dilation_h * (w.kernel_h - 1) + output_pad_h + 1;
 }
 std::int64_t ConvLayer::out_w() const {
-  const Window& w = problem.window;
+  const SlidingWindow& w = problem.window;
   if (!transposed) return problem.out_w();
   return (problem.width - 1) * w.stride_w - w.left - w.right + w.dilation_w * (w.kernel_w - 1) + output_pad_w + 1;
 }

@@ -18,12 +18,12 @@ namespace tessera::tensix {
 namespace {
 
 bool is_product(const Conv2dProblem& problem) {
-  return problem.window == Window{} && problem.config.shard_layout != TensorMemoryLayout::width_sharded;
+  return problem.window == SlidingWindow{} && problem.config.shard_layout != TensorMemoryLayout::width_sharded;
 }
 
 // A window that steps by its own size is a 1x1 window over an image folded into its channels.
 bool folds_by_itself(const Conv2dProblem& problem) {
-  const Window& w = problem.window;
+  const SlidingWindow& w = problem.window;
   if (w.stride_h != w.kernel_h || w.stride_w != w.kernel_w || (w.stride_h == 1 && w.stride_w == 1)) return false;
   if (w.dilation_h != 1 || w.dilation_w != 1) return false;
   if ((problem.height + w.top + w.bottom) % w.stride_h != 0 || (problem.width + w.left + w.right) % w.stride_w != 0)
@@ -36,7 +36,7 @@ bool folds_by_itself(const Conv2dProblem& problem) {
 
 void fold(Conv2dPlan& plan) {
   Conv2dProblem& p = plan.problem;
-  const Window w = p.window;
+  const SlidingWindow w = p.window;
   const bool wanted = p.config.enable_kernel_stride_folding.value_or(folds_by_itself(p));
   p.config.enable_kernel_stride_folding = wanted;
   if (!wanted || (w.stride_h == 1 && w.stride_w == 1)) return;
@@ -248,7 +248,7 @@ Conv2dPlan outline_conv2d(const Conv2dProblem& problem, const TensixSpec& card) 
     if (!plan.interleaved) plan_product(plan);
     return plan;
   }
-  const Window& w = p.window;
+  const SlidingWindow& w = p.window;
   plan.has_halo = plan.input.layout != TensorMemoryLayout::width_sharded || p.input_layout != Layout::row_major ||
                   w.top + w.bottom + w.left + w.right > 0;
   return plan;
@@ -263,7 +263,7 @@ Conv2dPlan plan_conv2d(const Conv2dProblem& problem, const TensixSpec& card) {
   check(!plan.problem.config.enable_activation_reuse || plan.split_reader ||
             plan.input.layout != TensorMemoryLayout::height_sharded,
         Code::unsupported, Hint{"leave force_split_reader open, or switch enable_activation_reuse off"},
-        "Activation data reuse requires split reader to be on");
+        "DstActivation data reuse requires split reader to be on");
   check_reader_indices(plan);
   return plan;
 }

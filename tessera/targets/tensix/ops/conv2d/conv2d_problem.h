@@ -14,7 +14,7 @@
 
 namespace tessera::tensix {
 
-struct Window {
+struct SlidingWindow {
   std::int64_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
   std::int64_t top = 0, bottom = 0, left = 0, right = 0;  // padding
 
@@ -24,12 +24,12 @@ struct Window {
   std::int64_t out_w(std::int64_t w) const {
     return (w + left + right - dilation_w * (kernel_w - 1) - 1) / stride_w + 1;
   }
-  bool operator==(const Window&) const = default;
+  bool operator==(const SlidingWindow&) const = default;
 };
 
 struct Conv2dProblem {
   std::int64_t batch = 1, height = 0, width = 0, in_channels = 0, out_channels = 0, groups = 1;
-  Window window;
+  SlidingWindow window;
   bool has_bias = false;
   DType input_dtype = DType::bfloat16;
   Layout input_layout = Layout::row_major;

@@ -38,7 +38,7 @@ std::int64_t agreed(const Optional& said, const Optional& shown, std::string_vie
   return value;
 }
 
-void set_window(const Conv2dRequest& request, const Sizes& kernel, Window& w) {
+void set_window(const Conv2dRequest& request, const Sizes& kernel, SlidingWindow& w) {
   check_pair(kernel, "kernel_size");
   check_pair(request.stride, "stride");
   check_pair(request.dilation, "dilation");
@@ -123,7 +123,7 @@ Conv2dProblem conv2d_problem(const Conv2dRequest& request, const Shape& input, c
         "conv2d: kernel_size is {}x{}, but the weights {} have windows of {}x{}", kernel[0], kernel[1],
         weights ? weights->to_string() : "", shown(2).value_or(0), shown(3).value_or(0));
   if (request.transposed) return p;
-  const Window& w = p.window;
+  const SlidingWindow& w = p.window;
   const std::int64_t reach_h = w.dilation_h * (w.kernel_h - 1) + 1, reach_w = w.dilation_w * (w.kernel_w - 1) + 1;
   check(reach_h <= p.height + w.top + w.bottom && reach_w <= p.width + w.left + w.right, Code::invalid_argument,
         "conv2d: a window that reaches over {}x{} pixels does not fit in {}x{} pixels, padding included", reach_h,

@@ -55,7 +55,7 @@ std::vector<Conv2dProblem> slice_conv2d(const Conv2dProblem& problem, Conv2dSlic
         "Number of slices ({}) exceeds the maximum allowed ({}) for the given output dimension and alignment.", count,
         most);
   const bool rows = type == Conv2dSliceType::dram_height;
-  const Window& w = problem.window;
+  const SlidingWindow& w = problem.window;
   const Axis axis = rows ? Axis{problem.height, w.kernel_h, w.stride_h, w.dilation_h, w.top, w.bottom}
                          : Axis{problem.width, w.kernel_w, w.stride_w, w.dilation_w, w.left, w.right};
   const bool tiles = problem.config.output_layout == Layout::tile;

@@ -23,7 +23,7 @@ Transfer transfer(MemoryKind from, MemoryKind to, std::int64_t bytes, std::int64
 }
 
 std::string window_key(const Conv2dProblem& p) {
-  const Window& w = p.window;
+  const SlidingWindow& w = p.window;
   return fmt::format("{}x{}x{}x{} k{}x{} s{}x{} d{}x{} p{},{},{},{}", p.batch, p.height, p.width, p.in_channels,
                      w.kernel_h, w.kernel_w, w.stride_h, w.stride_w, w.dilation_h, w.dilation_w, w.top, w.bottom,
                      w.left, w.right);

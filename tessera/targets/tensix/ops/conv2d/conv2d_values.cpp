@@ -44,7 +44,7 @@ struct Reduction {
 
 void check_conv(const Conv2dValues& conv, std::span<const float> input, std::span<const float> weights,
                 std::span<const float> bias) {
-  const Window& w = conv.window;
+  const SlidingWindow& w = conv.window;
   check(conv.groups > 0 && conv.in_channels % conv.groups == 0 && conv.out_channels % conv.groups == 0,
         Code::invalid_argument, "{} groups do not divide {} input and {} output channels", conv.groups,
         conv.in_channels, conv.out_channels);
@@ -93,7 +93,7 @@ class Im2col {
   }
 
   void rows(std::int64_t row, std::int64_t rows, std::int64_t k, std::int64_t count, float* out) const {
-    const Window& w = conv_.window;
+    const SlidingWindow& w = conv_.window;
     const std::int64_t out_w = w.out_w(conv_.width), out_h = w.out_h(conv_.height);
     for (std::int64_t r = row; r < row + rows; ++r, out += count) {
       const std::int64_t image = r / (out_h * out_w);
@@ -203,7 +203,7 @@ std::vector<float> conv2d_values(const Conv2dValues& conv, std::span<const float
 std::vector<float> conv2d_values_reference(const Conv2dValues& conv, std::span<const float> input,
                                            std::span<const float> weights, std::span<const float> bias) {
   check_conv(conv, input, weights, bias);
-  const Window& w = conv.window;
+  const SlidingWindow& w = conv.window;
   const Reduction reduction(conv);
   const std::int64_t out_h = w.out_h(conv.height), out_w = w.out_w(conv.width);
   const std::int64_t rows = conv.batch * out_h * out_w, depth = reduction.blocks * reduction.block_padded;

@@ -29,7 +29,7 @@ TSR_API Conv2dOrder conv2d_order(const Conv2dProblem& problem, const Conv2dPlan&
 
 struct Conv2dValues {
   std::int64_t batch = 1, height = 0, width = 0, in_channels = 0, out_channels = 0, groups = 1;
-  Window window = {};
+  SlidingWindow window = {};
   PaddingMode padding_mode = PaddingMode::zeros;
   Conv2dOrder order = {};
   ComputeConfig compute = {};
@@ -37,7 +37,7 @@ struct Conv2dValues {
   // matmul takes its input as it is: float32 here.
   DType tilized_dtype = DType::bfloat16;
   DType partials_dtype = DType::bfloat16;
-  std::optional<Activation> activation = {};
+  std::optional<DstActivation> activation = {};
 };
 TSR_API Conv2dValues conv2d_values_of(const Conv2dProblem& problem, const Conv2dPlan& plan);
 

@@ -42,7 +42,7 @@ struct Folded {
 // Where a weight goes when the image is folded by the stride: the pixels of a step become channels.
 Folded fold_weight(const Conv2dProblem& problem, bool fold, std::int64_t ky, std::int64_t kx, std::int64_t channel) {
   if (!fold) return {ky, kx, channel};
-  const Window& w = problem.window;
+  const SlidingWindow& w = problem.window;
   const std::int64_t within = (ky % w.stride_h) * w.stride_w + kx % w.stride_w;
   return {ky / w.stride_h, kx / w.stride_w, within * problem.in_channels + channel};
 }
@@ -121,7 +121,7 @@ std::vector<float> unprepare_conv_weights(std::span<const float> matrix, const C
 }
 
 std::vector<float> fold_image(std::span<const float> image, const Conv2dProblem& p) {
-  const Window& w = p.window;
+  const SlidingWindow& w = p.window;
   const std::int64_t rows = (p.height + w.top + w.bottom) / w.stride_h;
   const std::int64_t columns = (p.width + w.left + w.right) / w.stride_w;
   const std::int64_t channels = p.in_channels, step = w.stride_h * w.stride_w * channels;

@@ -45,7 +45,7 @@ ProgramWork product_work(const Conv2dPlan& plan) {
 
 Conv2dLoops loops_of(const Conv2dPlan& plan) {
   const Conv2dProblem& p = plan.problem;
-  const Window& w = p.window;
+  const SlidingWindow& w = p.window;
   const bool height = plan.input.layout == TensorMemoryLayout::height_sharded;
   Conv2dLoops loops;
   loops.cores = std::max(plan.input.cores.num_cores(), plan.output.cores.num_cores());

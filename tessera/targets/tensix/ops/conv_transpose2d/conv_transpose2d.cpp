@@ -12,7 +12,7 @@ std::int64_t ConvTranspose2dProblem::out_w() const { return as_convolution().out
 
 Conv2dProblem ConvTranspose2dProblem::as_convolution() const {
   Conv2dProblem p = conv;
-  const Window& w = conv.window;
+  const SlidingWindow& w = conv.window;
   p.height = (conv.height - 1) * w.stride_h + 1;
   p.width = (conv.width - 1) * w.stride_w + 1;
   const std::int64_t reach_h = w.dilation_h * (w.kernel_h - 1), reach_w = w.dilation_w * (w.kernel_w - 1);
@@ -55,7 +55,7 @@ Tensor turn_weights(const Tensor& weights, const Conv2dProblem& p) {
 Conv2dResult conv_transpose2d(DeviceTensor input, const Conv2dOperand& weights,
                               const std::optional<Conv2dOperand>& bias, const ConvTranspose2dProblem& problem,
                               const Conv2dOptions& options) {
-  const Window& w = problem.conv.window;
+  const SlidingWindow& w = problem.conv.window;
   check(w.stride_h > 0 && w.stride_w > 0 && w.kernel_h > 0 && w.kernel_w > 0 && problem.conv.groups > 0 &&
             problem.conv.in_channels > 0 && problem.conv.out_channels > 0 &&
             problem.conv.in_channels % problem.conv.groups == 0 && problem.conv.out_channels % problem.conv.groups == 0,

@@ -8,6 +8,7 @@
 #include "tessera/targets/tensix/card/device_tensor.h"
 #include "tessera/targets/tensix/ops/elementwise/vector_function.h"
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -39,6 +40,8 @@ TSR_API DeviceTensor binary(Binary::Kind kind, const DeviceTensor& a, const Devi
 TSR_API DeviceTensor binary(Binary::Kind kind, const DeviceTensor& a, double b, const BinaryOptions& options = {});
 TSR_API DeviceTensor binary(Binary::Kind kind, double a, const DeviceTensor& b, const BinaryOptions& options = {});
 
+inline constexpr std::array kCardBinaries{Binary::Kind::add, Binary::Kind::sub, Binary::Kind::mul,
+                                          Binary::Kind::div, Binary::Kind::min, Binary::Kind::max};
 TSR_API std::string_view op_name(Binary::Kind kind);  // "add", "subtract", ...
 
 // Shapes aligned at their last dimensions, 1 standing for any extent. Refuses others, naming `op`.

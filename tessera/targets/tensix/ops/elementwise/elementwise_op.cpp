@@ -32,6 +32,11 @@ std::optional<Lowered> lower_unary(const Node& node, Lowering& graph) {
 
 std::string unary_name(const UnaryLayer& layer) { return layer.function.name; }
 
+std::optional<CallRole> unary_role(std::string_view name) {
+  if (is_vector_function(name)) return CallRole::computes;
+  return std::nullopt;
+}
+
 DeviceTensor run_unary(const UnaryLayer& layer, NodeRun& node) {
   return node.fit([&] {
     const DeviceTensor& x = node.input();
@@ -47,10 +52,9 @@ std::string emit_unary(const UnaryLayer& layer, TtnnCall& call) {
   if (f.kind == VectorFunction::Kind::clamp) {
     arguments.push_back(emit::py(double{f.low}));
     arguments.push_back(emit::py(double{f.high}));
-  } else if (f.name == "leaky_relu") {
-    arguments.push_back(fmt::format("negative_slope={}", emit::py(double{f.activation.function.alpha})));
-  } else if (f.name == "elu") {
-    arguments.push_back(fmt::format("alpha={}", emit::py(double{f.activation.function.alpha})));
+  } else if (takes_alpha(f)) {
+    const std::string_view keyword = f.activation.function.kind == Unary::Kind::leaky_relu ? "negative_slope" : "alpha";
+    arguments.push_back(fmt::format("{}={}", keyword, emit::py(double{f.activation.function.alpha})));
   }
   if (call.may_consume()) {
     arguments.push_back(fmt::format("output_tensor={}", call.input()));
@@ -70,16 +74,8 @@ std::optional<Lowered> lower_binary(const Node& node, Lowering& graph) {
   const auto* arithmetic = std::get_if<Binary>(&node.op);
   if (arithmetic == nullptr) return std::nullopt;
   const Binary& op = *arithmetic;
-  using Kind = Binary::Kind;
-  switch (op.kind) {
-    case Kind::add:
-    case Kind::sub:
-    case Kind::mul:
-    case Kind::div:
-    case Kind::min:
-    case Kind::max: break;
-    default: return Refusal{"the card's element-wise operators are add, sub, mul, div, min and max", ""};
-  }
+  if (std::ranges::find(kCardBinaries, op.kind) == kCardBinaries.end())
+    return Refusal{"the card's element-wise operators are add, sub, mul, div, min and max", ""};
   BinaryLayer layer{op.kind, {}, nullptr, false};
   const Shape out = graph.shape(node.outputs[0]);
   const Constant a = graph.constant(node, 0), b = graph.constant(node, 1);
@@ -111,6 +107,12 @@ std::optional<Lowered> lower_binary(const Node& node, Lowering& graph) {
 }
 
 std::string binary_name(const BinaryLayer& layer) { return std::string(op_name(layer.kind)); }
+
+std::optional<CallRole> binary_role(std::string_view name) {
+  for (const Binary::Kind kind : kCardBinaries)
+    if (op_name(kind) == name) return kind == Binary::Kind::mul ? CallRole::scales : CallRole::computes;
+  return std::nullopt;
+}
 
 std::string binary_digest(const BinaryLayer& b) {
   return fmt::format("{}{}{}", b.activation ? b.activation->name : "",
@@ -207,6 +209,7 @@ const CardOp card_op_unary = {.kind = ProgramKind::unary,
                               .lower = lower_unary,
                               .reads_flattened = true,
                               .ttnn_name = on_layer<unary_name>,
+                              .named_role = unary_role,
                               .digest = on_layer<unary_name>,
                               .run = on_layer<run_unary>,
                               .emit = on_layer<emit_unary>,
@@ -215,6 +218,7 @@ const CardOp card_op_binary = {.kind = ProgramKind::binary,
                                .count = count_binary,
                                .lower = lower_binary,
                                .ttnn_name = on_layer<binary_name>,
+                               .named_role = binary_role,
                                .digest = on_layer<binary_digest>,
                                .run = on_layer<run_binary>,
                                .emit = on_layer<emit_binary>,

@@ -32,7 +32,7 @@ float between(float x, bool float32) { return float32 ? x : float_from_bfloat16(
 
 std::vector<float> binary_values(Binary::Kind kind, std::span<const float> a, DType a_dtype, std::span<const float> b,
                                  DType b_dtype, const ComputeConfig& compute,
-                                 const std::optional<Activation>& activation) {
+                                 const std::optional<DstActivation>& activation) {
   check(a.size() == b.size(), Code::invalid_argument, "operands of {} and {} elements do not go together", a.size(),
         b.size());
   const bool float32 = compute.fp32_dest_acc_en;
@@ -59,7 +59,7 @@ std::vector<float> binary_values(Binary::Kind kind, std::span<const float> a, DT
   return y;
 }
 
-std::vector<float> unary_values(const Activation& function, std::span<const float> x, const ComputeConfig& compute) {
+std::vector<float> unary_values(const DstActivation& function, std::span<const float> x, const ComputeConfig& compute) {
   const bool float32 = compute.fp32_dest_acc_en;
   std::vector<float> y(x.size());
   std::transform(x.begin(), x.end(), y.begin(), [&](float v) { return into_dst(float32 ? v : widen(v), float32); });

@@ -19,10 +19,10 @@ namespace tessera::tensix {
 // vector unit that works on two float32 operands, and on everything else: in float32, put back into Dst.
 TSR_API std::vector<float> binary_values(Binary::Kind kind, std::span<const float> a, DType a_dtype,
                                          std::span<const float> b, DType b_dtype, const ComputeConfig& compute,
-                                         const std::optional<Activation>& activation = {});
+                                         const std::optional<DstActivation>& activation = {});
 
 // On the vector unit, from and to Dst. float32 passes through SrcA unless Dst is float32.
-TSR_API std::vector<float> unary_values(const Activation& function, std::span<const float> x,
+TSR_API std::vector<float> unary_values(const DstActivation& function, std::span<const float> x,
                                         const ComputeConfig& compute);
 
 // Along rows, as a kernel that works with block after block does it: maximum, difference, exponential, sum, reciprocal

@@ -80,6 +80,17 @@ VectorFunction vector_function(std::string_view name, std::span<const float> par
   fail(Code::not_found, Hint{fmt::format("one of {}", names)}, "no function of the vector unit is called '{}'", name);
 }
 
+bool is_vector_function(std::string_view name) {
+  constexpr std::array kOthers = {"clamp", "relu_max", "rsqrt", "square"};
+  return std::ranges::find(kEntries, name, &Entry::name) != kEntries.end() ||
+         std::ranges::find(kOthers, name) != kOthers.end();
+}
+
+bool takes_alpha(const VectorFunction& f) {
+  return f.kind == Kind::activation &&
+         (f.activation.function.kind == Unary::Kind::leaky_relu || f.activation.function.kind == Unary::Kind::elu);
+}
+
 bool takes_integers(const VectorFunction& f) {
   if (f.kind == Kind::square || f.kind == Kind::clamp) return true;
   if (f.kind == Kind::rsqrt) return false;

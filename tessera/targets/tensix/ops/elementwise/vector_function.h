@@ -17,7 +17,7 @@ namespace tessera::tensix {
 struct VectorFunction {
   enum class Kind : std::uint8_t { activation, square, rsqrt, clamp };
   Kind kind = Kind::activation;
-  Activation activation = {};
+  DstActivation activation = {};
   float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();  // clamp
   std::string name = "identity";
 
@@ -27,6 +27,11 @@ struct VectorFunction {
 // "relu", "leaky_relu" (slope), "elu" (alpha), "clamp" (low, high), "relu_max" (bound), ...: an Error with all names
 // for one that does not exist, and for parameters that it does not take.
 TSR_API VectorFunction vector_function(std::string_view name, std::span<const float> parameters = {});
+
+// Whether there is one of this name.
+TSR_API bool is_vector_function(std::string_view name);
+// Whether one number goes with its name: the slope of leaky_relu, the alpha of elu.
+TSR_API bool takes_alpha(const VectorFunction& function);
 
 // Whether integers are among what it takes: those that need no fractions.
 TSR_API bool takes_integers(const VectorFunction& function);

@@ -16,7 +16,7 @@ namespace tessera::tensix {
 // An image under a window. Zeros between pixels are those of a transposed convolution.
 struct HaloProblem {
   std::int64_t batch = 1, height = 0, width = 0;
-  Window window;
+  SlidingWindow window;
   std::int64_t spread_h = 1, spread_w = 1;  // pixels lie this far apart: 1 is an ordinary image
 
   std::int64_t spread_height() const { return (height - 1) * spread_h + 1; }

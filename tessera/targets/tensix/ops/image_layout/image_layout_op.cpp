@@ -3,7 +3,9 @@
 
 namespace tessera::tensix {
 
-const CardOp card_op_convert_to_hwc = {.kind = ProgramKind::convert_to_hwc, .count = count_rearranged};
-const CardOp card_op_convert_to_chw = {.kind = ProgramKind::convert_to_chw, .count = count_rearranged};
+const CardOp card_op_convert_to_hwc = {
+    .kind = ProgramKind::convert_to_hwc, .count = count_rearranged, .role = CallRole::converts};
+const CardOp card_op_convert_to_chw = {
+    .kind = ProgramKind::convert_to_chw, .count = count_rearranged, .role = CallRole::converts};
 
 }  // namespace tessera::tensix

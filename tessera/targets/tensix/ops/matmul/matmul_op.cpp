@@ -31,6 +31,11 @@ std::optional<Lowered> lower_linear(const Node& node, Lowering& graph) {
 
 std::string linear_name(const LinearLayer&) { return "linear"; }
 
+std::optional<CallRole> linear_role(std::string_view name) {
+  if (name == "linear" || name == "matmul") return CallRole::product;
+  return std::nullopt;
+}
+
 std::string linear_digest(const LinearLayer& l) {
   return fmt::format("{} pixels {}{}", l.pixels, l.weights->shape().to_string(), l.bias ? " bias" : "");
 }
@@ -75,6 +80,7 @@ const CardOp card_op_matmul = {.kind = ProgramKind::matmul,
                                .lower = lower_linear,
                                .reads_flattened = true,
                                .ttnn_name = on_layer<linear_name>,
+                               .named_role = linear_role,
                                .digest = on_layer<linear_digest>,
                                .run = on_layer<run_linear>,
                                .emit = on_layer<emit_linear>};

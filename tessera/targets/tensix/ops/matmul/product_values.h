@@ -27,7 +27,7 @@ struct Product {
   DType partials_dtype = DType::bfloat16;
   // One for each column, or null. It is added to the packed partials, operands unpacked like any other, in Dst.
   const float* bias = nullptr;
-  std::optional<Activation> activation = {};  // on Dst, before packing
+  std::optional<DstActivation> activation = {};  // on Dst, before packing
 
   std::int64_t blocks() const { return k_block == 0 || k <= k_block ? 1 : (k + k_block - 1) / k_block; }
   // Adding up in L1 is of use with more than one partial result: without a bias the last block is added in Dst.

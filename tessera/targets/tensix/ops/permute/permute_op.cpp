@@ -125,8 +125,8 @@ DeviceTensor permute(const DeviceTensor& x, std::span<const std::int64_t> order,
   return typecast(run_permute(typecast(x, DType::bfloat16), checked, place), DType::bfloat8_b);
 }
 
-const CardOp card_op_permute = {.kind = ProgramKind::permute, .count = count_rearranged};
+const CardOp card_op_permute = {.kind = ProgramKind::permute, .count = count_rearranged, .role = CallRole::converts};
 // Of the last two dimensions of tiles: each tile is turned on its way through the core.
-const CardOp card_op_transpose = {.kind = ProgramKind::transpose, .count = count_transpose};
+const CardOp card_op_transpose = {.kind = ProgramKind::transpose, .count = count_transpose, .role = CallRole::converts};
 
 }  // namespace tessera::tensix

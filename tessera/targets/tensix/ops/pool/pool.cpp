@@ -20,7 +20,7 @@ namespace {
 std::string_view op_name(PoolKind kind) { return kind == PoolKind::max ? "max_pool2d" : "avg_pool2d"; }
 
 void check_window(std::string_view op, const PoolOptions& o) {
-  const Window& w = o.window;
+  const SlidingWindow& w = o.window;
   check(o.batch > 0 && o.height > 0 && o.width > 0 && o.channels > 0, Code::invalid_argument,
         "{}: an image of {} x {} x {} x {} is empty", op, o.batch, o.height, o.width, o.channels);
   check(w.kernel_h > 0 && w.kernel_w > 0 && w.stride_h > 0 && w.stride_w > 0 && w.dilation_h > 0 && w.dilation_w > 0,
@@ -161,7 +161,7 @@ Conv2dProblem as_convolution(const PoolProblem& problem) {
 PoolCall sliced_call(const DeviceTensor& x, const PoolProblem& problem, const PoolOptions& options,
                      Conv2dSliceType type, std::int64_t count) {
   const bool rows = type == Conv2dSliceType::dram_height;
-  const Window& w = problem.window;
+  const SlidingWindow& w = problem.window;
   const std::int64_t thinnest = (rows ? problem.height : problem.width) / count;
   const std::int64_t reach = rows ? w.dilation_h * (w.kernel_h - 1) + 1 : w.dilation_w * (w.kernel_w - 1) + 1;
   check(thinnest >= reach, Code::invalid_argument, Hint{"take fewer slices, or slice the other axis"},
@@ -169,7 +169,7 @@ PoolCall sliced_call(const DeviceTensor& x, const PoolProblem& problem, const Po
         count, problem.height, problem.width, thinnest, rows ? "high" : "wide", reach);
   const std::vector<Conv2dProblem> slices = slice_conv2d(as_convolution(problem), type, count);
   PoolCall call{MemorySteps(x.device()), {}};
-  const Window whole = rounded_window(problem);
+  const SlidingWindow whole = rounded_window(problem);
   const Shape shape{problem.batch, whole.out_h(problem.height), whole.out_w(problem.width), problem.channels};
   PoolSliceOf of{call.steps.existing(x), 0};
   of.output = call.steps.allocate(TensorSpec(shape, options.dtype, options.layout, kDramMemoryConfig), "output");

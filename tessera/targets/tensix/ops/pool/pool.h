@@ -13,7 +13,7 @@ namespace tessera::tensix {
 
 struct PoolOptions {
   std::int64_t batch = 1, height = 0, width = 0, channels = 0;
-  Window window = {};
+  SlidingWindow window = {};
   bool ceil_mode = false;
   bool count_include_pad = true;                      // averages only
   std::optional<std::int64_t> divisor_override = {};  // averages only

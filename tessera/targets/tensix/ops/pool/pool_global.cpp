@@ -65,7 +65,7 @@ Layout summed_layout(const TensorSpec& image, const PoolOptions& o, bool two_ste
 }  // namespace
 
 bool is_global(PoolKind kind, const TensorSpec& x, const PoolOptions& o) {
-  const Window& w = o.window;
+  const SlidingWindow& w = o.window;
   if (kind != PoolKind::average || o.scheme || w.kernel_h != o.height || w.kernel_w != o.width ||
       w.top + w.bottom + w.left + w.right != 0 || o.divisor_override)
     return false;

@@ -97,7 +97,7 @@ DeviceTensor run_pool(const PoolLayer& layer, NodeRun& node) {
 
 std::string emit_pool(const PoolLayer& layer, TtnnCall& call) {
   const PoolValues& p = layer.pool;
-  const Window& w = p.window;
+  const SlidingWindow& w = p.window;
   const bool tiled = call.config().gives("output_layout") && call.config().conv.output_layout == Layout::tile;
   std::vector<std::string> arguments{
       call.input(),

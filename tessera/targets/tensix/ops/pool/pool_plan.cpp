@@ -41,7 +41,7 @@ std::int64_t rounded_extent(std::int64_t extent, std::int64_t before, std::int64
 }
 
 // Tiles that hold the windows of one output row, as many channels as Dst takes at once.
-std::int64_t window_tiles(const Window& w, std::int64_t channels) {
+std::int64_t window_tiles(const SlidingWindow& w, std::int64_t channels) {
   const std::int64_t pixels = w.kernel_h * w.kernel_w;
   return ceil_div((pixels <= kSmallWindow ? pixels : kTile) * std::min(channels, kMostChannelsAtOnce), kTile * kTile);
 }
@@ -60,8 +60,8 @@ std::int64_t window_list_bytes(const HaloProblem& window, std::int64_t rows_per_
 
 }  // namespace
 
-Window rounded_window(const PoolProblem& p) {
-  Window w = p.window;
+SlidingWindow rounded_window(const PoolProblem& p) {
+  SlidingWindow w = p.window;
   if (!p.ceil_mode) return w;
   w.bottom = rounded_extent(p.height, w.top, w.bottom, w.kernel_h, w.stride_h, w.dilation_h);
   w.right = rounded_extent(p.width, w.left, w.right, w.kernel_w, w.stride_w, w.dilation_w);
@@ -139,7 +139,7 @@ PoolPlan plan_pool(const PoolProblem& p) {
   const auto add = [&](const char* buffer_name, std::int64_t tiles) {
     plan.buffers.push_back({buffer_name, tiles * tile, tiles, DType::bfloat16});
   };
-  const Window& w = plan.window.window;
+  const SlidingWindow& w = plan.window.window;
   const bool padded = w.top + w.bottom + w.left + w.right > 0;
   const bool grown = w.bottom != p.window.bottom || w.right != p.window.right;
   add("scalar", 2);
@@ -162,7 +162,7 @@ PoolPlan plan_pool(const PoolProblem& p) {
 }
 
 PoolPlan plan_pool_anywhere(PoolProblem problem) {
-  const Window w = rounded_window(problem);
+  const SlidingWindow w = rounded_window(problem);
   const std::int64_t rows = ceil_div(problem.batch * w.out_h(problem.height) * w.out_w(problem.width), kTile);
   const bool tiled = problem.input_layout == Layout::tile || problem.output_layout == Layout::tile;
   const std::int64_t cores = std::int64_t{problem.grid.x} * problem.grid.y;

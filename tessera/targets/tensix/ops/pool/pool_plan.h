@@ -16,7 +16,7 @@ enum class PoolKind : std::uint8_t { max, average };
 struct PoolProblem {
   PoolKind kind = PoolKind::max;
   std::int64_t batch = 1, height = 0, width = 0, channels = 0;
-  Window window = {};  // padding as given; ceil_mode adds to the bottom and right of it
+  SlidingWindow window = {};  // padding as given; ceil_mode adds to the bottom and right of it
   bool ceil_mode = false;
   bool count_include_pad = true;
   bool divisor_override = false;
@@ -45,7 +45,7 @@ struct TSR_API PoolPlan {
 };
 
 // The window with the rows and columns that ceil_mode adds behind the padding.
-TSR_API Window rounded_window(const PoolProblem& problem);
+TSR_API SlidingWindow rounded_window(const PoolProblem& problem);
 
 TSR_API PoolPlan plan_pool(const PoolProblem& problem);
 

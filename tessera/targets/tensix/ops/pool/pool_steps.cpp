@@ -42,7 +42,7 @@ class PoolSteps {
         slice_of_(slice_of),
         card_(x.device()->card()),
         cores_(plan.parallel.cores.num_cores()) {
-    const Window& w = plan.window.window;
+    const SlidingWindow& w = plan.window.window;
     key_ = fmt::format("{} {}x{}x{}x{} k{}x{} s{}x{} d{}x{} p{},{},{},{} {} {} {} {} {} {} {}x{}{}",
                        name(pool_program(p_.kind)), p_.batch, p_.height, p_.width, p_.channels, w.kernel_h, w.kernel_w,
                        w.stride_h, w.stride_w, w.dilation_h, w.dilation_w, w.top, w.bottom, w.left, w.right,
@@ -207,7 +207,7 @@ class PoolSteps {
   PoolSlots compute() {
     PoolSlots slots{allocate_result(options_.dtype, "output"), std::nullopt};
     if (p_.indices) slots.indices = allocate_result(*p_.indices, "indices");
-    const Window& w = plan_.window.window;
+    const SlidingWindow& w = plan_.window.window;
     const std::int64_t windows = w.kernel_h * w.kernel_w * out_bytes();
     run(pool_program(p_.kind), fmt::format("[{}, {}, {}, {}]", p_.batch, p_.height, p_.width, p_.channels),
         {list("windows", plan_.reader_bytes)}, on_cores(plan_.buffers, plan_.parallel.cores),

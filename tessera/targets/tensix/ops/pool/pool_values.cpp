@@ -68,7 +68,7 @@ std::int64_t counted(std::int64_t start, std::int64_t kernel, std::int64_t dilat
 
 std::int64_t divisor(const PoolValues& pool, std::int64_t top, std::int64_t left) {
   if (pool.divisor_override) return *pool.divisor_override;
-  const Window& w = pool.window;
+  const SlidingWindow& w = pool.window;
   const bool all = pool.count_include_pad;
   return counted(top, w.kernel_h, w.dilation_h, all ? -w.top : 0, pool.height + (all ? w.bottom : 0)) *
          counted(left, w.kernel_w, w.dilation_w, all ? -w.left : 0, pool.width + (all ? w.right : 0));
@@ -85,7 +85,7 @@ std::int64_t PoolValues::out_w() const {
 
 std::vector<float> max_pool_values(const PoolValues& pool, std::span<const float> input) {
   check_pool(pool, input);
-  const Window& w = pool.window;
+  const SlidingWindow& w = pool.window;
   return for_each_pixel(pool, pool.out_h(), pool.out_w(),
                         [&](std::int64_t image, std::int64_t oy, std::int64_t ox, float* out) {
                           std::fill_n(out, pool.channels, -std::numeric_limits<float>::infinity());
@@ -102,7 +102,7 @@ std::vector<float> max_pool_values(const PoolValues& pool, std::span<const float
 
 std::vector<std::uint32_t> max_pool_indices(const PoolValues& pool, std::span<const float> input) {
   check_pool(pool, input);
-  const Window& w = pool.window;
+  const SlidingWindow& w = pool.window;
   const std::int64_t out_h = pool.out_h(), out_w = pool.out_w(), pixels = pool.batch * out_h * out_w;
   std::vector<std::uint32_t> indices(static_cast<std::size_t>(pixels * pool.channels));
   parallel_for(pixels, 16, [&](std::int64_t begin, std::int64_t end) {
@@ -132,7 +132,7 @@ std::vector<std::uint32_t> max_pool_indices(const PoolValues& pool, std::span<co
 
 std::vector<float> average_pool_values(const PoolValues& pool, std::span<const float> input) {
   check_pool(pool, input);
-  const Window& w = pool.window;
+  const SlidingWindow& w = pool.window;
   const auto taps = static_cast<std::size_t>(w.kernel_h * w.kernel_w);
   return for_each_pixel(
       pool, pool.out_h(), pool.out_w(), [&](std::int64_t image, std::int64_t oy, std::int64_t ox, float* out) {

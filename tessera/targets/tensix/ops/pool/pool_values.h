@@ -16,7 +16,7 @@ namespace tessera::tensix {
 
 struct TSR_API PoolValues {
   std::int64_t batch = 1, height = 0, width = 0, channels = 0;
-  Window window = {};
+  SlidingWindow window = {};
   bool ceil_mode = false;  // windows may start inside and end behind the padding, if they start before it
   ComputeConfig compute = {};
   // Averages only.

@@ -71,11 +71,11 @@ void count_cut_untilize(TensorWork& w) { untilize_rows(w, true); }
 
 }  // namespace
 
-const CardOp card_op_tilize = {.kind = ProgramKind::tilize, .count = count_tilize};
-const CardOp card_op_tilize_with_val_padding = {.kind = ProgramKind::tilize_with_val_padding,
-                                                .count = count_padded_tilize};
-const CardOp card_op_untilize = {.kind = ProgramKind::untilize, .count = count_untilize};
-const CardOp card_op_untilize_with_unpadding = {.kind = ProgramKind::untilize_with_unpadding,
-                                                .count = count_cut_untilize};
+const CardOp card_op_tilize = {.kind = ProgramKind::tilize, .count = count_tilize, .role = CallRole::converts};
+const CardOp card_op_tilize_with_val_padding = {
+    .kind = ProgramKind::tilize_with_val_padding, .count = count_padded_tilize, .role = CallRole::converts};
+const CardOp card_op_untilize = {.kind = ProgramKind::untilize, .count = count_untilize, .role = CallRole::converts};
+const CardOp card_op_untilize_with_unpadding = {
+    .kind = ProgramKind::untilize_with_unpadding, .count = count_cut_untilize, .role = CallRole::converts};
 
 }  // namespace tessera::tensix

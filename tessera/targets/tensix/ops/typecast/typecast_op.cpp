@@ -9,6 +9,6 @@ void count_typecast(TensorWork& w) { w.element_wise(1, false); }
 
 }  // namespace
 
-const CardOp card_op_typecast = {.kind = ProgramKind::typecast, .count = count_typecast};
+const CardOp card_op_typecast = {.kind = ProgramKind::typecast, .count = count_typecast, .role = CallRole::converts};
 
 }  // namespace tessera::tensix

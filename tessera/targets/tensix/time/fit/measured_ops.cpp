@@ -129,7 +129,7 @@ std::string text_of(const OperandFacts& x) {
   return fmt::format("{}x{} {}{}", x.rows, x.columns, name(x.dtype), x.layout == Layout::tile ? "" : " rows");
 }
 
-Window window_of(const MeasuredJson& c) {
+SlidingWindow window_of(const MeasuredJson& c) {
   const auto pair = [&](const char* key) { return c.at(key).get<std::array<std::int64_t, 2>>(); };
   const auto [kh, kw] = pair("k");
   const auto [sh, sw] = pair("stride");
@@ -151,7 +151,7 @@ bool flag(const MeasuredJson& row, const char* key) {
 
 ProgramWork row_conv_work(const MeasuredJson& row, std::int64_t cores) {
   const MeasuredJson& c = row.at("conv");
-  const Window w = window_of(c);
+  const SlidingWindow w = window_of(c);
   const OperandFacts input = facts_of(row.at("input_0"), cores), weights = facts_of(row.at("input_1"), cores),
                      output = facts_of(row.at("output_0"), cores);
   const MeasuredJson& block = row.at("block");
@@ -222,7 +222,7 @@ ProgramWork row_halo_work(const MeasuredJson& row, std::int64_t cores) {
 
 ProgramWork row_pool_work(const MeasuredJson& row, std::int64_t cores) {
   const MeasuredJson& c = row.at("conv");
-  const Window w = window_of(c);
+  const SlidingWindow w = window_of(c);
   const OperandFacts input = facts_of(row.at("input_0"), cores);
   const auto shard = row.at("out_shard").get<std::array<std::int64_t, 2>>();
   const bool channels = input.place == OperandPlace::width_sharded;
@@ -313,15 +313,15 @@ ProgramWork product_work(const MeasuredJson& row, std::int64_t cores, std::int64
 }
 
 ProgramWork streamed_work(const MeasuredJson& row, const std::string& kind, std::int64_t cores) {
+  const std::optional<ProgramKind> program = program_kind(kind);
+  check(program.has_value(), Code::unsupported, "measured programs of kind '{}' have no price", kind);
   std::vector<OperandFacts> operands;
   // Those that are written to are listed as inputs as well.
-  const bool two = kind == "binary" || kind == "concat";
+  const bool two = *program == ProgramKind::binary || *program == ProgramKind::concat;
   operands.push_back(facts_of(row.at("input_0"), cores));
   if (two && row.contains("input_1") && !row.at("input_1").is_null())
     operands.push_back(facts_of(row.at("input_1"), cores));
   operands.push_back(facts_of(row.at("output_0"), cores));
-  const std::optional<ProgramKind> program = program_kind(kind);
-  check(program.has_value(), Code::unsupported, "measured programs of kind '{}' have no price", kind);
   return tensor_work(*program, operands, cores);
 }
 

@@ -23,7 +23,7 @@ constexpr int kFitRounds = 40;
 
 // A free number of the fit: a price of Blackhole, which may carry over, or one that Wormhole has for itself.
 struct FreePrice {
-  double TensixCosts::* value;
+  double TensixCosts::*value;
   bool wormhole;
 };
 
@@ -39,7 +39,7 @@ std::vector<FreePrice> free_prices() {
 // Rows of convolutions and products are what networks are made of; the table of products is long and of one kind.
 double weight_of(const MeasuredOp& op) {
   if (op.from_host) return 0.5;
-  return op.kind == "conv2d" || op.kind == "matmul" ? 3 : 1;
+  return op.work.kind == ProgramKind::conv2d || op.work.kind == ProgramKind::matmul ? 3 : 1;
 }
 
 // Solves A x = b for a symmetric positive definite matrix, by Cholesky.
