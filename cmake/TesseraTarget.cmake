@@ -23,10 +23,16 @@ endfunction()
 
 # tessera_isa_flags(isa out): the compiler's flags for one instruction set.
 function(tessera_isa_flags isa out)
-  if(isa STREQUAL "avx2")
+  if(isa STREQUAL "portable")
+    set(${out} "" PARENT_SCOPE)
+    return()
+  elseif(isa STREQUAL "avx2")
     set(flags -mavx2 -mfma -mf16c -mbmi2)
   elseif(isa STREQUAL "avx512")
     set(flags -mavx2 -mfma -mf16c -mbmi2 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd)
+  elseif(isa STREQUAL "avx512_half")  # vectors of 256 bits
+    tessera_isa_flags(avx512 flags)
+    list(APPEND flags -DTSR_HALF_VECTORS)
   elseif(isa STREQUAL "avx512_vnni")
     tessera_isa_flags(avx512 flags)
     list(APPEND flags -mavx512vnni)
@@ -44,14 +50,37 @@ function(tessera_isa_flags isa out)
   set(${out} "${flags}" PARENT_SCOPE)
 endfunction()
 
-# tessera_isa(isa files...): compiles these files, and nothing else, for one instruction set.
-# Which one runs is decided at run time (core/isa.h).
-function(tessera_isa isa)
-  tessera_isa_flags(${isa} flags)
-  # The target lives in another directory, and source properties are seen only where they are set.
-  list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE files)
-  set_source_files_properties(${files} TARGET_DIRECTORY tessera PROPERTIES COMPILE_OPTIONS "${flags}"
-    SKIP_PRECOMPILE_HEADERS ON)
+# tessera_each_isa(target out sources...): compiles each of these sources of this folder, <stem>_simd.cpp, once for every
+# instruction set, as the file <stem>_<set>.cpp that is made in the build folder and includes it; `out` names them. The
+# sets are portable, avx2 and avx512, or those of the source's line "// Compiled for: portable avx2 avx512_vnni". Which
+# one runs is decided at run time (core/isa.h). Each is compiled alone: what one keeps to itself has the same name in all.
+function(tessera_each_isa target out)
+  set(made)
+  foreach(source IN LISTS ARGN)
+    set(isas portable avx2 avx512)
+    file(STRINGS ${source} line REGEX "^// Compiled for: " LIMIT_COUNT 1)
+    if(line)
+      string(REGEX REPLACE "^// Compiled for: " "" isas "${line}")
+      separate_arguments(isas)
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+    endif()
+    file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+    string(REGEX REPLACE "_simd\\.cpp$" "" stem ${source})
+    foreach(isa IN LISTS isas)
+      if(NOT isa STREQUAL "portable" AND NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+        continue()
+      endif()
+      set(file ${CMAKE_CURRENT_BINARY_DIR}/${stem}_${isa}.cpp)
+      file(CONFIGURE OUTPUT ${file} CONTENT "#include \"${path}\"  // NOLINT(bugprone-suspicious-include)\n")
+      tessera_isa_flags(${isa} flags)
+      # The target may live in another directory, and source properties are seen only where they are set.
+      set_source_files_properties(${file} TARGET_DIRECTORY ${target} PROPERTIES COMPILE_OPTIONS "${flags}"
+        SKIP_PRECOMPILE_HEADERS ON)
+      target_sources(${target} PRIVATE ${file})
+      list(APPEND made ${file})
+    endforeach()
+  endforeach()
+  set(${out} ${made} PARENT_SCOPE)
 endfunction()
 
 # tessera_unity(target prefix files...): compiles these files several at a time, so that headers are read and templates
@@ -81,24 +110,24 @@ function(tessera_sources)
   tessera_unity(tessera ${prefix} ${ARGN})
 endfunction()
 
-# tessera_module([ALONE] [EXCEPT regex]): every source of this folder and below it goes into the library, so that a new file needs no
-# line here. A name that ends in an instruction set (_avx2.cpp) is compiled for it. ALONE: each file on its own, for
-# kernels that take long; EXCEPT: paths that have a CMakeLists.txt or a condition of their own.
+# tessera_module([ALONE] [EXCEPT regex] [UNSANITIZED regex]): every source of this folder and below it goes into the
+# library, so that a new file needs no line here; a name that ends in _simd.cpp is compiled for every instruction set.
+# ALONE: each file on its own, for kernels that take long; EXCEPT: paths that have a CMakeLists.txt or a condition of
+# their own; UNSANITIZED: files of instruction sets that sanitizers would take too long to compile.
 function(tessera_module)
-  cmake_parse_arguments(arg "ALONE" "EXCEPT" "" ${ARGN})
+  cmake_parse_arguments(arg "ALONE" "EXCEPT;UNSANITIZED" "" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.cpp)
   if(arg_EXCEPT)
     list(FILTER sources EXCLUDE REGEX "${arg_EXCEPT}")
   endif()
-  foreach(isa avx512_vnni avx512_bf16 avx512 avx2 amx)
-    set(of_isa ${sources})
-    list(FILTER of_isa INCLUDE REGEX "_${isa}\\.cpp$")
-    list(FILTER sources EXCLUDE REGEX "_${isa}\\.cpp$")
-    if(of_isa AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-      target_sources(tessera PRIVATE ${of_isa})
-      tessera_isa(${isa} ${of_isa})
-    endif()
-  endforeach()
+  set(each_isa ${sources})
+  list(FILTER each_isa INCLUDE REGEX "_simd\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "_simd\\.cpp$")
+  tessera_each_isa(tessera made ${each_isa})
+  if(arg_UNSANITIZED AND TESSERA_SANITIZE)
+    list(FILTER made INCLUDE REGEX "${arg_UNSANITIZED}")
+    set_property(SOURCE ${made} TARGET_DIRECTORY tessera APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=all)
+  endif()
   if(arg_ALONE)
     target_sources(tessera PRIVATE ${sources})
   else()

@@ -9,12 +9,12 @@
 #include "tessera/core/array.h"
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
+#include "tessera/core/peak.h"
 #include "tessera/io/layer_file.h"
 #include "tessera/io/samples.h"
 #include "tessera/report/units.h"
 #include "tessera/session/profile.h"
 #include "tessera/session/session.h"
-#include "tessera/simd/peak.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -63,7 +63,7 @@ LayerTime time_layer(const ConvBlock& layer, const BenchLayersOptions& options, 
   double spent = 0;
   // Runs and the loop that they are held against take turns: a machine that slows down slows both.
   while (seconds.size() < kFewestRuns || spent < options.seconds) {
-    const double peak = cpu::measure_flop_per_s(session.isa(), session.threads(), kPeakSeconds);
+    const double peak = measure_flop_per_s(session.isa(), session.threads(), kPeakSeconds);
     time.peak_flop_per_s = std::max(time.peak_flop_per_s, peak);
     double block = 0;
     do {
@@ -147,7 +147,7 @@ void bench_peak(const SessionArgument& session, const Context& context) {
   const SessionOptions how = session_options(session);
   const Isa isa = how.isa.value_or(active_isa());
   const int threads = how.threads > 0 ? how.threads : max_threads();
-  const cpu::Peak peak = cpu::measure_peak(isa, threads, 1);
+  const Peak peak = measure_peak(isa, threads, 1);
   Table table({{.name = "isa"},
                {.name = "threads", .align = Align::right},
                {.name = "float32 multiply-adds", .key = "gflops", .unit = "GFLOP/s", .align = Align::right},

@@ -5,11 +5,11 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
+#include "tessera/core/peak.h"
 #include "tessera/report/trace_events.h"
 #include "tessera/report/units.h"
 #include "tessera/session/profile.h"
 #include "tessera/session/session.h"
-#include "tessera/simd/peak.h"
 
 #include <fmt/format.h>
 
@@ -39,7 +39,7 @@ struct Held {
   std::string bound;
 };
 
-Held hold(const ProfiledStep& step, const cpu::Peak& peak) {
+Held hold(const ProfiledStep& step, const Peak& peak) {
   Held held;
   if (step.seconds <= 0) return held;
   const double bytes = step.work.read_bytes + step.work.write_bytes;
@@ -66,7 +66,7 @@ std::string advice(const ProfiledStep& step, const Held& held, double share) {
   return "";
 }
 
-Table steps_table(const SessionProfile& profile, const cpu::Peak& peak, bool sorted) {
+Table steps_table(const SessionProfile& profile, const Peak& peak, bool sorted) {
   Table table({{.name = "step"},
                {.name = "op"},
                {.name = "kernel"},
@@ -118,7 +118,7 @@ void write_trace(const std::string& path, const std::string& network, const Sess
 void profile_network(const NetworkProfileOptions& options, const Context& context) {
   const Model model = load_model(options.model);
   const Session session(model.graph, session_options(options.session));
-  const cpu::Peak peak = cpu::measure_peak(session.isa(), session.threads());
+  const Peak peak = measure_peak(session.isa(), session.threads());
   const SessionProfile measured = session.profile(model.inputs, options.runs);
   if (!options.trace.empty()) write_trace(options.trace, model.name, measured);
   context.print(steps_table(measured, peak, options.sorted));

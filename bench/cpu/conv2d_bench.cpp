@@ -11,8 +11,8 @@
 #include "tessera/core/error.h"
 #include "tessera/core/isa.h"
 #include "tessera/core/parallel_for.h"
+#include "tessera/core/peak.h"
 #include "tessera/io/layer_file.h"
-#include "tessera/simd/peak.h"
 #include "tessera/targets/cpu/kernels/kernel.h"
 
 #include <fmt/format.h>
@@ -183,7 +183,7 @@ void measure(const ConvBlock& layer, const Options& options, std::vector<Row>& r
     const auto steps = static_cast<std::int64_t>(std::max(1e4, std::min(flops / 320, 1e6)));
     double peak_flops = 0;
     const Comparison time =
-        compare([&] { subject.run(args); }, [&] { peak_flops = cpu::run_peak_loop(subject.kernel->info.isa, steps); },
+        compare([&] { subject.run(args); }, [&] { peak_flops = run_peak_loop(subject.kernel->info.isa, steps); },
                 Budget{options.seconds, 5, 1001});
     // The best round of each: others may be using the machine too.
     const double peak = peak_flops / time.best_peer_s * options.threads;

@@ -10,10 +10,10 @@
 #include "tessera/core/error.h"
 #include "tessera/core/isa.h"
 #include "tessera/core/parallel_for.h"
+#include "tessera/core/peak.h"
 #include "tessera/kernel_plan/plan.h"
 #include "tessera/session/fused_conv2d_maxpool.h"
 #include "tessera/session/profile.h"
-#include "tessera/simd/peak.h"
 
 #include <fmt/format.h>
 
@@ -184,7 +184,7 @@ double peak_flop_per_s(Isa isa) {
   double best = 0;
   for (int i = 0; i < 20; ++i) {
     double flops = 0;
-    const double seconds = seconds_of([&] { flops = cpu::run_peak_loop(isa, 200'000); });
+    const double seconds = seconds_of([&] { flops = run_peak_loop(isa, 200'000); });
     best = std::max(best, flops / seconds);
   }
   return best;

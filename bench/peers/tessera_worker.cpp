@@ -3,10 +3,10 @@
 
 #include "tessera/core/array.h"
 #include "tessera/core/error.h"
+#include "tessera/core/peak.h"
 #include "tessera/io/npy.h"
 #include "tessera/io/npz.h"
 #include "tessera/session/session.h"
-#include "tessera/simd/peak.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -92,7 +92,7 @@ struct Worker {
     if (what == "load") return load(question);
     if (what == "run") return run(question);
     if (what == "peak")
-      return {{"flop_per_s", cpu::measure_flop_per_s(active_isa(), threads, question.at("seconds").get<double>())}};
+      return {{"flop_per_s", measure_flop_per_s(active_isa(), threads, question.at("seconds").get<double>())}};
     fail(Code::invalid_argument, "there is no '{}' to do", what);
   }
 };

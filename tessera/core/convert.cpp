@@ -25,7 +25,7 @@ struct Entry {
 };
 
 constexpr Entry kEntries[] = {
-#define K(operation, isa, description) {Operation::operation, Isa::isa, operation##_##isa},
+#define K(operation, isa, description) {Operation::operation, Isa::isa, isa::operation},
 #include "tessera/core/convert.def"
 #undef K
 };

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-namespace tessera {
+namespace tessera::portable {
 namespace {
 
 template <class From, class To, To (*one)(From)>
@@ -20,20 +20,20 @@ void each(const unsigned char* src, unsigned char* dst, std::int64_t count) {
 
 }  // namespace
 
-void f32_to_bf16_host_portable(const unsigned char* src, unsigned char* dst, std::int64_t count) noexcept {
+void f32_to_bf16_host(const unsigned char* src, unsigned char* dst, std::int64_t count) noexcept {
   each<float, std::uint16_t, bfloat16_from_float_host>(src, dst, count);
 }
-void f32_to_bf16_packer_portable(const unsigned char* src, unsigned char* dst, std::int64_t count) noexcept {
+void f32_to_bf16_packer(const unsigned char* src, unsigned char* dst, std::int64_t count) noexcept {
   each<float, std::uint16_t, bfloat16_from_float_packer>(src, dst, count);
 }
-void f32_to_f16_portable(const unsigned char* src, unsigned char* dst, std::int64_t count) noexcept {
+void f32_to_f16(const unsigned char* src, unsigned char* dst, std::int64_t count) noexcept {
   each<float, std::uint16_t, float16_from_float>(src, dst, count);
 }
-void bf16_to_f32_portable(const unsigned char* src, unsigned char* dst, std::int64_t count) noexcept {
+void bf16_to_f32(const unsigned char* src, unsigned char* dst, std::int64_t count) noexcept {
   each<std::uint16_t, float, float_from_bfloat16>(src, dst, count);
 }
-void f16_to_f32_portable(const unsigned char* src, unsigned char* dst, std::int64_t count) noexcept {
+void f16_to_f32(const unsigned char* src, unsigned char* dst, std::int64_t count) noexcept {
   each<std::uint16_t, float, float_from_float16>(src, dst, count);
 }
 
-}  // namespace tessera
+}  // namespace tessera::portable

@@ -20,7 +20,7 @@ constexpr TileKernelInfo kInfos[] = {
 #undef K
 };
 constexpr Kernel kKernels[] = {
-#define K(operation, isa, description) operation##_##isa,
+#define K(operation, isa, description) isa::operation,
 #include "tessera/core/tile_codec.def"
 #undef K
 };

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-namespace tessera {
+namespace tessera::portable {
 namespace {
 
 using Floats = std::array<float, Block::kSize>;
@@ -103,26 +103,22 @@ void from_tiles(const TileRun& run) {
 
 }  // namespace
 
-void pack_bfp8_host_portable(const TileRun& run) noexcept { pack_block_float<DType::bfloat8_b, Rounding::host>(run); }
-void pack_bfp8_packer_portable(const TileRun& run) noexcept {
-  pack_block_float<DType::bfloat8_b, Rounding::packer>(run);
-}
-void pack_bfp4_host_portable(const TileRun& run) noexcept { pack_block_float<DType::bfloat4_b, Rounding::host>(run); }
-void pack_bfp4_packer_portable(const TileRun& run) noexcept {
-  pack_block_float<DType::bfloat4_b, Rounding::packer>(run);
-}
-void pack_bf16_host_portable(const TileRun& run) noexcept { pack_half<bfloat16_from_float_host>(run); }
-void pack_bf16_packer_portable(const TileRun& run) noexcept { pack_half<bfloat16_from_float_packer>(run); }
-void pack_f16_portable(const TileRun& run) noexcept { pack_half<float16_from_float>(run); }
-void unpack_bfp8_portable(const TileRun& run) noexcept { unpack_block_float<DType::bfloat8_b>(run); }
-void unpack_bfp4_portable(const TileRun& run) noexcept { unpack_block_float<DType::bfloat4_b>(run); }
-void unpack_bf16_portable(const TileRun& run) noexcept { unpack_half<float_from_bfloat16>(run); }
-void unpack_f16_portable(const TileRun& run) noexcept { unpack_half<float_from_float16>(run); }
-void tilize_4_portable(const TileRun& run) noexcept { to_tiles<4>(run); }
-void tilize_2_portable(const TileRun& run) noexcept { to_tiles<2>(run); }
-void tilize_1_portable(const TileRun& run) noexcept { to_tiles<1>(run); }
-void untilize_4_portable(const TileRun& run) noexcept { from_tiles<4>(run); }
-void untilize_2_portable(const TileRun& run) noexcept { from_tiles<2>(run); }
-void untilize_1_portable(const TileRun& run) noexcept { from_tiles<1>(run); }
+void pack_bfp8_host(const TileRun& run) noexcept { pack_block_float<DType::bfloat8_b, Rounding::host>(run); }
+void pack_bfp8_packer(const TileRun& run) noexcept { pack_block_float<DType::bfloat8_b, Rounding::packer>(run); }
+void pack_bfp4_host(const TileRun& run) noexcept { pack_block_float<DType::bfloat4_b, Rounding::host>(run); }
+void pack_bfp4_packer(const TileRun& run) noexcept { pack_block_float<DType::bfloat4_b, Rounding::packer>(run); }
+void pack_bf16_host(const TileRun& run) noexcept { pack_half<bfloat16_from_float_host>(run); }
+void pack_bf16_packer(const TileRun& run) noexcept { pack_half<bfloat16_from_float_packer>(run); }
+void pack_f16(const TileRun& run) noexcept { pack_half<float16_from_float>(run); }
+void unpack_bfp8(const TileRun& run) noexcept { unpack_block_float<DType::bfloat8_b>(run); }
+void unpack_bfp4(const TileRun& run) noexcept { unpack_block_float<DType::bfloat4_b>(run); }
+void unpack_bf16(const TileRun& run) noexcept { unpack_half<float_from_bfloat16>(run); }
+void unpack_f16(const TileRun& run) noexcept { unpack_half<float_from_float16>(run); }
+void tilize_4(const TileRun& run) noexcept { to_tiles<4>(run); }
+void tilize_2(const TileRun& run) noexcept { to_tiles<2>(run); }
+void tilize_1(const TileRun& run) noexcept { to_tiles<1>(run); }
+void untilize_4(const TileRun& run) noexcept { from_tiles<4>(run); }
+void untilize_2(const TileRun& run) noexcept { from_tiles<2>(run); }
+void untilize_1(const TileRun& run) noexcept { from_tiles<1>(run); }
 
-}  // namespace tessera
+}  // namespace tessera::portable

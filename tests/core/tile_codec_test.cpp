@@ -199,7 +199,7 @@ struct ManifestEntry {
 };
 
 constexpr ManifestEntry kManifest[] = {
-#define K(operation, isa, description) {#operation, Isa::isa, operation##_##isa},
+#define K(operation, isa, description) {#operation, Isa::isa, isa::operation},
 #include "tessera/core/tile_codec.def"
 #undef K
 };

@@ -6,8 +6,10 @@
 
 namespace tessera {
 
-#define K(operation, isa, description) \
-  void operation##_##isa(const unsigned char* src, unsigned char* dst, std::int64_t count) noexcept;
+#define K(operation, isa, description)                                                       \
+  namespace isa {                                                                            \
+  void operation(const unsigned char* src, unsigned char* dst, std::int64_t count) noexcept; \
+  }
 #include "tessera/core/convert.def"
 #undef K
 

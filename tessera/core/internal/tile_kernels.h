@@ -23,7 +23,10 @@ struct TileRun {
   bool stream;                     // write past the caches; every block is aligned for it
 };
 
-#define K(operation, isa, description) void operation##_##isa(const TileRun& run) noexcept;
+#define K(operation, isa, description)         \
+  namespace isa {                              \
+  void operation(const TileRun& run) noexcept; \
+  }
 #include "tessera/core/tile_codec.def"
 #undef K
 

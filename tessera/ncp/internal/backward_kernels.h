@@ -3,6 +3,7 @@
 // Kernels of the way back through layers of products: gradients of weights, and of what a gate was given. The products
 // themselves are the dense kernel's.
 
+#include "tessera/core/isa_functions.h"
 #include "tessera/ncp/gradient.h"
 
 #include <cstdint>
@@ -59,21 +60,11 @@ struct BackwardKernel {
                       float* out) noexcept;
   void (*back_gate)(const GateStep&) noexcept;
   void (*back_memory)(const MemoryStep&) noexcept;
-  // As to_bfloat16 or to_float16 does it.
+  // In place, to the numbers that a precision has.
   void (*round)(Precision precision, float* values, std::int64_t count) noexcept;
 };
 
-#define TSR_NCP_BACKWARD(isa)                                                                          \
-  void add_outer_##isa(const OuterStep& step) noexcept;                                                \
-  void add_columns_##isa(std::int64_t rows, std::int64_t columns, const float* d, std::int64_t stride, \
-                         float* out) noexcept;                                                         \
-  void back_gate_##isa(const GateStep& step) noexcept;                                                 \
-  void back_memory_##isa(const MemoryStep& step) noexcept;                                             \
-  void round_##isa(Precision precision, float* values, std::int64_t count) noexcept;
-TSR_NCP_BACKWARD(portable)
-TSR_NCP_BACKWARD(avx2)
-TSR_NCP_BACKWARD(avx512)
-#undef TSR_NCP_BACKWARD
+TSR_EACH_ISA(extern const BackwardKernel kBackwardKernel;)
 
 // For active_isa().
 const BackwardKernel& backward_kernel();

@@ -4,6 +4,7 @@
 // the sums are still in registers.
 
 #include "tessera/core/isa.h"
+#include "tessera/core/isa_functions.h"
 #include "tessera/ncp/gradient.h"
 #include "tessera/ncp/layer.h"
 
@@ -82,18 +83,12 @@ struct DenseKernel {
   bool pairs = false;  // products of bfloat16, two at a time
 };
 
-void run_dense_portable(const DenseStep& step) noexcept;
-void run_dense_avx2(const DenseStep& step) noexcept;
-void run_dense_avx512(const DenseStep& step) noexcept;
-void run_dense_avx512_bf16(const DenseStep& step) noexcept;
+TSR_EACH_ISA(extern const DenseKernel kDenseKernel;)
+namespace avx512_bf16 {
+extern const DenseKernel kDenseKernel;
+}
 
 // For active_isa(), and operands of this precision.
 const DenseKernel& dense_kernel(Precision precision = Precision::float32, Isa isa = active_isa());
-
-// Functions of one number as the kernels compute them, for tests of their error.
-enum class Approximation { exp, tanh, sigmoid };
-void approximate_portable(Approximation what, const float* x, float* y, std::int64_t count) noexcept;
-void approximate_avx2(Approximation what, const float* x, float* y, std::int64_t count) noexcept;
-void approximate_avx512(Approximation what, const float* x, float* y, std::int64_t count) noexcept;
 
 }  // namespace tessera::ncp

@@ -3,6 +3,8 @@
 // Kernels of LTC layers in training: one step of several vectors of samples, forward with every unfold kept, and back.
 // Every value of a state or input is `stride` floats, one for each sample.
 
+#include "tessera/core/isa_functions.h"
+
 #include <cstdint>
 
 namespace tessera::ncp {
@@ -54,12 +56,7 @@ struct LtcGradientKernel {
   void (*backward)(const LtcTrainingStep&) noexcept;
 };
 
-void forward_ltc_portable(const LtcTrainingStep& step) noexcept;
-void forward_ltc_avx2(const LtcTrainingStep& step) noexcept;
-void forward_ltc_avx512(const LtcTrainingStep& step) noexcept;
-void backward_ltc_portable(const LtcTrainingStep& step) noexcept;
-void backward_ltc_avx2(const LtcTrainingStep& step) noexcept;
-void backward_ltc_avx512(const LtcTrainingStep& step) noexcept;
+TSR_EACH_ISA(extern const LtcGradientKernel kLtcGradientKernel;)
 
 // For active_isa().
 const LtcGradientKernel& ltc_gradient_kernel();

@@ -3,6 +3,7 @@
 // The kernel of fast LTC layers: the six (or so) unfolds of one step over the synapses that exist.
 
 #include "tessera/core/isa.h"
+#include "tessera/core/isa_functions.h"
 
 #include <cstdint>
 
@@ -47,12 +48,7 @@ struct LtcKernel {
   void (*run_lanes)(const LtcStep&) noexcept;
 };
 
-void run_ltc_one_portable(const LtcStep& step) noexcept;
-void run_ltc_one_avx2(const LtcStep& step) noexcept;
-void run_ltc_one_avx512(const LtcStep& step) noexcept;
-void run_ltc_lanes_portable(const LtcStep& step) noexcept;
-void run_ltc_lanes_avx2(const LtcStep& step) noexcept;
-void run_ltc_lanes_avx512(const LtcStep& step) noexcept;
+TSR_EACH_ISA(extern const LtcKernel kLtcKernel;)
 
 // For active_isa().
 const LtcKernel& ltc_kernel(Isa isa = active_isa());

@@ -2,8 +2,8 @@
 #include "tessera/core/file.h"
 #include "tessera/core/isa.h"
 #include "tessera/core/parallel_for.h"
+#include "tessera/core/peak.h"
 #include "tessera/core/sha256.h"
-#include "tessera/simd/peak.h"
 #include "tessera/targets/apple/verdicts/device_profile.h"
 
 #include <fmt/format.h>
@@ -84,7 +84,7 @@ fs::path host_profile_file() {
 
 DeviceProfile measure_host(double seconds) {
   const int threads = max_threads();
-  const cpu::Peak peak = cpu::measure_peak(active_isa(), threads, seconds);
+  const Peak peak = measure_peak(active_isa(), threads, seconds);
   DeviceProfile out{.name = "host", .title = processor_name(), .unit = "CPU", .measured = true};
   out.peak_flop_per_s = peak.flop_per_s;
   out.peak_bytes_per_s = peak.read_bytes_per_s;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "tessera/targets/cpu/kernels/activation.h"
-#include "tessera/targets/cpu/kernels/simd_math.h"
+#include "tessera/targets/cpu/kernels/vectors.h"
 
 namespace tessera::cpu::TSR_ISA {
 

@@ -1,10 +1,10 @@
-#include "tessera/targets/neuron/core/values.h"
+#include "tessera/targets/neuron/core/product.h"
 
 #include <cmath>
 
-namespace tessera::neuron {
+namespace tessera::neuron::portable {
 
-void product_portable(const float* a, const float* b, float* c, int k, int m, int n) {
+void product(const float* a, const float* b, float* c, int k, int m, int n) {
   for (int r = 0; r < m; ++r)
     for (int j = 0; j < n; ++j) {
       float sum = 0;
@@ -13,4 +13,4 @@ void product_portable(const float* a, const float* b, float* c, int k, int m, in
     }
 }
 
-}  // namespace tessera::neuron
+}  // namespace tessera::neuron::portable

@@ -4,6 +4,7 @@
 #include "tessera/core/float_bits.h"
 #include "tessera/core/isa.h"
 #include "tessera/core/parallel_for.h"
+#include "tessera/targets/neuron/core/product.h"
 #include "tessera/targets/neuron/core/tile.h"
 
 #include <array>
@@ -266,10 +267,7 @@ void matmul_values(const View& dst, const View& stationary, const View& moving, 
   }
   c.resize(static_cast<std::size_t>(m) * static_cast<std::size_t>(n));
   float* pc = c.data();
-  const Isa isa = active_isa();
-  const ProductFunction product = isa >= Isa::avx512 ? product_avx512
-                                  : isa >= Isa::avx2 ? product_avx2
-                                                     : product_portable;
+  const auto product = TSR_FOR_ISA(active_isa(), product);
   parallel_for(blocks, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t block = begin; block < end; ++block) {
       const int first = static_cast<int>(block) * kRows, rows = std::min(kRows, m - first);

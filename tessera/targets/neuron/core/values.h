@@ -21,10 +21,4 @@ void matmul_values(const View& dst, const View& stationary, const View& moving, 
 void load_values(const View& dst, const Array& array);
 Array stored_values(const View& src);
 
-// c[m][n] = sum over k of a[k][m] * b[k][n], all dense. One for each instruction set, with equal results.
-using ProductFunction = void (*)(const float* a, const float* b, float* c, int k, int m, int n);
-void product_portable(const float* a, const float* b, float* c, int k, int m, int n);
-void product_avx2(const float* a, const float* b, float* c, int k, int m, int n);
-void product_avx512(const float* a, const float* b, float* c, int k, int m, int n);
-
 }  // namespace tessera::neuron

@@ -1,4 +1,4 @@
-// The dense engine's tile on AMX, without AMX: what dense_amx.cpp compiles, on emulated tiles.
+// The dense engine's tile on AMX, without AMX: what dense_simd.cpp is for it, on emulated tiles.
 
 #include "tessera/targets/cpu/kernels/dense/dense_tiles_simd.h"
 #include "tessera/targets/cpu/kernels/dense/emulated_tiles.h"

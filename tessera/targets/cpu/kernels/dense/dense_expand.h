@@ -14,7 +14,7 @@
 //
 // Plain data: files compiled for an instruction set include it.
 
-#include "tessera/targets/cpu/kernels/isa_functions.h"
+#include "tessera/core/isa_functions.h"
 
 #include <cstddef>
 #include <cstdint>

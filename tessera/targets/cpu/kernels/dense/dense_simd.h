@@ -1,6 +1,6 @@
 #pragma once
 
-// The tiles of the dense engine for one instruction set, written once (see simd.h). `MR` rows of `NV` vectors of sums
+// The tiles of the dense engine for one instruction set, written once over Vec. `MR` rows of `NV` vectors of sums
 // stay in registers: each step of the depth loads NV vectors of weights, and broadcasts MR elements of x that are each
 // used NV times.
 //
@@ -77,6 +77,11 @@ struct Pairs {
     return {_mm512_dpbf16_ps(sum.v, (__m512bh)x, (__m512bh)weights)};
   }
 };
+template <class T>
+using Products = Pairs;
+#else
+template <class T>
+using Products = Singles<T>;
 #endif
 
 // One panel of `Stride` columns, of which the first NV vectors hold any. `Sums` vectors of sums are worth waiting for.

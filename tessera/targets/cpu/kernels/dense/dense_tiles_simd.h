@@ -12,8 +12,8 @@
 //
 // Arithmetic is that of vdpbf16ps (dense_simd.h) in another order: even and odd elements of a step are summed apart.
 
+#include "tessera/simd/tile_unit.h"
 #include "tessera/targets/cpu/kernels/dense/dense_simd.h"
-#include "tessera/targets/cpu/kernels/tile_unit.h"
 
 namespace tessera::cpu::TSR_ISA {
 namespace {
@@ -28,7 +28,7 @@ template <class Unit>
 void begin_tiles(std::ptrdiff_t most) {
   const auto upper = static_cast<std::uint8_t>(upper_rows(most)), lower = static_cast<std::uint8_t>(most - upper);
   const std::uint8_t rows[8] = {upper, upper, lower, lower, upper, lower, kUnitRows, kUnitRows};
-  TileConfig config;
+  simd::TileConfig config;
   for (int t = 0; t < 8; ++t) {
     config.rows[t] = rows[t];
     config.row_bytes[t] = rows[t] > 0 ? kTileLine : 0;

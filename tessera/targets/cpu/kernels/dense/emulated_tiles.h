@@ -5,12 +5,14 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/float_bits.h"
-#include "tessera/targets/cpu/kernels/tile_unit.h"
+#include "tessera/simd/tile_unit.h"
 
 #include <cmath>
 #include <cstring>
 
 namespace tessera::cpu {
+
+using simd::TileConfig;
 
 class EmulatedTiles {
  public:

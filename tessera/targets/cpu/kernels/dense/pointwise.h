@@ -5,8 +5,8 @@
 //
 // Plain data: files compiled for an instruction set include it.
 
+#include "tessera/core/isa_functions.h"
 #include "tessera/targets/cpu/kernels/dense/dense_tile.h"
-#include "tessera/targets/cpu/kernels/isa_functions.h"
 
 #include <cstddef>
 

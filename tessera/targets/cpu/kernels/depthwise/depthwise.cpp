@@ -170,14 +170,7 @@ void set_epilogue(const Epilogue& epilogue, DepthwiseJob& job) {
   }
 }
 
-DepthwiseKernel depthwise_function(Isa isa) {
-#if defined(__x86_64__)
-  if (isa == Isa::avx512) return avx512::depthwise;
-  if (isa == Isa::avx2) return avx2::depthwise;
-#endif
-  (void)isa;
-  return portable::depthwise;
-}
+DepthwiseKernel depthwise_function(Isa isa) { return TSR_FOR_ISA(isa, depthwise); }
 
 std::shared_ptr<const PackedWeights> depthwise_weights(const std::shared_ptr<const Array>& constant, Flush flush,
                                                        WeightCache& weights) {

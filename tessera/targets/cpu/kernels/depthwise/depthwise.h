@@ -3,6 +3,7 @@
 // One convolution of every channel with its own window, channels last: what depthwise.cpp works out once and the
 // kernels read.
 
+#include "tessera/core/isa_functions.h"
 #include "tessera/targets/cpu/kernels/activation.h"
 
 #include <cstdint>
@@ -35,14 +36,6 @@ struct DepthwiseJob {
 
 // Units of work: output rows, times chunks. Unit u is row u % rows of chunk u / rows.
 using DepthwiseKernel = void (*)(const DepthwiseJob& job, std::int64_t begin, std::int64_t end);
-namespace portable {
-void depthwise(const DepthwiseJob& job, std::int64_t begin, std::int64_t end);
-}
-namespace avx2 {
-void depthwise(const DepthwiseJob& job, std::int64_t begin, std::int64_t end);
-}
-namespace avx512 {
-void depthwise(const DepthwiseJob& job, std::int64_t begin, std::int64_t end);
-}
+TSR_EACH_ISA(void depthwise(const DepthwiseJob& job, std::int64_t begin, std::int64_t end);)
 
 }  // namespace tessera::cpu

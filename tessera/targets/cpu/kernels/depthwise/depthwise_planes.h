@@ -3,8 +3,8 @@
 // One convolution of every channel with its own window, plane by plane: what depthwise_planes.cpp works out once and
 // the kernels read.
 
+#include "tessera/core/isa_functions.h"
 #include "tessera/targets/cpu/kernels/dense/dense_tile.h"
-#include "tessera/targets/cpu/kernels/isa_functions.h"
 
 #include <cstdint>
 

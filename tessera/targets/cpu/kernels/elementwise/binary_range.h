@@ -1,7 +1,7 @@
 #pragma once
 
+#include "tessera/core/isa_functions.h"
 #include "tessera/graph/ops/binary.h"
-#include "tessera/targets/cpu/kernels/isa_functions.h"
 
 #include <cstdint>
 

@@ -1,26 +1,27 @@
 #pragma once
 
+#include "tessera/simd/ints.h"
 #include "tessera/targets/cpu/kernels/integer/integer_epilogue.h"
-#include "tessera/targets/cpu/kernels/integer/integer_simd.h"
+#include "tessera/targets/cpu/kernels/vectors.h"
 
-namespace tessera::cpu::TSR_INTEGER_ISA {
+namespace tessera::cpu::TSR_ISA {
 namespace {
 
 // The constants of an epilogue in registers.
 struct Finisher {
-  Reals low, high, scale, residual_scale, sum_scale, reciprocal, sum_low, sum_high;
+  Vec low, high, scale, residual_scale, sum_scale, reciprocal, sum_low, sum_high;
   Ints zero, shift, residual_less, sum_zero;
   bool divides;
 
   explicit TSR_INLINE Finisher(const IntegerEpilogue& e)
-      : low(Reals::all(e.low)),
-        high(Reals::all(e.high)),
-        scale(Reals::all(e.scale)),
-        residual_scale(Reals::all(e.residual_scale)),
-        sum_scale(Reals::all(e.sum_scale)),
-        reciprocal(Reals::all(e.reciprocal)),
-        sum_low(Reals::all(e.sum_low)),
-        sum_high(Reals::all(e.sum_high)),
+      : low(Vec::all(e.low)),
+        high(Vec::all(e.high)),
+        scale(Vec::all(e.scale)),
+        residual_scale(Vec::all(e.residual_scale)),
+        sum_scale(Vec::all(e.sum_scale)),
+        reciprocal(Vec::all(e.reciprocal)),
+        sum_low(Vec::all(e.sum_low)),
+        sum_high(Vec::all(e.sum_high)),
         zero(Ints::all(e.zero)),
         shift(Ints::all(e.shift)),
         residual_less(Ints::all(e.residual_less)),
@@ -28,18 +29,19 @@ struct Finisher {
         divides(e.divides) {}
 
   // q less its zero point.
-  TSR_INLINE Ints quantized(Ints sums, Reals factors) const {
-    return rounded(bounded(reals(sums) * factors, low, high));
+  TSR_INLINE Ints quantized(Ints sums, Vec factors) const {
+    return to_int(bounded(to_float(sums) * factors, low, high));
   }
   // As two DequantizeLinear, an Add and a QuantizeLinear: every product rounded before it is added.
   TSR_INLINE Ints added(Ints q, Ints residual) const {
-    const Reals a = settled(reals(q + shift) * scale), b = settled(reals(residual + residual_less) * residual_scale);
-    const Reals quotient = divides ? (a + b) / sum_scale : divided(a + b, sum_scale, reciprocal);
-    return rounded(bounded(quotient, sum_low, sum_high)) + sum_zero;
+    const Vec a = settled(to_float(q + shift) * scale),
+              b = settled(to_float(residual + residual_less) * residual_scale);
+    const Vec quotient = divides ? (a + b) / sum_scale : divided(a + b, sum_scale, reciprocal);
+    return to_int(bounded(quotient, sum_low, sum_high)) + sum_zero;
   }
 };
 
-#if defined(__AVX512F__)
+#if defined(TSR_AVX512)
 // Results of sums whose products with their factors are within int32: bounds may wait until 32 of them are in one
 // vector of int16, which saturates.
 struct WordFinisher {
@@ -70,7 +72,7 @@ TSR_INLINE void finish_row(const Finisher& f, const std::int32_t* sums, const fl
   constexpr std::ptrdiff_t kWidth = Ints::kWidth;
   std::ptrdiff_t i = 0;
   for (; i + kWidth <= n; i += kWidth) {
-    const Ints q = f.quantized(Ints::load(sums + i), Reals::load(factors + i));
+    const Ints q = f.quantized(Ints::load(sums + i), Vec::load(factors + i));
     if constexpr (kAdds)
       f.added(q, Ints::load_bytes<kSign>(residual + i)).store_bytes(y + i);
     else
@@ -78,7 +80,7 @@ TSR_INLINE void finish_row(const Finisher& f, const std::int32_t* sums, const fl
   }
   if (i < n) {
     const int rest = static_cast<int>(n - i);
-    const Ints q = f.quantized(Ints::load(sums + i), Reals::load(factors + i));
+    const Ints q = f.quantized(Ints::load(sums + i), Vec::load(factors + i));
     if constexpr (kAdds)
       f.added(q, Ints::load_bytes<kSign>(residual + i, rest)).store_bytes(y + i, rest);
     else
@@ -87,4 +89,4 @@ TSR_INLINE void finish_row(const Finisher& f, const std::int32_t* sums, const fl
 }
 
 }  // namespace
-}  // namespace tessera::cpu::TSR_INTEGER_ISA
+}  // namespace tessera::cpu::TSR_ISA

@@ -17,13 +17,7 @@ constexpr std::int64_t kSide = 16;  // squares in which kernels work: parts are 
 
 }  // namespace
 
-TransposeKernel transpose_kernel() {
-#if defined(__x86_64__)
-  if (active_isa() >= Isa::avx512) return avx512::transpose;
-  if (active_isa() >= Isa::avx2) return avx2::transpose;
-#endif
-  return portable::transpose;
-}
+TransposeKernel transpose_kernel() { return TSR_FOR_ISA(active_isa(), transpose); }
 
 void convert_order(const std::byte* from, Order from_order, std::byte* to, Order to_order, const Shape& shape,
                    std::int64_t element_bytes) {

@@ -3,7 +3,7 @@
 // The loops of normalising operators over float32 or bfloat16 elements. Sums are made in float over short runs and
 // gathered in double.
 
-#include "tessera/targets/cpu/kernels/isa_functions.h"
+#include "tessera/core/isa_functions.h"
 
 #include <cstdint>
 

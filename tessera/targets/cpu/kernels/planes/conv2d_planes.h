@@ -6,8 +6,8 @@
 // after another from there. The ring is [row][channel][phase][line]: with two phases, pixels 0, 2, 4, ... and 1, 3, 5,
 // ... lie apart, so that neighbours of an output row with stride 2 do too.
 
+#include "tessera/core/isa_functions.h"
 #include "tessera/targets/cpu/kernels/dense/dense_tile.h"
-#include "tessera/targets/cpu/kernels/isa_functions.h"
 
 #include <cstdint>
 

@@ -3,7 +3,7 @@
 // Columns of the product that a convolution over planes is (conv2d_planar.cpp): what each output pixel sees, side by
 // side.
 
-#include "tessera/targets/cpu/kernels/isa_functions.h"
+#include "tessera/core/isa_functions.h"
 
 #include <cstdint>
 

@@ -2,7 +2,7 @@
 
 // Elements of a row at a stride, copied next to each other.
 
-#include "tessera/targets/cpu/kernels/simd.h"
+#include "tessera/targets/cpu/kernels/vectors.h"
 
 namespace tessera::cpu::TSR_ISA {
 

@@ -4,7 +4,7 @@
 
 #include "tessera/targets/cpu/kernels/activation_simd.h"
 #include "tessera/targets/cpu/kernels/dense/dense_tile.h"
-#include "tessera/targets/cpu/kernels/simd.h"
+#include "tessera/targets/cpu/kernels/vectors.h"
 
 // The pointer is what it is: keeps the compiler from working out every address of an unrolled loop ahead, for which
 // there are not the registers.

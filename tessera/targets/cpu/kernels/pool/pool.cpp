@@ -62,12 +62,7 @@ std::vector<PoolSpan> spans(const ResolvedWindow& window, std::size_t d, std::in
 
 PoolKernel function_of(Isa isa, ElementType type) {
   if (element_bytes(type) == 1) return TSR_FOR_ISA(isa, max_pool_bytes);
-#if defined(__x86_64__)
-  if (isa == Isa::avx512) return avx512::pool;
-  if (isa == Isa::avx2) return avx2::pool;
-#endif
-  (void)isa;
-  return portable::pool;
+  return TSR_FOR_ISA(isa, pool);
 }
 
 Runner prepare(const KernelInfo& kernel, const Problem& problem, const Offer&, WeightCache&) {

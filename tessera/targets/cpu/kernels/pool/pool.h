@@ -2,6 +2,8 @@
 
 // Maximum or average over windows, channels last: what pool.cpp works out once and the kernels read.
 
+#include "tessera/core/isa_functions.h"
+
 #include <cstdint>
 
 namespace tessera::cpu {
@@ -28,14 +30,6 @@ struct PoolJob {
 
 // Units of work: output rows of all images.
 using PoolKernel = void (*)(const PoolJob& job, std::int64_t begin, std::int64_t end);
-namespace portable {
-void pool(const PoolJob& job, std::int64_t begin, std::int64_t end);
-}
-namespace avx2 {
-void pool(const PoolJob& job, std::int64_t begin, std::int64_t end);
-}
-namespace avx512 {
-void pool(const PoolJob& job, std::int64_t begin, std::int64_t end);
-}
+TSR_EACH_ISA(void pool(const PoolJob& job, std::int64_t begin, std::int64_t end);)
 
 }  // namespace tessera::cpu

@@ -2,8 +2,8 @@
 
 // From bytes to bytes without products: sums, averages, maxima, tables.
 
+#include "tessera/core/isa_functions.h"
 #include "tessera/targets/cpu/kernels/integer/integer_epilogue.h"
-#include "tessera/targets/cpu/kernels/isa_functions.h"
 #include "tessera/targets/cpu/kernels/pool/pool.h"
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tessera/targets/cpu/kernels/isa_functions.h"
+#include "tessera/core/isa_functions.h"
 
 #include <cstdint>
 

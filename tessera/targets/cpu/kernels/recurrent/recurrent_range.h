@@ -4,7 +4,7 @@
 // its gates, so that whoever has the sums of a block has all that its units need. Weights lie block by block, each with
 // its rows one after the other; units that are missing in the last block have zeros.
 
-#include "tessera/targets/cpu/kernels/isa_functions.h"
+#include "tessera/core/isa_functions.h"
 
 #include <cstdint>
 

@@ -18,14 +18,7 @@ namespace {
 constexpr double kEfficiency = 0.1;               // of the float peak: doubles, and two conversions each
 constexpr std::int64_t kGrainElements = 1 << 15;  // less is not worth a thread
 
-ReduceKernel function_of(Isa isa) {
-#if defined(__x86_64__)
-  if (isa == Isa::avx512) return avx512::reduce;
-  if (isa == Isa::avx2) return avx2::reduce;
-#endif
-  (void)isa;
-  return portable::reduce;
-}
+ReduceKernel function_of(Isa isa) { return TSR_FOR_ISA(isa, reduce); }
 
 struct Kind {
   Reduction reduction;

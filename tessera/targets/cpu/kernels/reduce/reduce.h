@@ -3,6 +3,8 @@
 // Reductions of [outer][length][inner] along the middle, in double as the definition does: what is worked out once and
 // the kernels read.
 
+#include "tessera/core/isa_functions.h"
+
 #include <cstdint>
 
 namespace tessera::cpu {
@@ -29,14 +31,6 @@ constexpr std::int64_t kReduceBlock = 256;
 
 // Units of work: outer, times blocks.
 using ReduceKernel = void (*)(const ReduceJob& job, std::int64_t begin, std::int64_t end);
-namespace portable {
-void reduce(const ReduceJob& job, std::int64_t begin, std::int64_t end);
-}
-namespace avx2 {
-void reduce(const ReduceJob& job, std::int64_t begin, std::int64_t end);
-}
-namespace avx512 {
-void reduce(const ReduceJob& job, std::int64_t begin, std::int64_t end);
-}
+TSR_EACH_ISA(void reduce(const ReduceJob& job, std::int64_t begin, std::int64_t end);)
 
 }  // namespace tessera::cpu

@@ -120,14 +120,7 @@ Table table_of(const ResizeAxis& axis) {
   return table;
 }
 
-ResizeKernel function_of(Isa isa) {
-#if defined(__x86_64__)
-  if (isa == Isa::avx512) return avx512::resize;
-  if (isa == Isa::avx2) return avx2::resize;
-#endif
-  (void)isa;
-  return portable::resize;
-}
+ResizeKernel function_of(Isa isa) { return TSR_FOR_ISA(isa, resize); }
 
 Runner prepare(const KernelInfo& kernel, const Problem& problem, const Offer& offer, WeightCache&) {
   struct State {

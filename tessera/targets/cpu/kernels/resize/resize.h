@@ -2,6 +2,8 @@
 
 // Interpolation over the two spatial axes, by tables: what resize.cpp works out once and the kernels read.
 
+#include "tessera/core/isa_functions.h"
+
 #include <cstdint>
 
 namespace tessera::cpu {
@@ -27,14 +29,6 @@ struct ResizeJob {
 
 // Units of work: output rows of all images (channels_last), or of all channels of all images.
 using ResizeKernel = void (*)(const ResizeJob& job, std::int64_t begin, std::int64_t end);
-namespace portable {
-void resize(const ResizeJob& job, std::int64_t begin, std::int64_t end);
-}
-namespace avx2 {
-void resize(const ResizeJob& job, std::int64_t begin, std::int64_t end);
-}
-namespace avx512 {
-void resize(const ResizeJob& job, std::int64_t begin, std::int64_t end);
-}
+TSR_EACH_ISA(void resize(const ResizeJob& job, std::int64_t begin, std::int64_t end);)
 
 }  // namespace tessera::cpu

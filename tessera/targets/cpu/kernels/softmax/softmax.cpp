@@ -31,14 +31,7 @@ Answer consider(const KernelInfo& kernel, const Problem& problem) {
   return offer;
 }
 
-SoftmaxKernel function_of(Isa isa) {
-#if defined(__x86_64__)
-  if (isa == Isa::avx512) return avx512::softmax;
-  if (isa == Isa::avx2) return avx2::softmax;
-#endif
-  (void)isa;
-  return portable::softmax;
-}
+SoftmaxKernel function_of(Isa isa) { return TSR_FOR_ISA(isa, softmax); }
 
 Runner prepare(const KernelInfo& kernel, const Problem& problem, const Offer& offer, WeightCache&) {
   const Softmax& op = std::get<Softmax>(problem.node.op);

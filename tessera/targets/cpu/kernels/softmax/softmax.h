@@ -2,6 +2,8 @@
 
 // e^x / sum(e^x), or its logarithm, along the middle of [outer][length][inner].
 
+#include "tessera/core/isa_functions.h"
+
 #include <cstdint>
 
 namespace tessera::cpu {
@@ -17,14 +19,6 @@ constexpr std::int64_t kSoftmaxBlock = 64;
 
 // Units of work: outer, times blocks.
 using SoftmaxKernel = void (*)(const SoftmaxJob& job, std::int64_t begin, std::int64_t end);
-namespace portable {
-void softmax(const SoftmaxJob& job, std::int64_t begin, std::int64_t end);
-}
-namespace avx2 {
-void softmax(const SoftmaxJob& job, std::int64_t begin, std::int64_t end);
-}
-namespace avx512 {
-void softmax(const SoftmaxJob& job, std::int64_t begin, std::int64_t end);
-}
+TSR_EACH_ISA(void softmax(const SoftmaxJob& job, std::int64_t begin, std::int64_t end);)
 
 }  // namespace tessera::cpu

@@ -4,7 +4,7 @@
 // (of kRowsTogether rows) in as many planes as a vector has lanes are one square to transpose in registers. What does
 // not exist reads as 0.
 
-#include "tessera/targets/cpu/kernels/move/transpose_registers.h"
+#include "tessera/simd/transpose.h"
 
 namespace tessera::cpu::TSR_ISA {
 namespace {

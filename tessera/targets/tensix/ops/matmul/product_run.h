@@ -20,7 +20,10 @@ struct ProductRun {
   bool float32;  // what Dst holds
 };
 
-#define K(isa) void product_run_##isa(const ProductRun& run) noexcept;
+#define K(isa)                                      \
+  namespace isa {                                   \
+  void product_run(const ProductRun& run) noexcept; \
+  }
 #include "tessera/targets/tensix/ops/matmul/product_values.def"
 #undef K
 

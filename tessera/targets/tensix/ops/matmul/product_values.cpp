@@ -26,7 +26,7 @@ Kernel chosen_kernel() {
     Kernel kernel;
   };
   constexpr Entry kKernels[] = {
-#define K(isa) {Isa::isa, product_run_##isa},
+#define K(isa) {Isa::isa, isa::product_run},
 #include "tessera/targets/tensix/ops/matmul/product_values.def"
 #undef K
   };

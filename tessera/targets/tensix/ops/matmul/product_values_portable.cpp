@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-namespace tessera::tensix {
+namespace tessera::tensix::portable {
 namespace {
 
 // As numerics.h has it; operands and Dst hold no NaN but quiet ones without a payload, which survive the sum.
@@ -16,7 +16,7 @@ inline float into_quiet_dst(float x, bool float32) {
 
 }  // namespace
 
-void product_run_portable(const ProductRun& run) noexcept {
+void product_run(const ProductRun& run) noexcept {
   constexpr int kRows = ProductRun::kRows, kColumns = ProductRun::kColumns;
   for (std::int64_t t = 0; t < run.tiles; ++t) {
     if (run.right[t] == nullptr) continue;
@@ -40,4 +40,4 @@ void product_run_portable(const ProductRun& run) noexcept {
   }
 }
 
-}  // namespace tessera::tensix
+}  // namespace tessera::tensix::portable

@@ -1,4 +1,0 @@
-#define TSR_NCP_LANES 16
-#define TSR_NCP_ROWS 6
-#define TSR_NCP_NAME(stem) stem##_avx512
-#include "tessera/ncp/internal/backward_kernel_inl.h"

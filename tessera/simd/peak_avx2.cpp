@@ -1,1 +1,0 @@
-#include "tessera/simd/peak_loop.h"

@@ -1,1 +1,0 @@
-#include "tessera/targets/cpu/kernels/dense/dense_expand_simd.h"

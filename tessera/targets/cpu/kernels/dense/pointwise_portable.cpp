@@ -1,1 +1,0 @@
-#include "tessera/targets/cpu/kernels/dense/pointwise_simd.h"

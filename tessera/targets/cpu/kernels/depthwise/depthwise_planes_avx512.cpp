@@ -1,1 +1,0 @@
-#include "tessera/targets/cpu/kernels/depthwise/depthwise_planes_tile.h"

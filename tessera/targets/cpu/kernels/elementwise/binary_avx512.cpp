@@ -1,1 +1,0 @@
-#include "tessera/targets/cpu/kernels/elementwise/binary_simd.h"

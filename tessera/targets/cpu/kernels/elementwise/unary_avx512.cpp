@@ -1,1 +1,0 @@
-#include "tessera/targets/cpu/kernels/elementwise/unary_simd.h"

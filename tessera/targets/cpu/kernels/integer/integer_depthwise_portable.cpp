@@ -1,1 +1,0 @@
-#include "tessera/targets/cpu/kernels/integer/integer_depthwise_simd.h"

@@ -1,1 +1,0 @@
-#include "tessera/targets/cpu/kernels/integer/integer_tile_simd.h"

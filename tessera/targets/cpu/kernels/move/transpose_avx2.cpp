@@ -1,1 +1,0 @@
-#include "tessera/targets/cpu/kernels/move/transpose_tile.h"

@@ -1,1 +1,0 @@
-#include "tessera/targets/cpu/kernels/normalization/normalization_simd.h"

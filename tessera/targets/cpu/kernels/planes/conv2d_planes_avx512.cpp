@@ -1,1 +1,0 @@
-#include "tessera/targets/cpu/kernels/planes/conv2d_planes_tile.h"

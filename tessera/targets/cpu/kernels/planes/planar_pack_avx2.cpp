@@ -1,1 +1,0 @@
-#include "tessera/targets/cpu/kernels/planes/planar_pack_simd.h"

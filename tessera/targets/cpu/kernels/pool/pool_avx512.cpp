@@ -1,1 +1,0 @@
-#include "tessera/targets/cpu/kernels/pool/pool_tile.h"

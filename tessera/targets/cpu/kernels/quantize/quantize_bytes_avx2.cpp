@@ -1,1 +1,0 @@
-#include "tessera/targets/cpu/kernels/quantize/quantize_bytes_simd.h"

@@ -1,1 +1,0 @@
-#include "tessera/targets/cpu/kernels/recurrent/recurrent_simd.h"

@@ -1,1 +1,0 @@
-#include "tessera/targets/cpu/kernels/reduce/reduce_tile.h"

@@ -1,1 +1,0 @@
-#include "tessera/targets/cpu/kernels/resize/resize_tile.h"

@@ -1,1 +1,0 @@
-#include "tessera/targets/cpu/kernels/softmax/softmax_tile.h"
