@@ -46,6 +46,17 @@ struct PoolShape {
   std::int64_t kh = 1, kw = 1, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1, top = 0, left = 0;
   std::int64_t oh = 0, ow = 0;
 };
+// Where rows of a convolution lie until a pool has seen them: row r at r % rows.
+struct PoolRing {
+  std::byte* at = nullptr;
+  std::int64_t rows = 0, row_bytes = 0, pixel_bytes = 0;
+};
+// Rows [begin, end) of the pool, counted over all images, to y. make(image, from, to) computes rows [from, to) of the
+// convolution into the ring, each once; `max` is of the elements' type.
+void pool_rows(const PoolShape& pool, const Conv2dShape& conv, const PoolRing& ring, DenseMaxFn max, std::byte* y,
+               std::int64_t y_pixel_bytes, std::int64_t begin, std::int64_t end,
+               FunctionRef<void(std::int64_t image, std::int64_t from, std::int64_t to)> make);
+
 std::optional<std::string> refuse_pool(const MaxPool& pool, const Conv2dShape& conv);
 PoolShape read_pool(const MaxPool& pool, const Conv2dShape& conv);
 

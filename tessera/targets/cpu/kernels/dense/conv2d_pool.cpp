@@ -15,41 +15,6 @@ std::int64_t ring_rows(const PoolShape& pool, const Conv2dShape& conv) {
   return std::min((pool.kh - 1) * pool.dilation_h + 1, conv.oh);
 }
 
-// Rows [begin, end) of the pool, counted over all images.
-void pool_rows(const DenseWork& work, DenseOperands operands, const Conv2dShape& conv, const PoolShape& pool,
-               std::byte* ring, std::int64_t begin, std::int64_t end) {
-  const std::int64_t bytes = element_bytes(work.kernel->type), ring_size = ring_rows(pool, conv);
-  const std::int64_t pixel_bytes = conv.oc * bytes, row_bytes = conv.ow * pixel_bytes;
-  auto* y = static_cast<std::byte*>(operands.y);
-  operands.y = ring;
-  operands.y_ring = ring_size;
-  std::int64_t image = -1, done = 0;  // rows of the image before `done` are made or not needed any more
-  for (std::int64_t row = begin; row < end; ++row) {
-    if (row / pool.oh != image) image = row / pool.oh, done = 0;
-    const std::int64_t first = row % pool.oh * pool.stride_h - pool.top;
-    const std::int64_t from = std::max(first, done),
-                       to = std::min(first + (pool.kh - 1) * pool.dilation_h + 1, conv.oh);
-    if (from < to) {
-      for (const DenseJob& job : work.jobs)
-        run_dense_rows(work, job, operands, (image * conv.oh + from) * conv.ow, (image * conv.oh + to) * conv.ow);
-      done = to;
-    }
-    for (std::int64_t px = 0; px < pool.ow; ++px) {
-      const void* pixels[kMaxTaps];
-      std::int64_t count = 0;
-      for (std::int64_t ky = 0; ky < pool.kh; ++ky) {
-        const std::int64_t cy = first + ky * pool.dilation_h;
-        if (cy < 0 || cy >= conv.oh) continue;
-        for (std::int64_t kx = 0; kx < pool.kw; ++kx) {
-          const std::int64_t cx = px * pool.stride_w - pool.left + kx * pool.dilation_w;
-          if (cx >= 0 && cx < conv.ow) pixels[count++] = ring + cy % ring_size * row_bytes + cx * pixel_bytes;
-        }
-      }
-      work.kernel->max(pixels, count, conv.oc, y + (row * pool.ow + px) * conv.y_pixel * bytes);
-    }
-  }
-}
-
 // Whether each window along one dimension sees at least one element.
 bool sees_something(std::int64_t extent, std::int64_t out, std::int64_t kernel, std::int64_t stride,
                     std::int64_t dilation, std::int64_t begin) {
@@ -65,6 +30,36 @@ bool sees_something(std::int64_t extent, std::int64_t out, std::int64_t kernel, 
 }
 
 }  // namespace
+
+void pool_rows(const PoolShape& pool, const Conv2dShape& conv, const PoolRing& ring, DenseMaxFn max, std::byte* y,
+               std::int64_t y_pixel_bytes, std::int64_t begin, std::int64_t end,
+               FunctionRef<void(std::int64_t image, std::int64_t from, std::int64_t to)> make) {
+  std::int64_t image = -1, done = 0;  // rows of the image before `done` are made or not needed any more
+  for (std::int64_t row = begin; row < end; ++row) {
+    if (row / pool.oh != image) image = row / pool.oh, done = 0;
+    const std::int64_t first = row % pool.oh * pool.stride_h - pool.top;
+    const std::int64_t from = std::max(first, done),
+                       to = std::min(first + (pool.kh - 1) * pool.dilation_h + 1, conv.oh);
+    if (from < to) {
+      make(image, from, to);
+      done = to;
+    }
+    for (std::int64_t px = 0; px < pool.ow; ++px) {
+      const void* pixels[kMaxTaps];
+      std::int64_t count = 0;
+      for (std::int64_t ky = 0; ky < pool.kh; ++ky) {
+        const std::int64_t cy = first + ky * pool.dilation_h;
+        if (cy < 0 || cy >= conv.oh) continue;
+        for (std::int64_t kx = 0; kx < pool.kw; ++kx) {
+          const std::int64_t cx = px * pool.stride_w - pool.left + kx * pool.dilation_w;
+          if (cx >= 0 && cx < conv.ow)
+            pixels[count++] = ring.at + cy % ring.rows * ring.row_bytes + cx * ring.pixel_bytes;
+        }
+      }
+      max(pixels, count, conv.oc, y + (row * pool.ow + px) * y_pixel_bytes);
+    }
+  }
+}
 
 std::optional<std::string> refuse_pool(const MaxPool& pool, const Conv2dShape& conv) {
   if (pool.with_indices) return "the fused pool gives indices";
@@ -101,12 +96,22 @@ std::int64_t pool_slot_bytes(const PoolShape& pool, const Conv2dShape& conv, std
 
 void run_pooled(const DenseWork& work, const DenseOperands& operands, const Conv2dShape& conv, const PoolShape& pool,
                 int chunks, std::byte* scratch) {
-  const std::int64_t rows = conv.n * pool.oh,
-                     slot_bytes = pool_slot_bytes(pool, conv, element_bytes(work.kernel->type));
+  const std::int64_t bytes = element_bytes(work.kernel->type), slot_bytes = pool_slot_bytes(pool, conv, bytes);
+  const std::int64_t rows = conv.n * pool.oh, pixel_bytes = conv.oc * bytes;
   parallel_for(chunks, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t chunk = begin; chunk < end; ++chunk)
-      pool_rows(work, operands, conv, pool, scratch + chunk * slot_bytes, chunk * rows / chunks,
-                (chunk + 1) * rows / chunks);
+    for (std::int64_t chunk = begin; chunk < end; ++chunk) {
+      const PoolRing ring{scratch + chunk * slot_bytes, ring_rows(pool, conv), conv.ow * pixel_bytes, pixel_bytes};
+      DenseOperands mine = operands;
+      mine.y = ring.at;
+      mine.y_ring = ring.rows;
+      pool_rows(pool, conv, ring, work.kernel->max, static_cast<std::byte*>(operands.y), conv.y_pixel * bytes,
+                chunk * rows / chunks, (chunk + 1) * rows / chunks,
+                [&](std::int64_t image, std::int64_t from, std::int64_t to) {
+                  for (const DenseJob& job : work.jobs)
+                    run_dense_rows(work, job, mine, (image * conv.oh + from) * conv.ow,
+                                   (image * conv.oh + to) * conv.ow);
+                });
+    }
   });
 }
 

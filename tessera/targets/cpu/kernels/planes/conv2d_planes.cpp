@@ -17,9 +17,8 @@ namespace tessera::cpu {
 namespace {
 
 constexpr std::int64_t kMostChannels = 4, kMostKernel = 7;
-constexpr std::int64_t kMostTaps = 256;  // of a fused pool, as refuse_pool() allows
-constexpr std::int64_t kChunkRows = 4;   // at least, for each of the chunks that threads take
-constexpr double kEfficiency = 0.93;     // of the peak, for tiles that are full: measured
+constexpr std::int64_t kChunkRows = 4;  // at least, for each of the chunks that threads take
+constexpr double kEfficiency = 0.93;    // of the peak, for tiles that are full: measured
 
 using RowsFn = void (*)(const Conv2dPlanesJob& job, Conv2dPlanesRing& ring, std::int64_t image, std::int64_t begin,
                         std::int64_t end);
@@ -144,35 +143,15 @@ void run_rows(const State& from, const Conv2dPlanesJob& job, std::byte* scratch,
 // Likewise of the pool's output; the convolution's rows that a row of the pool sees lie in scratch.
 void run_pooled_rows(const State& from, Conv2dPlanesJob job, std::byte* scratch, std::int64_t begin, std::int64_t end) {
   const Conv2dShape& conv = from.shape;
-  const PoolShape& pool = from.pool;
-  float* y = job.y;
-  float* held = reinterpret_cast<float*>(scratch + from.slot.ring_bytes);
+  constexpr auto kFloat = static_cast<std::int64_t>(sizeof(float));
+  const PoolRing held{scratch + from.slot.ring_bytes, from.slot.pool_rows, conv.ow * conv.oc * kFloat,
+                      conv.oc * kFloat};
+  auto* y = reinterpret_cast<std::byte*>(job.y);
   Conv2dPlanesRing ring{reinterpret_cast<float*>(scratch)};
-  job.y = held, job.y_pixel = conv.oc, job.y_ring = from.slot.pool_rows;
-  std::int64_t image = -1, done = 0;  // rows of the image before `done` are made or not needed any more
-  for (std::int64_t row = begin; row < end; ++row) {
-    if (row / pool.oh != image) image = row / pool.oh, done = 0;
-    const std::int64_t first = row % pool.oh * pool.stride_h - pool.top;
-    const std::int64_t make = std::max(first, done),
-                       end_made = std::min(first + (pool.kh - 1) * pool.dilation_h + 1, conv.oh);
-    if (make < end_made) {
-      from.run(job, ring, image, make, end_made);
-      done = end_made;
-    }
-    for (std::int64_t px = 0; px < pool.ow; ++px) {
-      const void* pixels[kMostTaps];
-      std::int64_t count = 0;
-      for (std::int64_t ky = 0; ky < pool.kh; ++ky) {
-        const std::int64_t cy = first + ky * pool.dilation_h;
-        if (cy < 0 || cy >= conv.oh) continue;
-        for (std::int64_t kx = 0; kx < pool.kw; ++kx) {
-          const std::int64_t cx = px * pool.stride_w - pool.left + kx * pool.dilation_w;
-          if (cx >= 0 && cx < conv.ow) pixels[count++] = held + (cy % job.y_ring * conv.ow + cx) * conv.oc;
-        }
-      }
-      from.max(pixels, count, conv.oc, y + (row * pool.ow + px) * conv.y_pixel);
-    }
-  }
+  job.y = reinterpret_cast<float*>(held.at), job.y_pixel = conv.oc, job.y_ring = held.rows;
+  pool_rows(
+      from.pool, conv, held, from.max, y, conv.y_pixel * kFloat, begin, end,
+      [&](std::int64_t image, std::int64_t first, std::int64_t last) { from.run(job, ring, image, first, last); });
 }
 
 DenseMaxFn max_of(Isa isa) {
