@@ -8,14 +8,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace tessera {
@@ -141,27 +137,14 @@ TEST_F(PlanBatches, ABudgetLeavesOutWhatItHasNoTimeFor) {
 }
 
 TEST_F(PlanBatches, AnInterruptLeavesTheBestOfThoseThatArePlanned) {
-  const fs::path said = folder_ / "said.txt";
   for (const int milliseconds : {50, 1500, 4000}) {
     SCOPED_TRACE(milliseconds);
     fs::remove(file_);
-    const pid_t child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      ::signal(SIGINT, SIG_DFL);  // what runs in the background has it ignored
-      if (std::freopen("/dev/null", "w", stdout) == nullptr || std::freopen(said.c_str(), "w", stderr) == nullptr)
-        ::_exit(126);
-      ::execl(TESSERA_CLI, TESSERA_CLI, "plan", "resnet18", "--batches", "1-16", "--device", "wormhole_n150", "-o",
-              file_.c_str(), nullptr);
-      ::_exit(127);
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
-    ::kill(child, SIGINT);
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    if (WIFSIGNALED(status)) continue;  // before it had begun to listen
-    const std::string text = read_text_file(said);
-    EXPECT_EQ(WEXITSTATUS(status), 130) << text;
+    const CommandResult done = interrupt_tessera(
+        {"plan", "resnet18", "--batches", "1-16", "--device", "wormhole_n150", "-o", file_}, SIGINT, milliseconds);
+    if (done.killed_by != 0) continue;  // before it had begun to listen
+    const std::string& text = done.err;
+    EXPECT_EQ(done.status, 130) << text;
     EXPECT_THAT(text, HasSubstr("interrupted"));
     if (fs::exists(file_))
       EXPECT_THAT(text, HasSubstr(tensix::load_card_plan(file_).interrupted ? "found in a hurry" : "holds its plan"));

@@ -7,7 +7,8 @@
 namespace tessera {
 
 struct CommandResult {
-  int status = -1;  // exit status; 128 + signal if it was killed
+  int status = -1;    // exit status; 128 + signal if it was killed
+  int killed_by = 0;  // that signal, or 0
   std::string out;
   std::string err;
 };
@@ -17,5 +18,9 @@ struct CommandResult {
 CommandResult run_tessera(std::vector<std::string> words,
                           const std::vector<std::pair<std::string, std::string>>& environment = {},
                           const std::string& output = "");
+
+// The same, with a signal sent after so many milliseconds. SIGINT has its default action, which what runs in the
+// background has not.
+CommandResult interrupt_tessera(std::vector<std::string> words, int signal, int milliseconds);
 
 }  // namespace tessera
