@@ -11,7 +11,7 @@ from tessera._tessera import InvalidArgument, NcpLayer
 from tessera.ncps import wirings
 from tessera.ncps.cell import Cell
 from tessera.ncps.model import Array, built_spec
-from tessera.ncps.training import Layer
+from tessera.ncps.training import Layer, sequence_options
 
 _WIDTH = 128
 _LAYERS = 1
@@ -56,11 +56,7 @@ class CfC(Layer):
         cell: Cell | None = None,
         seed: int | None = None,
     ) -> None:
-        wrapper = {
-            "mixed_memory": mixed_memory,
-            "return_sequences": return_sequences,
-            "batch_first": batch_first,
-        }
+        wrapper = sequence_options(mixed_memory, return_sequences, batch_first)
         if cell is not None:
             self._init_from(cell, input_size, units, {"proj_size": proj_size, **wrapper}, seed)
             return
@@ -112,14 +108,6 @@ class CfC(Layer):
         return size
 
     @property
-    def batch_first(self) -> bool:
-        return bool(self._config["batch_first"])
-
-    @property
-    def return_sequences(self) -> bool:
-        return bool(self._config["return_sequences"])
-
-    @property
     def wired_mode(self) -> bool:
         return "wiring" in self._config
 
@@ -128,19 +116,6 @@ class CfC(Layer):
         """The cell alone, with copies of its parameters."""
         cell: CfCCell | WiredCfCCell = (WiredCfCCell if self.wired_mode else CfCCell)._of(self)
         return cell
-
-    def __call__(
-        self, input: Any, hx: Any = None, timespans: Any = None, *, training: bool | None = None
-    ) -> tuple[Array, Any]:
-        """Outputs and the state after the last step; with mixed memory a pair of state and memory.
-
-        input: (batch, steps, inputs), (steps, batch, inputs) without batch_first, or (steps, inputs).
-        timespans: elapsed time before each step: a number, (batch, steps), (batch, steps, 1) or (batch, steps, units).
-        training: for this call, whether dropout drops; None: as train() and eval() say.
-        """
-        return self._run(input, hx, timespans, training)
-
-    forward = __call__
 
 
 class CfCCell(Cell):

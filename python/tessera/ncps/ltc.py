@@ -8,7 +8,7 @@ from tessera._tessera import InvalidArgument
 from tessera.ncps import wirings
 from tessera.ncps.cell import Cell, Wired
 from tessera.ncps.model import Array, built_spec
-from tessera.ncps.training import Layer
+from tessera.ncps.training import Layer, sequence_options
 
 _MAPPINGS = ("affine", "linear")
 
@@ -45,7 +45,8 @@ def _description(
 class LTC(Layer, Wired):
     """A liquid time-constant layer over sequences, with the arguments of ncps.torch.LTC.
 
-    units: how many, fully connected, or a wiring. Beyond upstream:
+    units: how many, fully connected, or a wiring. The state is motor, command, inter; no elapsed time leaves it as it is.
+    Beyond upstream:
     solver: "semi_implicit" as upstream, "explicit" (Euler) or "rk4" (Runge and Kutta's of order 4).
     seed: of the initial parameters.
     """
@@ -70,24 +71,11 @@ class LTC(Layer, Wired):
         description = _description(
             wiring, input_size, input_mapping, output_mapping, ode_unfolds, epsilon, implicit_param_constraints, solver
         )
-        description |= {
-            "mixed_memory": mixed_memory,
-            "return_sequences": return_sequences,
-            "batch_first": batch_first,
-        }
-        super().__init__(description, seed)
+        super().__init__(description | sequence_options(mixed_memory, return_sequences, batch_first), seed)
 
     @classmethod
     def _kind(cls) -> str:
         return "LTC"
-
-    @property
-    def batch_first(self) -> bool:
-        return bool(self._config["batch_first"])
-
-    @property
-    def return_sequences(self) -> bool:
-        return bool(self._config["return_sequences"])
 
     def apply_weight_constraints(self) -> None:
         """With explicit constraints, after each step of an optimiser: negative w, sensory_w, cm and gleak become 0."""
@@ -99,14 +87,6 @@ class LTC(Layer, Wired):
         cell = LTCCell._of(self)
         cell._owner = self
         return cell
-
-    def __call__(
-        self, input: Any, hx: Any = None, timespans: Any = None, *, training: bool | None = None
-    ) -> tuple[Array, Any]:
-        """As CfC: (output, hx). The state is motor, command, inter; no elapsed time leaves it as it is."""
-        return self._run(input, hx, timespans, training)
-
-    forward = __call__
 
 
 class LTCCell(Cell):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tessera._tessera import InvalidArgument, NcpDataset, NcpTrainer, ncp_evaluate
-from tessera.ncps.model import Model
+from tessera.ncps.model import Array, Model
 from tessera.ncps.wirings import json_text
 
 Report = dict[str, Any]
@@ -32,8 +32,34 @@ def _dataset(x: Any, y: Any, timespans: Any = None, lengths: Any = None) -> NcpD
     return NcpDataset(x, y, timespans, lengths)
 
 
+def sequence_options(mixed_memory: bool, return_sequences: bool, batch_first: bool) -> dict[str, bool]:
+    """What layers over sequences have beside their cell."""
+    return {"mixed_memory": mixed_memory, "return_sequences": return_sequences, "batch_first": batch_first}
+
+
 class Layer(Model):
-    """A model that can be trained."""
+    """A layer over sequences, which can be trained."""
+
+    @property
+    def batch_first(self) -> bool:
+        return bool(self._config["batch_first"])
+
+    @property
+    def return_sequences(self) -> bool:
+        return bool(self._config["return_sequences"])
+
+    def __call__(
+        self, input: Any, hx: Any = None, timespans: Any = None, *, training: bool | None = None
+    ) -> tuple[Array, Any]:
+        """Outputs and the state after the last step; with mixed memory a pair of state and memory.
+
+        input: (batch, steps, inputs), (steps, batch, inputs) without batch_first, or (steps, inputs).
+        timespans: elapsed time before each step: a number, (batch, steps), (batch, steps, 1) or (batch, steps, units).
+        training: for this call, whether dropout drops; None: as train() and eval() say.
+        """
+        return self._run(input, hx, timespans, training)
+
+    forward = __call__
 
     @property
     def wiring_or_units(self) -> Any:
