@@ -52,27 +52,39 @@ tensix::SlidingWindow window(const Pair& kernel, const Pair& stride, const Paddi
           .right = p[3]};
 }
 
+using Slices = std::optional<tensix::Conv2dSliceConfig>;
+using Scheme = std::optional<tensix::TensorMemoryLayout>;
+
+// What maxima and averages are both told.
+tensix::PoolOptions pool_options(const std::array<std::int64_t, 4>& batch_h_w_c, const tensix::SlidingWindow& window,
+                                 bool ceil_mode, const OptionalConfig& config, const Slices& slices,
+                                 const Scheme& scheme, bool deallocate, bool reallocate, const DataType& dtype,
+                                 Layout layout) {
+  return {.batch = batch_h_w_c[0],
+          .height = batch_h_w_c[1],
+          .width = batch_h_w_c[2],
+          .channels = batch_h_w_c[3],
+          .window = window,
+          .ceil_mode = ceil_mode,
+          .memory_config = config,
+          .scheme = scheme,
+          .deallocate_input = deallocate,
+          .reallocate_halo = reallocate,
+          .dtype = dtype,
+          .layout = layout,
+          .slice = slices};
+}
+
 void bind_pools(nb::module_& module) {
   module.def(
       "max_pool2d",
       [](AnyTensor& x, std::int64_t batch, std::int64_t h, std::int64_t w, std::int64_t c, const Pair& kernel,
          const Pair& stride, const Padding& padding, const Pair& dilation, bool ceil_mode, const OptionalConfig& config,
-         const std::optional<tensix::Conv2dSliceConfig>& slices,
-         const std::optional<tensix::TensorMemoryLayout>& scheme, bool deallocate, bool reallocate, bool indices,
-         DataType dtype, Layout layout, const nb::object&) -> nb::any {
-        const tensix::PoolOptions options{.batch = batch,
-                                          .height = h,
-                                          .width = w,
-                                          .channels = c,
-                                          .window = window(kernel, stride, padding, dilation),
-                                          .ceil_mode = ceil_mode,
-                                          .memory_config = config,
-                                          .scheme = scheme,
-                                          .deallocate_input = deallocate,
-                                          .reallocate_halo = reallocate,
-                                          .dtype = dtype,
-                                          .layout = layout,
-                                          .slice = slices};
+         const Slices& slices, const Scheme& scheme, bool deallocate, bool reallocate, bool indices, DataType dtype,
+         Layout layout, const nb::object&) -> nb::any {
+        const tensix::PoolOptions options =
+            pool_options({batch, h, w, c}, window(kernel, stride, padding, dilation), ceil_mode, config, slices, scheme,
+                         deallocate, reallocate, dtype, layout);
         if (!indices)
           return nb::borrow<nb::any>(
               nb::cast(AnyTensor(tensix::pool2d(tensix::PoolKind::max, x.device("max_pool2d"), options))));
@@ -89,26 +101,14 @@ void bind_pools(nb::module_& module) {
       "avg_pool2d",
       [](AnyTensor& x, std::int64_t batch, std::int64_t h, std::int64_t w, std::int64_t c, const Pair& kernel,
          const Pair& stride, const Padding& padding, bool ceil_mode, bool include,
-         const std::optional<std::int64_t>& divisor, const OptionalConfig& config,
-         const std::optional<tensix::Conv2dSliceConfig>& slices,
-         const std::optional<tensix::TensorMemoryLayout>& scheme, const std::optional<KernelConfig>& compute,
-         bool deallocate, bool reallocate, DataType dtype, Layout layout, const nb::object&) {
-        const tensix::PoolOptions options{.batch = batch,
-                                          .height = h,
-                                          .width = w,
-                                          .channels = c,
-                                          .window = window(kernel, stride, padding, {1, 1}),
-                                          .ceil_mode = ceil_mode,
-                                          .count_include_pad = include,
-                                          .divisor_override = divisor,
-                                          .memory_config = config,
-                                          .scheme = scheme,
-                                          .deallocate_input = deallocate,
-                                          .reallocate_halo = reallocate,
-                                          .dtype = dtype,
-                                          .layout = layout,
-                                          .compute = plain(compute),
-                                          .slice = slices};
+         const std::optional<std::int64_t>& divisor, const OptionalConfig& config, const Slices& slices,
+         const Scheme& scheme, const std::optional<KernelConfig>& compute, bool deallocate, bool reallocate,
+         DataType dtype, Layout layout, const nb::object&) {
+        tensix::PoolOptions options = pool_options({batch, h, w, c}, window(kernel, stride, padding, {1, 1}), ceil_mode,
+                                                   config, slices, scheme, deallocate, reallocate, dtype, layout);
+        options.count_include_pad = include;
+        options.divisor_override = divisor;
+        options.compute = plain(compute);
         return AnyTensor(tensix::pool2d(tensix::PoolKind::average, x.device("avg_pool2d"), options));
       },
       "input_tensor"_a, "batch_size"_a, "input_h"_a, "input_w"_a, "channels"_a, "kernel_size"_a, "stride"_a,
