@@ -7,6 +7,7 @@
 // are, on values that are in their order already, and pools are left out: `tessera bench` takes the time of whole
 // layers.
 
+#include "bench/cpu/problem.h"
 #include "bench/measure.h"
 #include "tessera/core/error.h"
 #include "tessera/core/isa.h"
@@ -39,16 +40,6 @@ struct Options {
   std::vector<std::string> files;
 };
 
-Array random_array(ElementType type, const Shape& shape, std::mt19937_64& random) {
-  Array out(type, shape);
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  visit_floating_type(type, "bench", [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    for (T& v : out.as<T>()) v = T(uniform(random));
-  });
-  return out;
-}
-
 // A node with all it needs to be run.
 struct Subject {
   const cpu::CpuKernel* kernel;
@@ -62,17 +53,6 @@ struct Setup {
   std::unique_ptr<Problem> problem;
   CpuSpec machine;
 };
-
-// The machine's proportions; what is measured does not depend on them.
-CpuSpec machine() {
-  CpuSpec spec;
-  spec.vector_bits = 512;
-  spec.l2_bytes = 1 << 20;
-  spec.l3_read_bytes_per_s = 5e10;
-  spec.f32_flop_per_s = spec.f32_all_flop_per_s = 1e11;
-  spec.dram_read_bytes_per_s = spec.dram_read_all_bytes_per_s = 2e10;
-  return spec;
-}
 
 std::unique_ptr<Setup> make_setup(const ConvBlock& l, const Options& options) {
   auto setup = std::make_unique<Setup>();
