@@ -21,7 +21,7 @@ using namespace simd::TSR_ISA;
 
 constexpr int kLanes = Vec::kWidth;
 constexpr int kRows = kLanes == 16 ? 6 : kLanes == 8 ? 3 : 2;  // whose sums fit the registers
-constexpr int kTripleRows = kRows * kQuad / kTriple;
+[[maybe_unused]] constexpr int kTripleRows = kRows * kQuad / kTriple;
 constexpr int kSingleBlocks = kLanes == 16 ? 4 : 2;
 
 // The slope of x (1 + erf(x / sqrt 2)) / 2: the normal distribution up to x, plus x times its density.
@@ -166,7 +166,8 @@ inline Vec next_state(const DenseStep& step, Vec first_sum, Vec second_sum, Vec 
   return fma(gate, second, step.finish == Finish::gated ? first * (Vec::all(1.0f) - gate) : first);
 }
 
-inline void finish_row(const DenseStep& step, std::int64_t block, std::int64_t row, const Vec (&sum)[kTriple]) {
+[[maybe_unused]] inline void finish_row(const DenseStep& step, std::int64_t block, std::int64_t row,
+                                        const Vec (&sum)[kTriple]) {
   float* out = step.out + row * step.out_stride;
   if (step.finish == Finish::store)
     for (int q = 0; q < kTriple; ++q) sum[q].store(out + (block * kTriple + q) * kLanes);

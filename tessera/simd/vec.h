@@ -252,9 +252,9 @@ struct Vec {
   friend TSR_INLINE Mask operator<=(Vec a, Vec b) { return {a.v <= b.v}; }
   friend TSR_INLINE Mask operator==(Vec a, Vec b) { return {a.v == b.v}; }
 };
-#define TSR_LANES(result, expression)     \
-  result out;                             \
-  for (int i = 0; i < 4; ++i) expression; \
+#define TSR_LANES(expression)                          \
+  Vec out;                                             \
+  for (int i = 0; i < 4; ++i) out.v[i] = (expression); \
   return out
 TSR_INLINE Vec operator-(Vec a) { return {-a.v}; }
 TSR_INLINE Vec fma(Vec a, Vec b, Vec c) { return {a.v * b.v + c.v}; }   // a * b + c
@@ -264,16 +264,16 @@ TSR_INLINE Vec min_second(Vec a, Vec b) { return select(a < b, a, b); }  // b if
 TSR_INLINE Vec max_second(Vec a, Vec b) { return select(b < a, a, b); }
 TSR_INLINE Vec::Mask is_nan(Vec a) { return {a.v != a.v}; }
 TSR_INLINE Vec abs(Vec a) { return {(Vec::Lanes)((Vec::Bits)a.v & 0x7fffffff)}; }
-TSR_INLINE Vec sqrt(Vec a) { TSR_LANES(Vec, out.v[i] = __builtin_sqrtf(a.v[i])); }
+TSR_INLINE Vec sqrt(Vec a) { TSR_LANES(__builtin_sqrtf(a.v[i])); }
 // Ties to even, by what an addition cuts off: the C library's function would be a call for each lane.
 TSR_INLINE Vec round(Vec a) {
   const Vec magnitude = abs(a), most = Vec::all(8388608.0f);
   const Vec whole = select(magnitude < most, (magnitude + most) - most, magnitude);
   return {(Vec::Lanes)((Vec::Bits)whole.v | ((Vec::Bits)a.v & ~0x7fffffff))};
 }
-TSR_INLINE Vec floor(Vec a) { TSR_LANES(Vec, out.v[i] = __builtin_floorf(a.v[i])); }
-TSR_INLINE Vec ceil(Vec a) { TSR_LANES(Vec, out.v[i] = __builtin_ceilf(a.v[i])); }
-TSR_INLINE Vec trunc(Vec a) { TSR_LANES(Vec, out.v[i] = __builtin_truncf(a.v[i])); }
+TSR_INLINE Vec floor(Vec a) { TSR_LANES(__builtin_floorf(a.v[i])); }
+TSR_INLINE Vec ceil(Vec a) { TSR_LANES(__builtin_ceilf(a.v[i])); }
+TSR_INLINE Vec trunc(Vec a) { TSR_LANES(__builtin_truncf(a.v[i])); }
 TSR_INLINE Vec power_of_two(Vec::Bits n) { return {(Vec::Lanes)((n + 127) << 23)}; }
 // NaN counts as 0.
 TSR_INLINE Vec::Bits whole_number(Vec n) {

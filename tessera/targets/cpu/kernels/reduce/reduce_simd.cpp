@@ -56,8 +56,8 @@ TSR_INLINE V fold(V so_far, V x) {
   if constexpr (kKind == Reduction::sum_square) return so_far + x * x;
   if constexpr (kKind == Reduction::product) return so_far * x;
   // A NaN wins over any number, and no number over a NaN.
-  if constexpr (kKind == Reduction::max) return (x > so_far) | (x != x) ? x : so_far;
-  if constexpr (kKind == Reduction::min) return (x < so_far) | (x != x) ? x : so_far;
+  if constexpr (kKind == Reduction::max) return ((x > so_far) | (x != x)) ? x : so_far;
+  if constexpr (kKind == Reduction::min) return ((x < so_far) | (x != x)) ? x : so_far;
 }
 template <Reduction kKind, class V>
 TSR_INLINE V joined(V a, V b) {
