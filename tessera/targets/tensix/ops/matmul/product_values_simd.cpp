@@ -44,7 +44,7 @@ struct Block {
 template <bool float32>
 TSR_INLINE Vec into_dst(Vec x) {
   const Ints u = bits(x);
-  const Vec::Mask some = nonzero(u & words(0x7F80'0000));
+  const Vec::Mask some = has_bits(u, words(0x7F80'0000));
   if constexpr (float32) return float_of_bits(keep(some, u));
   return float_of_bits(keep(some, (u + words(0x7FFF) + ((u >> 16) & words(1))) & words(0xFFFF'0000)));
 }
