@@ -1,9 +1,11 @@
 #pragma once
 
 // Functions of gates, nearly all of the work of a liquid layer: like those of math.h, of the same polynomials, but
-// their results stay normal numbers and their quotients need not be the nearest. That takes about a third off their
-// time. Bounds are against the exact value in units of its last place, for arguments as stated; tests check them. NaN
-// gives NaN.
+// their results stay normal numbers. That spares steps where powers of two take several: on a Zen 4 core sigmoid and
+// tanh take a fifth to a quarter less time with AVX2, a tenth less with AVX-512.
+//
+// Bounds are against the exact value in units of its last place, for arguments as stated; tests check them. NaN gives
+// NaN.
 
 #include "tessera/simd/math.h"
 
@@ -17,7 +19,7 @@ TSR_INLINE Vec quick_exp(Vec x) {
 }
 
 // 1 / (1 + e^-x), within 3 ulp for x >= -87; 2^-126 or a little more below.
-TSR_INLINE Vec quick_sigmoid(Vec x) { return quotient(Vec::all(1.0f), Vec::all(1.0f) + quick_exp(-x)); }
+TSR_INLINE Vec quick_sigmoid(Vec x) { return Vec::all(1.0f) / (Vec::all(1.0f) + quick_exp(-x)); }
 
 // Within 3 ulp. By e^2x - 1, which keeps small results exact; beyond 9 tanh is 1 in float.
 TSR_INLINE Vec quick_tanh(Vec x) {
@@ -25,7 +27,7 @@ TSR_INLINE Vec quick_tanh(Vec x) {
   const ExpParts e = exp_parts(clip(x + x, -most, most));
   const Vec power = scale_within_normal(Vec::all(1.0f), e.n);
   const Vec less_one = fma(power, e.minus_one, power - Vec::all(1.0f));
-  return quotient(less_one, less_one + Vec::all(2.0f));
+  return less_one / (less_one + Vec::all(2.0f));
 }
 
 // 1 / (1 + 2^y): a sigmoid whose argument was scaled by -1 / ln 2 beforehand. Within 2.5 ulp for y <= 126; 2^-126
@@ -41,7 +43,7 @@ TSR_INLINE Vec quick_sigmoid_exp2(Vec y) {
   p = fma(p, r, Vec::all(0.24022648f));
   p = fma(p, r, Vec::all(0.6931472f));
   p = fma(p, r, Vec::all(1.0f));
-  return quotient(Vec::all(1.0f), fma(power, p, Vec::all(1.0f)));
+  return Vec::all(1.0f) / fma(power, p, Vec::all(1.0f));
 }
 
 }  // namespace tessera::simd::TSR_ISA

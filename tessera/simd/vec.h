@@ -86,14 +86,6 @@ TSR_INLINE Vec divided(Vec a, Vec b, Vec reciprocal) {
   const Vec near = a * reciprocal;
   return fma(fnma(near, b, a), reciprocal, near);
 }
-// a / b within 1 ulp for b from 2^-126 to 2^126 and a and quotients from 2^-100 to 2^126 (or 0), where that is faster
-// than a division: a first guess and two corrections.
-TSR_INLINE Vec quotient(Vec a, Vec b) {
-  Vec r{_mm512_rcp14_ps(b.v)};
-  r = r * fnma(b, r, Vec::all(2.0f));
-  const Vec q = a * r;
-  return fma(r, fnma(q, b, a), q);
-}
 
 #elif defined(__AVX2__)
 
@@ -187,7 +179,6 @@ TSR_INLINE Vec divided(Vec a, Vec b, Vec reciprocal) {
   const Vec near = a * reciprocal;
   return fma(fnma(near, b, a), reciprocal, near);
 }
-TSR_INLINE Vec quotient(Vec a, Vec b) { return a / b; }
 
 #else
 
@@ -293,7 +284,6 @@ TSR_INLINE Vec settled(Vec a) {
   return a;
 }
 TSR_INLINE Vec divided(Vec a, Vec b, Vec) { return a / b; }
-TSR_INLINE Vec quotient(Vec a, Vec b) { return a / b; }
 
 #endif
 

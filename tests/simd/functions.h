@@ -27,7 +27,6 @@ enum class Function {
 };
 
 // n must be a multiple of 16.
-TSR_EACH_ISA(void values_of(Function function, const float* x, float* y, int n);
-             void quotients(const float* a, const float* b, float* y, int n);)
+TSR_EACH_ISA(void values_of(Function function, const float* x, float* y, int n);)
 
 }  // namespace tessera::simd

@@ -35,8 +35,4 @@ void values_of(Function function, const float* x, float* y, int n) {
   for (int i = 0; i < n; i += Vec::kWidth) value_of(function, Vec::load(x + i)).store(y + i);
 }
 
-void quotients(const float* a, const float* b, float* y, int n) {
-  for (int i = 0; i < n; i += Vec::kWidth) quotient(Vec::load(a + i), Vec::load(b + i)).store(y + i);
-}
-
 }  // namespace tessera::simd::TSR_ISA

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -187,28 +186,6 @@ TEST(SimdMathEnds, GatesSaturateAndKeepNan) {
     EXPECT_EQ(exps[5], 1);
     EXPECT_EQ(opens[5], 0.5f);
   }
-}
-
-TEST(SimdQuotient, IsWithinOneUlp) {
-  std::mt19937 random(7);
-  for (const Isa isa : vector_isas())
-    for (int round = 0; round < 20000; ++round) {
-      float a[16], b[16], y[16];
-      for (int i = 0; i < 16; ++i) {
-        const auto mantissa = [&] { return std::ldexp(static_cast<float>(random() >> 8 | 1u << 23), -23); };
-        const int low = static_cast<int>(random() % 252) - 126;
-        const int exponent =
-            std::clamp(static_cast<int>(random() % 226) - 100, std::max(-100, low - 99), std::min(125, low + 124));
-        b[i] = std::ldexp(mantissa(), low);
-        a[i] = std::ldexp(random() % 2 == 0 ? mantissa() : -mantissa(), exponent);
-      }
-      TSR_FOR_ISA(isa, quotients)(a, b, y, 16);
-      for (int i = 0; i < 16; ++i) {
-        const double exact = static_cast<double>(a[i]) / static_cast<double>(b[i]);
-        ASSERT_LE(std::abs(static_cast<double>(y[i]) - exact), ulp_of(exact))
-            << name(isa) << ": " << a[i] << " / " << b[i];
-      }
-    }
 }
 
 // Against the definitions of core/float_bits.h.
