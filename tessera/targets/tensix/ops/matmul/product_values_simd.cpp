@@ -50,8 +50,7 @@ TSR_INLINE Vec into_dst(Vec x) {
 }
 
 // One face of k.
-template <bool float32>
-TSR_INLINE void add_face(const float* left, const float* right, Block& dst) {
+TSR_INLINE Block face_sums(const float* left, const float* right) {
   Block sum = Block::zero();
   for (int k = 0; k < 16; ++k, left += kRows, right += kColumns) {
     const Vec b0 = Vec::load(right), b1 = Vec::load(right + Vec::kWidth);
@@ -62,10 +61,17 @@ TSR_INLINE void add_face(const float* left, const float* right, Block& dst) {
       sum.v[r][1] = fma(a, b1, sum.v[r][1]);
     }
   }
+  return sum;
+}
+
+template <bool float32>
+TSR_INLINE Block added(const Block& dst, const Block& sum) {
+  Block out;
 #pragma GCC unroll 6
   for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 2
-    for (int h = 0; h < kHalves; ++h) dst.v[r][h] = into_dst<float32>(dst.v[r][h] + sum.v[r][h]);
+    for (int h = 0; h < kHalves; ++h) out.v[r][h] = into_dst<float32>(dst.v[r][h] + sum.v[r][h]);
+  return out;
 }
 
 template <bool float32>
@@ -80,12 +86,11 @@ void run_tiles(const ProductRun& run) {
       const float* right = run.right[t] + (phase & 1) * ProductRun::kRightFloats;
       for (int face = 0; face < 2; ++face, left += 16 * kRows, right += 16 * kColumns) {
         if constexpr (kInRegisters) {
-          add_face<float32>(left, right, held);
+          held = added<float32>(held, face_sums(left, right));
         } else {
           for (int column = 0; column < kColumns; column += kHalves * Vec::kWidth) {
-            Block dst = Block::load(run.dst + column);
-            add_face<float32>(left, right + column, dst);
-            dst.store(run.dst + column);
+            const Block sum = face_sums(left, right + column);
+            added<float32>(Block::load(run.dst + column), sum).store(run.dst + column);
           }
         }
       }
