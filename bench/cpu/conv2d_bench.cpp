@@ -51,7 +51,7 @@ struct Setup {
   Graph graph;
   Array x;  // in channels_last order
   std::unique_ptr<Problem> problem;
-  CpuSpec machine;
+  KernelMachine machine;
 };
 
 std::unique_ptr<Setup> make_setup(const ConvBlock& l, const Options& options) {

@@ -8,8 +8,8 @@
 #include "tessera/core/isa.h"
 #include "tessera/core/refusal.h"
 #include "tessera/graph/graph.h"
+#include "tessera/kernel_plan/kernel_machine.h"
 #include "tessera/kernel_plan/order.h"
-#include "tessera/machine/machine.h"
 
 #include <cstdint>
 #include <optional>
@@ -26,7 +26,7 @@ struct Problem {
   const Node& node;
   NodeTypes types;            // static all through
   std::vector<Order> orders;  // of node.inputs, as they are there; row_major for constants and absent ones
-  const CpuSpec& machine;
+  const KernelMachine& machine;
   int threads = 1;
   bool exact = false;              // weights are taken as they are: not even subnormal ones become 0
   DType weights = DType::float32;  // what the weights of convolutions and products were rounded to
@@ -92,7 +92,8 @@ enum class KernelRole : std::uint8_t {
 
 struct KernelInfo {
   // conv2d_f32_6x64_avx512: operator, storage, tile, instruction set. For people, plan files and options: what code
-  // decides on are the fields below.
+  // decides on are the fields below. Instruction set, arithmetic and weights are of kernels for processors; those of
+  // other machines have what they need to know beside this, in tables of their own.
   std::string_view name;
   std::string_view op;  // the operator it is for, as name(Op) says; "*": any
   Isa isa = Isa::portable;
@@ -103,6 +104,7 @@ struct KernelInfo {
   // The layout of its result, where kernels of one family differ in it; none: the offer alone says it.
   std::optional<Order> result = std::nullopt;
   KernelRole role = KernelRole::computes;
+  int row = -1;               // of its family's own table, where it has one that says more
   bool half_vectors = false;  // may compute in vectors of half its instruction set's width
   // How many times as far as sums of the definition's products its results may be off. Above 1 (Winograd's
   // convolutions) the kernel is not exact: it computes with other numbers, and an infinity or NaN spreads to
@@ -113,12 +115,15 @@ struct KernelInfo {
   Answer (*consider)(const KernelInfo& kernel, const Problem& problem) = nullptr;
 };
 
-// Seconds for so many operations and bytes on all cores of the machine: the larger of both, and a fixed cost for
+// Seconds for so many operations and bytes on all cores of a processor: the larger of both, and a fixed cost for
 // starting a step. The problem's threads do not count: the same kernels are to be chosen, and so the same bits to come
 // out, for any number of them. `efficiency` is the part of the machine's peak that the kernel's arithmetic reaches.
 TSR_API Estimate estimate(const Problem& problem, Isa isa, double flops, double bytes, double efficiency);
 // The same for a kernel whose arithmetic need not be float32's.
 TSR_API Estimate estimate(const Problem& problem, const KernelInfo& kernel, double flops, double bytes,
                           double efficiency);
+
+// Seconds for giving a value of so many bytes another order, on any machine.
+TSR_API Estimate conversion_estimate(const KernelMachine& machine, double value_bytes);
 
 }  // namespace tessera

@@ -101,12 +101,7 @@ class Planner {
   }
 
   Estimate conversion_estimate(ValueId value) const {
-    const double bytes = 2.0 * static_cast<double>(bytes_of(graph().value(value).type));
-    // What was made just before and is read just after comes from a cache, if it is not too large.
-    constexpr double kCacheOverMemory = 2.5;
-    const bool cached = bytes <= 4.0 * static_cast<double>(options_.machine.l2_bytes);
-    const double rate = options_.machine.dram_read_bytes_per_s * (cached ? kCacheOverMemory : 1);
-    return {2e-6 + bytes / std::max(1.0, rate), "memory"};
+    return tessera::conversion_estimate(options_.machine, static_cast<double>(bytes_of(graph().value(value).type)));
   }
 
   // Seconds for the conversions that an offer asks for.

@@ -6,8 +6,8 @@
 #include "tessera/core/export.h"
 #include "tessera/graph/graph.h"
 #include "tessera/kernel_plan/kernel_info.h"
+#include "tessera/kernel_plan/kernel_machine.h"
 #include "tessera/kernel_plan/order.h"
-#include "tessera/machine/machine.h"
 
 #include <cstdint>
 #include <map>
@@ -65,7 +65,7 @@ struct Step {
 struct PlanOptions {
   Isa isa = Isa::portable;
   int threads = 1;
-  CpuSpec machine;
+  KernelMachine machine;
   bool orders = true;                               // false: every value row_major between steps
   bool parts = true;                                // false: Concat and Split copy all they move
   bool exact = false;                               // only kernels that are (KernelInfo::exact), and Problem::exact
@@ -81,7 +81,7 @@ struct TSR_API Plan {
   int threads = 1;
   bool exact = false;
   DType weights = DType::float32;
-  CpuSpec machine;  // that kernels answered for
+  KernelMachine machine;  // that kernels answered for
   std::vector<PlanBuffer> buffers;
   std::vector<Step> steps;
   std::vector<int> input_buffers;   // in the graph's order

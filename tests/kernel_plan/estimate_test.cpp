@@ -1,3 +1,4 @@
+#include "tessera/core/error.h"
 #include "tessera/kernel_plan/kernel_info.h"
 #include "tessera/machine/machine_file.h"
 
@@ -15,7 +16,7 @@ constexpr KernelInfo kPairs{
 constexpr KernelInfo kTiles{.name = "tiles", .op = "Conv", .isa = Isa::amx, .arithmetic = Arithmetic::bf16_tiles};
 
 // Of a product that no memory bounds.
-double seconds(const CpuSpec& machine, const KernelInfo& kernel, int threads = 1) {
+double seconds(const KernelMachine& machine, const KernelInfo& kernel, int threads = 1) {
   Graph graph;
   Node node;
   const Problem problem{graph, node, {}, {}, machine, threads};
@@ -55,6 +56,17 @@ TEST(Estimate, AMachineThatDoesNotSayIsTakenForOneOfHalfTheRate) {
   machine.dram_read_all_bytes_per_s = 1e10;
   EXPECT_NEAR(seconds(machine, kPairs), 2 * seconds(machine, kWidens), 1e-5);
   EXPECT_NEAR(seconds(machine, kTiles), seconds(machine, kWidens), 1e-5);
+}
+
+TEST(Estimate, ConversionsAreOfTheMachineThatIsPlannedFor) {
+  const KernelMachine cpu = spec("cpu_amx");
+  const KernelMachine gpu = *load_machine_file(std::filesystem::path(TESSERA_MACHINES_DIR) / "nvidia_h200.toml").gpu;
+  for (const double bytes : {1e3, 1e6, 1e9}) {
+    EXPECT_LE(conversion_estimate(gpu, bytes).seconds, conversion_estimate(cpu, bytes).seconds);
+    EXPECT_GT(conversion_estimate(gpu, 2 * bytes).seconds, conversion_estimate(gpu, bytes).seconds);
+  }
+  EXPECT_THROW(gpu.cpu(), Error);
+  EXPECT_THROW(cpu.gpu(), Error);
 }
 
 }  // namespace TSR_FILE

@@ -50,7 +50,7 @@ constexpr const KernelInfo* kKernels[] = {&kConv, &kPool, &kUnary, &kConcat, &kS
 
 PlanOptions options() {
   PlanOptions o;
-  o.machine.dram_read_bytes_per_s = 1e10;
+  o.machine.cpu().dram_read_bytes_per_s = 1e10;
   return o;
 }
 

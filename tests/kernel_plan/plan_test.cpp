@@ -49,7 +49,7 @@ Graph two_convs() {
 PlanOptions options() {
   PlanOptions o;
   o.isa = Isa::avx512;
-  o.machine.dram_read_bytes_per_s = 1e10;
+  o.machine.cpu().dram_read_bytes_per_s = 1e10;
   return o;
 }
 

@@ -116,7 +116,7 @@ TEST(BinaryKernels, ResultsKeepTheOrderOfTheirLargeOperand) {
   KernelCase test =
       case_of(Kind::mul, random_array(ElementType::float32, Shape{2, 8, 3, 3}, random),
               random_array(ElementType::float32, Shape{2, 8, 1, 1}, random), Order::channels_last, Order::row_major);
-  const CpuSpec machine;
+  const KernelMachine machine;
   const Problem problem{
       test.graph, test.graph.nodes[0], infer_node(test.graph, test.graph.nodes[0]), test.orders, machine, 1};
   for (const CpuKernel& kernel : kernels()) {

@@ -99,7 +99,7 @@ TEST(Moving, TransposeAgreesForEveryPermutation) {
 
 TEST(Moving, ATransposeThatOnlyNamesTheOrderIsAView) {
   std::mt19937_64 random(5);
-  const CpuSpec machine;
+  const KernelMachine machine;
   for (const auto& [perm, order] : {std::pair{std::vector<std::int64_t>{0, 2, 3, 1}, Order::channels_last},
                                     std::pair{std::vector<std::int64_t>{0, 3, 1, 2}, Order::row_major}}) {
     const KernelCase test =

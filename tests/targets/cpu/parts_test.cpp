@@ -25,10 +25,10 @@ PlanOptions plan_options(Isa isa, int threads, bool parts) {
   options.isa = isa;
   options.threads = threads;
   options.parts = parts;
-  options.machine.vector_bits = 512;
-  options.machine.l2_bytes = 1 << 20;
-  options.machine.f32_flop_per_s = options.machine.f32_all_flop_per_s = 1e11;
-  options.machine.dram_read_bytes_per_s = options.machine.dram_read_all_bytes_per_s = 1e10;
+  options.machine.cpu().vector_bits = 512;
+  options.machine.cpu().l2_bytes = 1 << 20;
+  options.machine.cpu().f32_flop_per_s = options.machine.cpu().f32_all_flop_per_s = 1e11;
+  options.machine.cpu().dram_read_bytes_per_s = options.machine.cpu().dram_read_all_bytes_per_s = 1e10;
   return options;
 }
 

@@ -51,9 +51,9 @@ TEST(SpatialProgram, AgreesWithTheDefinitionWithAndWithoutOrders) {
       PlanOptions options;
       options.isa = isa;
       options.orders = orders;
-      options.machine.vector_bits = 512;
-      options.machine.f32_flop_per_s = options.machine.f32_all_flop_per_s = 1e11;
-      options.machine.dram_read_bytes_per_s = options.machine.dram_read_all_bytes_per_s = 1e10;
+      options.machine.cpu().vector_bits = 512;
+      options.machine.cpu().f32_flop_per_s = options.machine.cpu().f32_all_flop_per_s = 1e11;
+      options.machine.cpu().dram_read_bytes_per_s = options.machine.cpu().dram_read_all_bytes_per_s = 1e10;
       Plan plan = make_plan(g, infos, options);
       for (const Step& step : plan.steps)
         if (step.kernel != nullptr) {

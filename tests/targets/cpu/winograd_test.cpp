@@ -112,7 +112,7 @@ TEST(Winograd, RefusesOtherWindowsWithTheReason) {
 TEST(Winograd, TakesItsInputAsItIs) {
   std::mt19937_64 random(1);
   KernelCase test = conv2d_case({.ic = 4, .oc = 4, .spatial = {9, 9}, .kernel = {3, 3}}, random);
-  const CpuSpec machine{};
+  const KernelMachine machine;
   for (const CpuKernel* kernel : usable())
     for (const Order order : {Order::row_major, Order::channels_last}) {
       const Node& node = test.graph.nodes.at(0);

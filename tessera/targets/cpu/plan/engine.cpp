@@ -59,9 +59,9 @@ Plan plan_of(Graph graph, const Options& options) {
   plan.memory_limit_bytes = options.memory_limit_bytes.value_or(memory_size_bytes());
   if (!is_off(options, kChainPass)) {
     ChainLimits limits;
-    limits.min_bytes = std::min(limits.min_bytes, plan.machine.l2_bytes);
-    limits.max_rows_bytes = std::min(limits.max_rows_bytes, plan.machine.l2_bytes / 2);
-    limits.max_weight_bytes = std::min(limits.max_weight_bytes, plan.machine.l2_bytes / 4);
+    limits.min_bytes = std::min(limits.min_bytes, plan.machine.cpu().l2_bytes);
+    limits.max_rows_bytes = std::min(limits.max_rows_bytes, plan.machine.cpu().l2_bytes / 2);
+    limits.max_weight_bytes = std::min(limits.max_weight_bytes, plan.machine.cpu().l2_bytes / 4);
     if (fuse_chains(graph, limits)) infer_types(graph);
   }
   return make_plan(std::move(graph), infos, plan);

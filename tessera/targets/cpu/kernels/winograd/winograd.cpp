@@ -177,7 +177,8 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   if (auto reason = refuse_epilogue_pool(epilogue, s)) return Refusal{*reason};
 
   // Estimates are for all cores, whatever the number of threads (see estimate()).
-  const Choice choice = choose_cut(s, info.m, info.isa, problem.machine, std::max(1, problem.machine.cores));
+  const Choice choice =
+      choose_cut(s, info.m, info.isa, problem.machine.cpu(), std::max(1, problem.machine.cpu().cores));
   const WinogradSplit& cut = choice.cut;
   Offer offer;
   offer.inputs.assign(problem.node.inputs.size(), Order::row_major);
@@ -185,7 +186,7 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   if (epilogue.residual >= 0) offer.inputs[static_cast<std::size_t>(epilogue.residual)] = *info.result;
   offer.outputs = {*info.result};
   set_wide(offer, epilogue);
-  offer.scratch_bytes = choose_cut(s, info.m, info.isa, problem.machine, problem.threads).cut.scratch_bytes();
+  offer.scratch_bytes = choose_cut(s, info.m, info.isa, problem.machine.cpu(), problem.threads).cut.scratch_bytes();
 
   const Work w = work(problem.graph, problem.node);
   const double tiles = static_cast<double>(cut.tiles), channels = static_cast<double>(s.ic),
@@ -195,7 +196,7 @@ Answer consider(const KernelInfo& info, const Problem& problem) {
   if (offer.inputs[0] == Order::row_major) cost.input += planes_cost(cut.m + 2);
   if (offer.outputs[0] == Order::row_major) cost.output += planes_cost(cut.m);
   // In multiply-adds' time: transforms issue at half the rate.
-  const CpuSpec& machine = problem.machine;
+  const CpuSpec& machine = problem.machine.cpu();
   const double products = 2 * places * tiles * channels * columns;
   const double spills = info.isa >= Isa::avx512 ? 1 : 1.5;  // tiles in 16 registers
   const double transforms = 4 * spills * tiles * (cost.input * channels + cost.output * columns);
@@ -353,7 +354,7 @@ Runner prepare(const KernelInfo& info, const Problem& problem, const Offer& offe
   auto state = std::make_shared<State>();
   State& to = *state;
   to.shape = std::get<Conv2dShape>(read_conv2d(problem));
-  to.cut = choose_cut(to.shape, info.m, info.isa, problem.machine, problem.threads).cut;
+  to.cut = choose_cut(to.shape, info.m, info.isa, problem.machine.cpu(), problem.threads).cut;
   const WinogradFunctions functions = TSR_FOR_ISA(info.isa, winograd)(info.m);
   to.input = functions.input[static_cast<std::size_t>(offer.inputs[0])];
   to.output = functions.output[static_cast<std::size_t>(offer.outputs[0])];
