@@ -91,8 +91,8 @@ constexpr std::string_view kChainPass = "fuse_chains";  // what switches it off
 TSR_API bool fuse_chains(Graph& graph, const ChainLimits& limits = {});
 
 // Not one of all_passes(), since it changes what comes out: keeps float32 values and weights of convolutions, products,
-// pools and element-wise arithmetic as bfloat16. Inputs and outputs of the graph stay what they were.
-TSR_API void store_as_bfloat16(Graph& graph);
+// pools and element-wise arithmetic as bfloat16 or float16. Inputs and outputs of the graph stay what they were.
+TSR_API void store_narrow(Graph& graph, ElementType type);
 
 // Likewise not one of them: rounds the float32 weights of Conv (but not depthwise ones), Gemm and MatMul to values that
 // bfloat16, bfloat8_b or bfloat4_b can hold, as the host rounds (core/block_float.h). 16 neighbouring output channels

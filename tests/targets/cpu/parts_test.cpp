@@ -185,7 +185,7 @@ TEST(PartsProgram, GivesTheBitsOfCopiesInRandomNetworks) {
     RandomNetwork network(random);
     Graph graph = network.graph;
     run_passes(graph);
-    if (coin(random) && coin(random)) store_as_bfloat16(graph);
+    if (coin(random) && coin(random)) store_narrow(graph, ElementType::bfloat16);
     const Isa isa = usable_isas()[static_cast<std::size_t>(between(random, 0, std::ssize(usable_isas()) - 1))];
     PlanOptions options = plan_options(isa, 1, true), copying = plan_options(isa, 1, false);
     options.exact = copying.exact = coin(random);

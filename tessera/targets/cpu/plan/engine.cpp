@@ -30,7 +30,7 @@ Graph prepared(Graph graph, const Options& options) {
   check(options.weights == DType::float32 || options.storage == ElementType::float32, Code::unsupported,
         "weights can be kept as {} where values are float32, not {}", name(options.weights), name(options.storage));
   if (options.weights != DType::float32) round_weights(graph, options.weights);
-  if (options.storage == ElementType::bfloat16) store_as_bfloat16(graph);
+  if (options.storage == ElementType::bfloat16) store_narrow(graph, ElementType::bfloat16);
   return graph;
 }
 

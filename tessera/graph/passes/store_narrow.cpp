@@ -8,6 +8,7 @@
 
 #include <map>
 #include <memory>
+#include <string>
 
 namespace tessera {
 namespace {
@@ -52,15 +53,15 @@ bool is_value(const Node& node, std::size_t input) {
 // Made when they are asked for: weights are then kept packed and nowhere else.
 class NarrowBytes : public DeferredBytes {
  public:
-  explicit NarrowBytes(std::shared_ptr<const Array> array)
-      : DeferredBytes(static_cast<std::size_t>(array->count()) * 2), array_(std::move(array)) {}
+  NarrowBytes(std::shared_ptr<const Array> array, DType type)
+      : DeferredBytes(static_cast<std::size_t>(array->count()) * 2), array_(std::move(array)), type_(type) {}
 
   void write(std::byte* to) const override {
     const Array wide = array_->loaded();
     const std::byte* from = wide.bytes().data();
     constexpr std::int64_t kGrain = 1 << 15;
     parallel_for(wide.count(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-      convert(from + begin * 4, DType::float32, to + begin * 2, DType::bfloat16, end - begin, Rounding::host);
+      convert(from + begin * 4, DType::float32, to + begin * 2, type_, end - begin, Rounding::host);
     });
   }
   void forget() const override {
@@ -69,11 +70,13 @@ class NarrowBytes : public DeferredBytes {
 
  private:
   std::shared_ptr<const Array> array_;
+  DType type_;
 };
 
 class Halver {
  public:
-  explicit Halver(Graph& graph) : graph_(graph) {}
+  Halver(Graph& graph, ElementType type)
+      : graph_(graph), type_(type), suffix_(type == ElementType::bfloat16 ? ":bf16" : ":f16") {}
 
   void run() {
     std::vector<Node> nodes = std::move(graph_.nodes);
@@ -86,7 +89,7 @@ class Halver {
       if (halve)
         for (const ValueId id : node.outputs)
           if (id != kNoValue) {
-            graph_.value(id).type.type = ElementType::bfloat16;
+            graph_.value(id).type.type = type_;
             half_.emplace(id, id);
           }
       graph_.nodes.push_back(std::move(node));
@@ -100,7 +103,7 @@ class Halver {
         continue;
       }
       graph_.value(wide).name = graph_.value(id).name;
-      graph_.value(id).name += ":bf16";
+      graph_.value(id).name += suffix_;
       id = wide;
     }
   }
@@ -116,7 +119,7 @@ class Halver {
     return true;
   }
 
-  ValueId cast(ValueId id, ElementType to, const char* suffix) {
+  ValueId cast(ValueId id, ElementType to, const std::string& suffix) {
     Node node;
     node.name = graph_.value(id).name + suffix;
     node.op = Cast{.to = to};
@@ -126,22 +129,23 @@ class Halver {
     return graph_.nodes.back().outputs[0];
   }
 
-  // The value as bfloat16; anything but float32 as it is.
+  // The value in the narrow type; anything but float32 as it is.
   ValueId half(ValueId id) {
     if (const auto found = half_.find(id); found != half_.end()) return found->second;
     if (graph_.value(id).type.type != ElementType::float32) return id;
     ValueId to = kNoValue;
     if (const auto constant = graph_.value(id).constant) {
-      Array narrow(ElementType::bfloat16, constant->shape(), std::make_shared<const NarrowBytes>(constant));
-      to = graph_.add_constant(graph_.value(id).name + ":bf16", std::move(narrow));
+      const DType dtype = type_ == ElementType::bfloat16 ? DType::bfloat16 : DType::float16;
+      Array narrow(type_, constant->shape(), std::make_shared<const NarrowBytes>(constant, dtype));
+      to = graph_.add_constant(graph_.value(id).name + suffix_, std::move(narrow));
     } else {
-      to = cast(id, ElementType::bfloat16, ":bf16");
+      to = cast(id, type_, suffix_);
     }
     half_.emplace(id, to);
     return to;
   }
 
-  // The value as float32 where it has become bfloat16.
+  // The value as float32 where it has become narrow.
   ValueId full(ValueId id) {
     if (!is_half(id)) return id;
     const auto [found, fresh] = full_.try_emplace(id, kNoValue);
@@ -150,14 +154,18 @@ class Halver {
   }
 
   Graph& graph_;
-  std::map<ValueId, ValueId> half_;  // the bfloat16 form of a value: itself, if it has become that
+  ElementType type_;
+  std::string suffix_;
+  std::map<ValueId, ValueId> half_;  // the narrow form of a value: itself, if it has become that
   std::map<ValueId, ValueId> full_;
 };
 
 }  // namespace
 
-void store_as_bfloat16(Graph& graph) {
-  Halver(graph).run();
+void store_narrow(Graph& graph, ElementType type) {
+  check(type == ElementType::bfloat16 || type == ElementType::float16, Code::invalid_argument,
+        "values can be stored as bfloat16 or float16, not as {}", name(type));
+  Halver(graph, type).run();
   verify(graph);
   infer_types(graph);
 }
