@@ -148,8 +148,10 @@ void add_session_argument(CLI::App& command, SessionArgument& argument) {
       .add_option("--isa", argument.isa,
                   "At most this instruction set: portable, avx2, avx512, avx512_vnni, avx512_bf16, amx")
       ->type_name("ISA");
-  command.add_option("--dtype", argument.dtype, "How values and weights are kept; sums are in float32")
-      ->check(CLI::IsMember({"f32", "bf16"}))
+  command
+      .add_option("--dtype", argument.dtype,
+                  "How values and weights are kept; sums are in float32. A GPU takes f16 if nothing is said")
+      ->check(CLI::IsMember({"f32", "bf16", "f16"}))
       ->default_str("f32");
   command
       .add_option("--weights", argument.weights,
@@ -188,6 +190,7 @@ SessionOptions session_options(const SessionArgument& argument) {
           argument.isa);
   }
   if (argument.dtype == "bf16") options.storage = ElementType::bfloat16;
+  if (argument.dtype == "f16") options.storage = ElementType::float16;
   options.weights = *parse_dtype(argument.weights);
   options.exact = argument.exact;
   options.passes_off = argument.passes_off;

@@ -139,7 +139,7 @@ void add_plan(CLI::App& app, const Context& context) {
   command
       ->add_option(
           "--device", options->device,
-          "cpu: this machine; or a Wormhole or Blackhole card that `tessera machines` lists, or a machine file")
+          "cpu: this machine; cuda: its GPU; or a card or GPU that `tessera machines` lists, or a machine file")
       ->type_name("NAME")
       ->default_str("cpu");
   add_plan_options(*command, options->plan);

@@ -3,6 +3,7 @@
 #include "command.h"
 #include "model_argument.h"
 #include "plan_argument.h"
+#include "plan_options.h"
 #include "progress.h"
 #include "run_dataset.h"
 #include "world.h"
@@ -13,7 +14,9 @@
 #include "tessera/graph/evaluate.h"
 #include "tessera/io/npy.h"
 #include "tessera/report/units.h"
+#include "tessera/session/reference.h"
 #include "tessera/session/session.h"
+#include "tessera/targets/registry.h"
 
 #include <fmt/format.h>
 
@@ -43,6 +46,7 @@ struct RunOptions {
   DatasetArgument dataset;
   std::string device = "cpu", output, labels, network;
   std::vector<CLI::Option*> cpu_options;
+  const CLI::App* command = nullptr;
 };
 
 std::string file_name(const std::string& name) {
@@ -190,6 +194,31 @@ PrintedRun run_planned(const RunOptions& options, const Context& context) {
                   format_time(totals.device_s * 1e9), format_time(totals.end_to_end_s * 1e9))};
 }
 
+// Planned for a device of this machine that is not its processor, and run there.
+PrintedRun run_on_device(const RunOptions& options) {
+  PlanRequest request;
+  set_kernel_fields(request, options.session, *options.command);
+  const Machine machine = find_machine(options.device);
+  const Target& target = target_of(machine);
+  target.check_request(machine, request);
+  LoadedNetwork network = load_network(options.model);
+  const std::vector<Array> inputs = network.inputs;
+  std::vector<Port> ports = ports_of(network.graph);
+  const auto start = std::chrono::steady_clock::now();
+  const std::unique_ptr<NetworkPlan> plan = target.plan(std::move(network), machine, request);
+  const double plan_seconds = seconds_since(start);
+  tessera::RunResult run = target.run(*plan, machine, inputs);
+  const PlanMemory memory = plan->memory();
+  std::string closing = fmt::format(
+      "{}: {} for all of the network (measured, median of replays, inputs on the device); planned in {}, "
+      "which predicts {}\n{} steps",
+      machine.title, format_time(run.trace.seconds * 1e9), format_time(plan_seconds * 1e9),
+      format_time(plan->totals().device_s * 1e9), run.trace.steps.size());
+  for (const MemoryUse& part : memory)
+    closing += fmt::format("; {} {}", part.memory, format_bytes(static_cast<double>(part.peak_bytes)));
+  return {std::move(run.outputs), std::move(ports), closing + "\n"};
+}
+
 PrintedRun run_here(const RunOptions& options) {
   const Model model = load_model(options.model);
   std::vector<Array> outputs;
@@ -249,6 +278,7 @@ void run_model(const RunOptions& options, const Context& context) {
   if (is_plan_file(options.model.model)) return print_outputs(run_planned(options, context), options, context);
   if (options.device == "cpu" && wants_dataset(options.model, options.dataset))
     return run_over_samples(options, context);
+  if (options.device == "cuda") return print_outputs(run_on_device(options), options, context);
   print_outputs(run_here(options), options, context);
 }
 
@@ -265,8 +295,10 @@ void add_run(CLI::App& app, const Context& context) {
   options->cpu_options.assign(all.begin() + static_cast<std::ptrdiff_t>(shared), all.end());
   run->add_option("--network", options->network, "Of a plan for a card: where its network is, if not where it was")
       ->type_name("MODEL");
-  run->add_option("--device", options->device, "cpu, or reference: plain loops, exact and slow")
-      ->check(CLI::IsMember({"cpu", "reference"}))
+  options->command = run;
+  run->add_option("--device", options->device,
+                  "cpu; cuda: the GPU of this machine; or reference: plain loops, exact and slow")
+      ->check(CLI::IsMember({"cpu", "cuda", "reference"}))
       ->default_str("cpu");
   run->add_option("--output", options->output, "Write one .npy for each output, under its name")->type_name("DIR");
   run->add_option("--labels", options->labels, "Names of the classes, one on each line")->type_name("FILE");

@@ -38,7 +38,7 @@ Conv2dProblem layer(int n, int c, int oc, int h, int w, int k, int stride, int p
           .kw = k,
           .stride = {stride, stride},
           .pads = {pad, pad, pad, pad},
-          .activation = relu ? Activation::relu : Activation::none,
+          .activation = relu ? kRelu : kPlain,
           .pool = pool};
 }
 
@@ -109,7 +109,7 @@ double result_at(const Conv2dProblem& p, const Operands& operands, std::int64_t 
                      widened(p.type, operands.x[static_cast<std::size_t>(((n * p.h + y) * p.w + x) * p.c + c)])) *
                  static_cast<double>(operands.w[static_cast<std::size_t>(((o * p.c + c) * p.kh + ky) * p.kw + kx)]);
       }
-    if (p.activation == Activation::relu) sum = std::max(sum, 0.0);
+    if (p.activation == kRelu) sum = std::max(sum, 0.0);
     result = std::max(result, sum);
   }
   return result;

@@ -5,18 +5,22 @@
 #include "tessera/machine/machine_file.h"
 #include "tessera/targets/apple/contract/apple_target.h"
 #include "tessera/targets/cpu/plan/cpu_target.h"
+#if TESSERA_HAS_CUDA
+#include "tessera/targets/cuda/plan/cuda_target.h"
+#endif
 #include "tessera/targets/neuron/contract/neuron_target.h"
 #include "tessera/targets/tensix/contract/card_target.h"
 
 #include <fmt/ranges.h>
 
-#include <array>
-
 namespace tessera {
 
 std::span<const Target* const> targets() {
-  static const std::array<const Target*, 4> all = {&cpu::target(), &tensix::target(), &apple::target(),
-                                                   &neuron::target()};
+  static const std::vector<const Target*> all = {&cpu::target(),
+#if TESSERA_HAS_CUDA
+                                                 &cuda::target(),
+#endif
+                                                 &tensix::target(), &apple::target(), &neuron::target()};
   return all;
 }
 
@@ -35,7 +39,16 @@ const Target& target_of(const Machine& machine) {
                       [&]() -> const Target& { return target_of_family(machine.family); });
 }
 
-Machine find_machine(std::string_view device) { return device == "cpu" ? cpu::host_machine() : load_machine(device); }
+Machine find_machine(std::string_view device) {
+  if (device == "cpu") return cpu::host_machine();
+#if TESSERA_HAS_CUDA
+  if (device == "cuda") return cuda::device_machine();
+#else
+  check(device != "cuda", Code::unsupported, Hint{"build with a CUDA toolkit, and -DTESSERA_CUDA=ON"},
+        "this build has no kernels for GPUs");
+#endif
+  return load_machine(device);
+}
 
 EmittedLanguage find_language(std::string_view name) {
   std::vector<std::string_view> names;

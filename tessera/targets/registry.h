@@ -22,7 +22,8 @@ TSR_API std::span<const Target* const> targets();
 TSR_API const Target& target_of(const Machine& machine);
 TSR_API const Target& target_of_family(std::string_view family);
 
-// "cpu" is the processor that this process runs on; others are names of machine files, or files.
+// "cpu" is the processor that this process runs on, "cuda" the first GPU of this machine; others are names of machine
+// files, or files.
 TSR_API Machine find_machine(std::string_view device);
 
 struct EmittedLanguage {

@@ -52,6 +52,29 @@ TEST_F(RunNetworks, AClassifierShowsItsFiveBestAndWhatThePlanTakes) {
                                 HasSubstr("packed weights")));
 }
 
+TEST_F(RunNetworks, AGpuRunsTheNetworkOrWhatIsMissingIsSaid) {
+  const CommandResult result = run_tessera({"run", kNetwork, "--device", "cuda"});
+  if (result.status == 0) {
+    EXPECT_THAT(result.out, AllOf(HasSubstr("[1, 1000]"), HasSubstr("for all of the network")));
+    return;
+  }
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, AnyOf(HasSubstr("cuda: no driver"), HasSubstr("cuda: no device"), HasSubstr("sm_90a"),
+                                HasSubstr("this build has no kernels for GPUs")));
+}
+
+TEST_F(RunNetworks, PlansForAGpuNeedNone) {
+  const CommandResult result = run_tessera({"plan", kNetwork, "--device", "nvidia_h200", "--dtype", "bf16"});
+  if (result.status != 0) {
+    EXPECT_THAT(result.err, HasSubstr("machines of the family gpu are not planned for yet"));  // a build without CUDA
+    return;
+  }
+  EXPECT_THAT(result.out, AllOf(HasSubstr("depthwise_bf16"), HasSubstr("channels_last"), HasSubstr("estimated on")));
+  EXPECT_EQ(run_tessera({"plan", kNetwork, "--device", "nvidia_h200", "--threads", "2"}).status, 1);
+  EXPECT_THAT(run_tessera({"explain", kNetwork, "classifier", "--device", "nvidia_h200"}).out,
+              AllOf(HasSubstr("gemv_f16"), HasSubstr("chosen")));
+}
+
 TEST_F(RunNetworks, InputsComeFromNpzOrNpyAndOutputsGoToNpy) {
   save_npz(path("in.npz"), {{"x", image(0.5f)}});
   const NpyArray array = image(0.5f);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -113,14 +114,11 @@ Array magnitudes(Array values) {
   return values;
 }
 
-double activation_of(double x, Activation activation) {
-  switch (activation) {
-    case Activation::none: return x;
-    case Activation::relu: return x < 0 ? 0 : x;
-    case Activation::relu6: return x < 0 ? 0 : x > 6 ? 6 : x;
-    case Activation::silu: return x / (1 + std::exp(-x));
-  }
-  return x;
+double activation_of(double x, const Activation& activation) {
+  if (activation.curve == Curve::silu) x = x / (1 + std::exp(-x));
+  if (activation.curve == Curve::sigmoid) x = 1 / (1 + std::exp(-x));
+  if (activation.curve == Curve::hard_swish) x = x * std::clamp(x / 6 + 0.5, 0.0, 1.0);
+  return x < activation.lower ? activation.lower : x > activation.upper ? activation.upper : x;
 }
 
 struct Expected {

@@ -45,11 +45,19 @@ Memory& Memory::operator=(Memory&& other) noexcept {
   return *this;
 }
 
-void Memory::write(const Stream& stream, std::span<const std::byte> from) const {
-  check(static_cast<std::int64_t>(from.size()) <= bytes_, Code::invalid_argument,
-        "cuda: {} bytes do not fit into a buffer of {}", from.size(), bytes_);
+void Memory::write(const Stream& stream, std::span<const std::byte> from, std::int64_t offset) const {
+  check(offset >= 0 && offset + static_cast<std::int64_t>(from.size()) <= bytes_, Code::invalid_argument,
+        "cuda: {} bytes from {} on do not fit into a buffer of {}", from.size(), offset, bytes_);
   if (!from.empty())
-    check_call(driver().cuMemcpyHtoDAsync(address_, from.data(), from.size(), stream.handle()), "copy to the device");
+    check_call(driver().cuMemcpyHtoDAsync(address_ + static_cast<CUdeviceptr>(offset), from.data(), from.size(),
+                                          stream.handle()),
+               "copy to the device");
+}
+
+void copy_out(const Stream& stream, const void* from, std::span<std::byte> to) {
+  if (!to.empty())
+    check_call(driver().cuMemcpyDtoHAsync(to.data(), reinterpret_cast<CUdeviceptr>(from), to.size(), stream.handle()),
+               "copy from the device");
 }
 
 void Memory::read(const Stream& stream, std::span<std::byte> to) const {

@@ -26,7 +26,7 @@ class TSR_API Memory {
   std::int64_t bytes() const { return bytes_; }
 
   // In the order of the stream. The host's bytes must stay until it has come so far.
-  void write(const Stream& stream, std::span<const std::byte> from) const;
+  void write(const Stream& stream, std::span<const std::byte> from, std::int64_t offset = 0) const;
   void read(const Stream& stream, std::span<std::byte> to) const;
   void fill(const Stream& stream, std::uint8_t value) const;
 
@@ -35,5 +35,8 @@ class TSR_API Memory {
   CUdeviceptr address_ = 0;
   std::int64_t bytes_ = 0;
 };
+
+// From an address on the device, in the order of the stream.
+TSR_API void copy_out(const Stream& stream, const void* from, std::span<std::byte> to);
 
 }  // namespace tessera::cuda

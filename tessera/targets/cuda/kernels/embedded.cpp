@@ -7,19 +7,18 @@
       "_end\n.global tessera_" #name "_end\ntessera_" #name "_end:\n.previous\n");                                     \
   extern "C" const std::byte tessera_##name##_begin[], tessera_##name##_end[];
 
-TSR_EMBED(conv2d_direct)
-TSR_EMBED(conv2d_fold)
-TSR_EMBED(conv2d_f16)
-TSR_EMBED(conv2d_bf16)
+#define TSR_BINARY(name) TSR_EMBED(name)
+#include "tessera/targets/cuda/kernels/binaries.def"
+#undef TSR_BINARY
 
 namespace tessera::cuda {
 
 std::span<const std::byte> embedded(Binary which) {
   switch (which) {
-    case Binary::conv2d_direct: return {tessera_conv2d_direct_begin, tessera_conv2d_direct_end};
-    case Binary::conv2d_fold: return {tessera_conv2d_fold_begin, tessera_conv2d_fold_end};
-    case Binary::conv2d_f16: return {tessera_conv2d_f16_begin, tessera_conv2d_f16_end};
-    case Binary::conv2d_bf16: return {tessera_conv2d_bf16_begin, tessera_conv2d_bf16_end};
+#define TSR_BINARY(name) \
+  case Binary::name: return {tessera_##name##_begin, tessera_##name##_end};
+#include "tessera/targets/cuda/kernels/binaries.def"
+#undef TSR_BINARY
   }
   return {};
 }

@@ -8,8 +8,16 @@
 
 namespace tessera::cuda {
 
-enum class Binary : std::uint8_t { conv2d_direct, conv2d_fold, conv2d_f16, conv2d_bf16 };
-inline constexpr std::size_t kBinaries = 4;
+enum class Binary : std::uint8_t {
+#define TSR_BINARY(name) name,
+#include "tessera/targets/cuda/kernels/binaries.def"
+#undef TSR_BINARY
+};
+inline constexpr std::size_t kBinaries = 0
+#define TSR_BINARY(name) +1
+#include "tessera/targets/cuda/kernels/binaries.def"
+#undef TSR_BINARY
+    ;
 
 std::span<const std::byte> embedded(Binary which);
 

@@ -67,6 +67,13 @@ __device__ __forceinline__ float4 load_from_block(std::uint32_t address, std::ui
                : "memory");
   return value;
 }
+__device__ __forceinline__ float load_float_from_block(std::uint32_t address, std::uint32_t rank) {
+  std::uint32_t remote;
+  float value;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(rank));
+  asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(value) : "r"(remote) : "memory");
+  return value;
+}
 // The next kernel of the stream may start; it must not read what this one writes before its own wait returns.
 __device__ __forceinline__ void launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 // Until the kernel before this one is done and its results are visible.

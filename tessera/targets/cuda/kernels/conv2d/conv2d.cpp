@@ -1,47 +1,18 @@
 #include "tessera/targets/cuda/kernels/conv2d/conv2d.h"
 
 #include "tessera/core/error.h"
-#include "tessera/core/float_bits.h"
+#include "tessera/core/parallel_for.h"
 #include "tessera/targets/cuda/device/driver.h"
+#include "tessera/targets/cuda/kernels/kernel.h"
 
 #include <algorithm>
 #include <array>
-#include <limits>
+#include <utility>
 #include <vector>
 
 namespace tessera::cuda {
 
 namespace {
-
-std::vector<std::byte> rounded_to(ElementType type, std::span<const float> values) {
-  if (type == ElementType::float32) {
-    const auto bytes = std::as_bytes(values);
-    return {bytes.begin(), bytes.end()};
-  }
-  std::vector<std::uint16_t> halves(values.size());
-  std::ranges::transform(values, halves.begin(), [&](float x) {
-    return type == ElementType::float16 ? float16_from_float(x) : bfloat16_from_float_host(x);
-  });
-  const auto bytes = std::as_bytes(std::span(halves));
-  return {bytes.begin(), bytes.end()};
-}
-
-// oc ic kh kw as oc kh kw ic for the tensor cores, as kh kw ic oc for the direct kernel. Folded: 8 columns of 8
-// channels.
-std::vector<float> packed_weights(const Conv2dProblem& p, std::span<const float> weights, bool tiled, bool folded) {
-  const int ic = p.c / p.groups;
-  std::vector<float> out(folded ? static_cast<std::size_t>(p.oc) * p.kh * kChannelBlock : weights.size());
-  const auto place = [&](std::int64_t o, std::int64_t c, std::int64_t tap) {
-    if (folded) return (o * p.kh + tap / p.kw) * kChannelBlock + tap % p.kw * 8 + c;
-    return tiled ? (o * p.kh * p.kw + tap) * ic + c : (tap * ic + c) * p.oc + o;
-  };
-  std::size_t from = 0;
-  for (std::int64_t o = 0; o < p.oc; ++o)
-    for (std::int64_t c = 0; c < ic; ++c)
-      for (std::int64_t tap = 0; tap < p.kh * p.kw; ++tap)
-        out[static_cast<std::size_t>(place(o, c, tap))] = weights[from++];
-  return out;
-}
 
 Binary binary_of(const Conv2dRow& row) {
   if (!row.tiling) return Binary::conv2d_direct;
@@ -75,22 +46,61 @@ CUtensorMap tensor_map(ElementType type, const void* data, const std::array<std:
 
 }  // namespace
 
+Conv2dPacking packing_of(const Conv2dRow& row, const Conv2dOffer& offer) {
+  if (!row.tiling) return Conv2dPacking::direct;
+  return offer.folded ? Conv2dPacking::folded : Conv2dPacking::tiles;
+}
+
+// oc ic kh kw as oc kh kw ic for the tensor cores, as kh kw ic oc for the direct kernel. Folded: 8 columns of 8
+// channels.
+std::vector<std::byte> conv2d_weights(const Conv2dProblem& p, Conv2dPacking packing, std::span<const float> weights) {
+  check(static_cast<std::int64_t>(weights.size()) == p.w_elements(), Code::invalid_argument,
+        "conv2d: {} weights, the problem has {}", weights.size(), p.w_elements());
+  const std::int64_t ic = p.c / p.groups, taps = std::int64_t{p.kh} * p.kw;
+  if (packing == Conv2dPacking::tiles && taps == 1) return rounded_to(p.type, weights);
+  std::vector<float> out(packing == Conv2dPacking::folded ? static_cast<std::size_t>(p.oc) * p.kh * kChannelBlock
+                                                          : weights.size());
+  const auto place = [&](std::int64_t o, std::int64_t c, std::int64_t tap) {
+    if (packing == Conv2dPacking::folded) return (o * p.kh + tap / p.kw) * kChannelBlock + tap % p.kw * 8 + c;
+    return packing == Conv2dPacking::tiles ? (o * taps + tap) * ic + c : (tap * ic + c) * p.oc + o;
+  };
+  parallel_for(p.oc, 8, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t o = begin; o < end; ++o)
+      for (std::int64_t tap = 0; tap < taps; ++tap)
+        for (std::int64_t c = 0; c < ic; ++c)
+          out[static_cast<std::size_t>(place(o, c, tap))] =
+              weights[static_cast<std::size_t>((o * ic + c) * taps + tap)];
+  });
+  return rounded_to(p.type, out);
+}
+
 Conv2d::Conv2d(KernelLibrary& library, const Conv2dProblem& problem, const Conv2dRow& row, const Conv2dOffer& offer,
                std::span<const float> weights, std::span<const float> bias)
-    : problem_(problem), row_(row), offer_(offer), function_(library.function(binary_of(row), row.name)) {
+    : Conv2d(
+          library, problem, row, offer,
+          std::make_shared<const Memory>(library.context(), conv2d_weights(problem, packing_of(row, offer), weights)),
+          bias) {}
+
+Conv2d::Conv2d(KernelLibrary& library, const Conv2dProblem& problem, const Conv2dRow& row, const Conv2dOffer& offer,
+               std::shared_ptr<const Memory> weights, std::span<const float> bias)
+    : problem_(problem),
+      row_(row),
+      offer_(offer),
+      function_(library.function(binary_of(row), row.name)),
+      weights_(std::move(weights)) {
   check_problem(problem);
-  check(static_cast<std::int64_t>(weights.size()) == problem.w_elements(), Code::invalid_argument,
-        "conv2d: {} weights, the problem has {}", weights.size(), problem.w_elements());
   check(bias.empty() || static_cast<int>(bias.size()) == problem.oc, Code::invalid_argument,
         "conv2d: {} biases for {} channels", bias.size(), problem.oc);
   const bool tiled = row.tiling.has_value();
-  weights_ = Memory(library.context(), rounded_to(problem.type, packed_weights(problem, weights, tiled, offer.folded)));
   const int tile_oc = tiled ? row.tiling->oc : 1;
   std::vector<float> padded(static_cast<std::size_t>((problem.oc + tile_oc - 1) / tile_oc * tile_oc));
   std::ranges::copy(bias, padded.begin());
   bias_ = Memory(library.context(), std::as_bytes(std::span(padded)));
   if (offer.folded) {
     fold_ = library.function(Binary::conv2d_fold, "conv2d_fold");
+    fold_planes_ =
+        library.function(Binary::conv2d_fold,
+                         problem.type == ElementType::float16 ? "conv2d_fold_planes_f16" : "conv2d_fold_planes_bf16");
     folded_ = Memory(library.context(), std::int64_t{16} * problem.n * problem.h * problem.folded_w());
   }
   if (tiled) function_.allow_shared_bytes(row.tiling->shared_bytes());
@@ -111,10 +121,20 @@ Conv2dArguments Conv2d::arguments() const {
   a.pad_top = problem_.pads[0], a.pad_left = problem_.pads[1];
   a.groups = problem_.groups;
   a.pool = problem_.pool;
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  a.silu = problem_.activation == Activation::silu;
-  a.lower = problem_.activation == Activation::relu || problem_.activation == Activation::relu6 ? 0 : -kInfinity;
-  a.upper = problem_.activation == Activation::relu6 ? 6 : kInfinity;
+  a.activation = problem_.activation;
+  const int pitch = problem_.y_pitch();
+  const std::int64_t row = std::int64_t{problem_.ow() / problem_.pool} * problem_.phases[1] * pitch;
+  a.y_pixel = pitch * problem_.phases[1];
+  a.y_row = row * problem_.phases[0];
+  a.y_image = a.y_row * (problem_.oh() / problem_.pool);
+  a.x_pixel = problem_.x_pixel > 0 ? problem_.x_pixel : problem_.c;
+  a.residual_pixel = problem_.residual_pixel > 0 ? problem_.residual_pixel : problem_.oc;
+  if (problem_.has_phases()) {
+    a.phases_w = problem_.phases[1];
+    a.phase_oc = problem_.y_channels();
+    a.phase_row = row;
+    a.phase_column = pitch;
+  }
   a.splits = offer_.splits;
   if (!row_.tiling) return a;
   if (offer_.folded) {
@@ -136,10 +156,9 @@ Conv2dArguments Conv2d::arguments() const {
   return a;
 }
 
-Conv2d::Bound Conv2d::bind(const void* x, const void* residual, void* y) const {
-  for (const void* pointer : {x, residual, static_cast<const void*>(y)})
-    check(reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0, Code::invalid_argument,
-          "conv2d: an address on the device is no multiple of 16");
+Conv2d::Bound Conv2d::bind(const void* x, const void* residual, void* y, const float* x_planes) const {
+  const auto aligned = [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0; };
+  check(aligned(x), Code::invalid_argument, "conv2d: an address on the device is no multiple of 16");
   check((residual != nullptr) == problem_.residual, Code::invalid_argument,
         "conv2d: a residual was {}, the problem says otherwise", residual ? "given" : "left out");
   Bound out;
@@ -147,6 +166,10 @@ Conv2d::Bound Conv2d::bind(const void* x, const void* residual, void* y) const {
   out.arguments_ = arguments();
   out.arguments_.residual = residual;
   out.arguments_.y = y;
+  out.arguments_.y_vectors = aligned(y) && problem_.y_pitch() % 8 == 0;
+  out.arguments_.residual_vectors = aligned(residual) && out.arguments_.residual_pixel % 8 == 0 && problem_.oc % 8 == 0;
+  check(!problem_.has_phases() || out.arguments_.y_vectors, Code::invalid_argument,
+        "conv2d: phases are written to whole 16 bytes");
   out.shape_ = {.blocks = offer_.blocks, .threads = 256, .early_start = true};
   if (problem_.y_elements() == 0) {
     out.shape_.blocks = 0;
@@ -154,7 +177,7 @@ Conv2d::Bound Conv2d::bind(const void* x, const void* residual, void* y) const {
   }
   if (!row_.tiling) {
     out.x_ = x;
-    out.w_ = weights_.data();
+    out.w_ = weights_->data();
     return out;
   }
   const Conv2dTiling& tiling = *row_.tiling;
@@ -167,7 +190,7 @@ Conv2d::Bound Conv2d::bind(const void* x, const void* residual, void* y) const {
   // Folded pixels overlap: the next one starts a stride later. Columns beyond the window arrive as zeros, whatever they
   // are.
   const int x_channels = offer_.folded ? 8 * problem_.kw : a.c;
-  const std::int64_t pixel_bytes = offer_.folded ? std::int64_t{16} * problem_.stride[1] : std::int64_t{2} * a.c;
+  const std::int64_t pixel_bytes = offer_.folded ? std::int64_t{16} * problem_.stride[1] : std::int64_t{2} * a.x_pixel;
   const std::int64_t row_bytes = offer_.folded ? std::int64_t{16} * problem_.folded_w() : pixel_bytes * a.w;
   out.x_map_ =
       tensor_map<4>(problem_.type, offer_.folded ? folded_.data() : x, {x_channels, a.w, a.h, a.n},
@@ -175,15 +198,17 @@ Conv2d::Bound Conv2d::bind(const void* x, const void* residual, void* y) const {
                     {kChannelBlock, a.box_w + border, a.box_h + border, a.box_n}, {1, a.stride_w, a.stride_h, 1});
   const std::int64_t tap_bytes = std::int64_t{2} * a.c;
   out.w_map_ =
-      tensor_map<3>(problem_.type, weights_.data(), {a.c, a.kh * a.kw, a.oc}, {tap_bytes, tap_bytes * a.kh * a.kw},
+      tensor_map<3>(problem_.type, weights_->data(), {a.c, a.kh * a.kw, a.oc}, {tap_bytes, tap_bytes * a.kh * a.kw},
                     {kChannelBlock, 1, tiling.oc / tiling.multicast}, {1, 1, 1});
   if (offer_.folded) {
-    out.x_ = x;
+    out.x_ = x_planes ? x_planes : x;
     out.folded_ = folded_.data();
-    out.fold_ = fold_;
+    out.fold_ = x_planes ? fold_planes_ : fold_;
     out.fold_arguments_ = {.rows = std::int64_t{a.n} * a.h,
+                           .h = a.h,
                            .w = problem_.w,
                            .c = problem_.c,
+                           .x_pixel = a.x_pixel,
                            .pad_left = problem_.pads[1],
                            .folded_w = problem_.folded_w()};
     out.fold_shape_ = {.blocks = static_cast<int>((out.fold_arguments_.rows * problem_.folded_w() + 255) / 256),

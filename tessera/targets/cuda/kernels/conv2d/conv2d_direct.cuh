@@ -4,7 +4,7 @@
 // number, groups, dilation and strides. Weights lie as kh, kw, ic, oc, so that neighbouring threads read neighbours.
 
 #include "tessera/targets/cuda/kernels/conv2d/conv2d_arguments.h"
-#include "tessera/targets/cuda/kernels/conv2d/conv2d_elements.cuh"
+#include "tessera/targets/cuda/kernels/elements.cuh"
 #include "tessera/targets/cuda/kernels/ptx.cuh"
 
 #include <cstdint>
@@ -21,7 +21,7 @@ __device__ float conv2d_sum(const T* x, const T* w, const Conv2dArguments& a, in
     for (int kx = 0; kx < a.kw; ++kx) {
       const int column = ox * a.stride_w - a.pad_left + kx * a.dilation_w;
       if (column < 0 || column >= a.w) continue;
-      const T* pixel = x + ((static_cast<std::int64_t>(image) * a.h + y) * a.w + column) * a.c + first_channel;
+      const T* pixel = x + ((static_cast<std::int64_t>(image) * a.h + y) * a.w + column) * a.x_pixel + first_channel;
       const T* weights = w + static_cast<std::int64_t>(ky * a.kw + kx) * group_channels * a.oc + oc;
       for (int c = 0; c < group_channels; ++c)
         sum = fmaf(widened(pixel[c]), widened(weights[static_cast<std::int64_t>(c) * a.oc]), sum);
@@ -48,11 +48,12 @@ __device__ void conv2d_direct(const T* x, const T* w, const Conv2dArguments& a) 
       float value = conv2d_sum(x, w, a, image, oy, ox, oc) + a.bias[oc];
       if (a.residual)
         value += widened(static_cast<const T*>(
-            a.residual)[((static_cast<std::int64_t>(image) * a.oh + oy) * a.ow + ox) * a.oc + oc]);
-      value = bounded(a.silu ? silu(value) : value, a.lower, a.upper);
+            a.residual)[((static_cast<std::int64_t>(image) * a.oh + oy) * a.ow + ox) * a.residual_pixel + oc]);
+      value = activated(value, a.activation);
       result = part == 0 ? value : larger(result, value);
     }
-    static_cast<T*>(a.y)[i] = rounded<T>(result);
+    static_cast<T*>(a.y)[image * a.y_image + row * a.y_row + static_cast<std::int64_t>(column) * a.y_pixel + oc] =
+        rounded<T>(result);
   }
 }
 

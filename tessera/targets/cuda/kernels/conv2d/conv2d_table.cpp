@@ -46,8 +46,12 @@ constexpr double kResultBytesPerCycle = 40;   // of a tile, registers to L2, whi
 constexpr double kTileCycles = 1600;          // of a tile besides its steps and stores
 constexpr double kSplitCycles = 1200;         // two meetings of a cluster
 constexpr double kPartialBytesPerCycle = 16;  // partial sums, written and read by the other blocks
+constexpr double kMemoryShare = 0.65;         // of a copy's rate, where operands do not fit into L2
+constexpr double kResultShare = 0.40;         // of it, that results of all multiprocessors are written at
 constexpr double kFoldBytesPerSecond = 2.5e12;
 constexpr double kDirectFlopPerSecond = 1.5e12;  // all of the device
+constexpr double kDirectSeconds = 2e-6;          // until it has begun
+constexpr double kDirectProductSeconds = 83e-9;  // one product of a thread, while few threads run
 constexpr double kSustainedClock = 0.86;         // of the highest, under full load of the tensor cores
 
 // The part of the multiprocessors that clusters of so many blocks can fill: a cluster lies within one group of 16
@@ -87,10 +91,18 @@ Cost tile_cost(const Conv2dTiling& tiling, const Conv2dProblem& problem, const C
   const double cycles = kFirstStepCycles + waves * tile;
   const double compute_seconds = cycles / (gpu.clock_hz * kSustainedClock);
   const double bytes = 2.0 * static_cast<double>(problem.x_elements() + problem.w_elements() + problem.y_elements());
-  const double memory_seconds = bytes > static_cast<double>(gpu.l2_bytes)
-                                    ? bytes / gpu.memory_achieved_bytes_per_s.value_or(gpu.memory_bytes_per_s)
-                                    : 0;
-  Cost cost{kLaunchSeconds + std::max(compute_seconds, memory_seconds), Conv2dBound::tensor_cores};
+  const double memory_rate = gpu.memory_achieved_bytes_per_s.value_or(gpu.memory_bytes_per_s);
+  // What all multiprocessors together write, and read of a residual, whether it stays in L2 or not.
+  const double result_bytes = 2.0 * static_cast<double>(problem.y_elements()) +
+                              (problem.residual ? 2.0 * static_cast<double>(problem.residual_elements()) : 0);
+  const double memory_seconds =
+      std::max(bytes > static_cast<double>(gpu.l2_bytes) ? bytes / (memory_rate * kMemoryShare) : 0,
+               result_bytes / (memory_rate * kResultShare));
+  // Of two ways that memory bounds, the one that computes less leaves it more room.
+  constexpr double kOverlap = 0.9;
+  const double longer = std::max(compute_seconds, memory_seconds), shorter = std::min(compute_seconds, memory_seconds);
+  Cost cost{kLaunchSeconds + longer + (1 - kOverlap) * (memory_seconds > compute_seconds ? shorter : 0),
+            Conv2dBound::tensor_cores};
   if (l2 >= std::max(tensor, shared)) cost.bound = Conv2dBound::l2;
   if (memory_seconds > compute_seconds) cost.bound = Conv2dBound::memory;
   if (waves * (tile - result) < kFirstStepCycles + kLaunchSeconds * gpu.clock_hz) cost.bound = Conv2dBound::latency;
@@ -129,7 +141,7 @@ Box best_box(const Conv2dTiling& tiling, const Conv2dProblem& problem) {
 // A 1x1 convolution without border or stride sees no rows: all pixels are one.
 bool is_pointwise(const Conv2dProblem& problem) {
   return problem.kh == 1 && problem.kw == 1 && problem.stride == std::array{1, 1} &&
-         problem.pads == std::array{0, 0, 0, 0} && problem.pool == 1;
+         problem.pads == std::array{0, 0, 0, 0} && problem.pool == 1 && !problem.has_phases();
 }
 
 Conv2dAnswer consider_tiles(const Conv2dRow& row, const Conv2dProblem& original, const GpuSpec& gpu, int splits) {
@@ -139,7 +151,9 @@ Conv2dAnswer consider_tiles(const Conv2dRow& row, const Conv2dProblem& original,
   const bool folds =
       !tiling.patch && original.c <= 8 && original.kw > 1 && original.kw <= 8 && original.dilation[1] == 1;
   if (original.c % 8 != 0 && !folds) return Conv2dRefusal{Reason::input_channels, original.c, 8};
-  if (original.oc % 8 != 0) return Conv2dRefusal{Reason::output_channels, original.oc, 8};
+  if (!tiles_take(original.activation, original.residual)) return Conv2dRefusal{Reason::activation};
+  if (original.has_phases() && original.y_channels() % 8 != 0)
+    return Conv2dRefusal{Reason::output_channels, original.y_channels(), 8};
   if (tiling.patch && (original.kh != 3 || original.kw != 3 || original.stride != std::array{1, 1} ||
                        original.dilation != std::array{1, 1}))
     return Conv2dRefusal{Reason::window, original.kh, 3};
@@ -209,6 +223,9 @@ void check_problem(const Conv2dProblem& problem) {
             problem.w + problem.pads[1] + problem.pads[3] > problem.dilation[1] * (problem.kw - 1),
         Code::invalid_argument, "conv2d: the {}x{} window is larger than the {}x{} image with its border", problem.kh,
         problem.kw, problem.h, problem.w);
+  check(!problem.has_phases() || (problem.kh == 1 && problem.kw == 1 && problem.pool == 1 && !problem.residual &&
+                                  problem.oc % (problem.phases[0] * problem.phases[1]) == 0),
+        Code::invalid_argument, "conv2d: phases are of a single pixel, without residual and pooling");
   check(problem.pool == 1 || problem.pool == 2, Code::invalid_argument, "conv2d: results are pooled by 1 or 2, not {}",
         problem.pool);
   check(problem.type == ElementType::float16 || problem.type == ElementType::bfloat16 ||
@@ -217,6 +234,10 @@ void check_problem(const Conv2dProblem& problem) {
 }
 
 std::span<const Conv2dRow> conv2d_rows() { return kRows; }
+
+bool tiles_take(const Activation& activation, bool residual) {
+  return activation.curve == Curve::none || (activation.curve == Curve::silu && activation.alpha == 0 && !residual);
+}
 
 std::string_view name(Conv2dBound bound) {
   switch (bound) {
@@ -234,9 +255,10 @@ std::string Conv2dRefusal::text() const {
     case Reason::groups: return fmt::format("{} groups, takes 1", found);
     case Reason::input_channels: return fmt::format("{} input channels are no multiple of {}", found, limit);
     case Reason::output_channels: return fmt::format("{} output channels are no multiple of {}", found, limit);
-    case Reason::window: return "takes 3x3 with stride and dilation 1 only";
+    case Reason::window: return "is for other windows";
     case Reason::stride: return fmt::format("stride {}, takes up to {}", found, limit);
     case Reason::shared_memory: return fmt::format("needs {} bytes of shared memory, a block has {}", found, limit);
+    case Reason::activation: return "does not end with this activation, or not with a residual before it";
     case Reason::splits: return fmt::format("its sum cannot be shared by {} blocks", found);
   }
   return "";
@@ -245,8 +267,12 @@ std::string Conv2dRefusal::text() const {
 Conv2dAnswer consider(const Conv2dRow& row, const Conv2dProblem& problem, const GpuSpec& gpu, int splits) {
   if (row.type != problem.type) return Conv2dRefusal{Conv2dRefusal::Reason::element_type};
   if (row.tiling) return consider_tiles(row, problem, gpu, splits);
+  if (problem.has_phases()) return Conv2dRefusal{Conv2dRefusal::Reason::window, problem.phases[0], 1};
   Conv2dOffer offer;
-  offer.seconds = kLaunchSeconds + problem.flops() / kDirectFlopPerSecond;
+  // A thread goes through its window product by product, each waiting for its loads.
+  const double depth = static_cast<double>(problem.c / problem.groups) * problem.kh * problem.kw;
+  offer.seconds =
+      kLaunchSeconds + kDirectSeconds + std::max(problem.flops() / kDirectFlopPerSecond, depth * kDirectProductSeconds);
   offer.bound = Conv2dBound::l2;
   offer.blocks = static_cast<int>(
       std::min<std::int64_t>((problem.y_elements() + 255) / 256, std::int64_t{gpu.multiprocessors} * 64));

@@ -27,8 +27,12 @@ struct Conv2dProblem {
   int groups = 1;
   ElementType type = ElementType::float16;
   bool residual = false;
-  Activation activation = Activation::none;
+  Activation activation = {};
   int pool = 1;  // 2: the largest of each 2x2, without what is left over at the edge
+  // A transposed convolution whose windows do not overlap is one of a single pixel with oc channels for every place of
+  // the window: y has phases[0] times the rows, phases[1] times the columns, and y_channels() channels.
+  std::array<int, 2> phases{1, 1};
+  int x_pixel = 0, y_pixel = 0, residual_pixel = 0;  // elements from one pixel to the next; 0: as many as channels
 
   int oh() const { return (h + pads[0] + pads[2] - dilation[0] * (kh - 1) - 1) / stride[0] + 1; }
   int ow() const { return (w + pads[1] + pads[3] - dilation[1] * (kw - 1) - 1) / stride[1] + 1; }
@@ -37,6 +41,9 @@ struct Conv2dProblem {
     const int needed = (ow() - 1) * stride[1] + 8, whole = pads[1] + w;
     return ((needed > whole ? needed : whole) + stride[1] - 1) / stride[1] * stride[1];
   }
+  bool has_phases() const { return phases[0] * phases[1] > 1; }
+  int y_channels() const { return oc / (phases[0] * phases[1]); }
+  int y_pitch() const { return y_pixel > 0 ? y_pixel : y_channels(); }
   double flops() const { return 2.0 * n * oh() * ow() * oc * (c / groups) * kh * kw; }
   std::int64_t x_elements() const { return std::int64_t{n} * h * w * c; }
   std::int64_t w_elements() const { return std::int64_t{oc} * kh * kw * (c / groups); }
@@ -54,16 +61,21 @@ struct Conv2dRow {
 };
 TSR_API std::span<const Conv2dRow> conv2d_rows();
 
+// Whether tensor-core kernels end with it, behind a residual or not. Others would make their code several times as
+// long.
+TSR_API bool tiles_take(const Activation& activation, bool residual);
+
 struct Conv2dRefusal {
   enum class Reason : std::uint8_t {
     element_type,
     groups,
     input_channels,   // not in whole 16 bytes
-    output_channels,  // likewise
+    output_channels,  // phases are written in whole 16 bytes
     window,           // patch kernels: not 3x3 with stride 1
     stride,           // more than the copy engine steps over
     shared_memory,
-    splits,  // cannot share its sum among that many blocks
+    splits,      // cannot share its sum among that many blocks
+    activation,  // tiles end with bounds, and with silu or a residual before them
   };
   Reason reason;
   std::int64_t found = 0, limit = 0;

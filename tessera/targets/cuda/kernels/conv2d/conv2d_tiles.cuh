@@ -19,8 +19,8 @@
 // largest of 2x2 is one comparison in the thread and one with its neighbour, and the full image is never written.
 
 #include "tessera/targets/cuda/kernels/conv2d/conv2d_arguments.h"
-#include "tessera/targets/cuda/kernels/conv2d/conv2d_elements.cuh"
 #include "tessera/targets/cuda/kernels/conv2d/conv2d_shared.h"
+#include "tessera/targets/cuda/kernels/elements.cuh"
 #include "tessera/targets/cuda/kernels/ptx.cuh"
 #include "tessera/targets/cuda/kernels/wgmma.cuh"
 
@@ -259,18 +259,34 @@ struct Conv2dTile {
     const int image = row / (a.box_h * a.box_w), rest = row % (a.box_h * a.box_w);
     return {at.image + image, at.y + rest / a.box_w, at.x + rest % a.box_w, image};
   }
-  // Elements before the pixel of a row of the tile in y before pooling, or -1 where the row is none of the image.
+  __device__ bool is_inside(const Place& pixel) const {
+    return pixel.image_of_box < a.box_n && pixel.image < a.n && pixel.y < a.oh && pixel.x < a.ow;
+  }
+  // Elements before the pixel of a row of the tile in y without pooling, or -1 where the row is none of the image.
   __device__ std::int64_t pixel_offset(const Position& at, int row) const {
     const Place pixel = place(at, row);
-    const bool inside = pixel.image_of_box < a.box_n && pixel.image < a.n && pixel.y < a.oh && pixel.x < a.ow;
-    return inside ? ((static_cast<std::int64_t>(pixel.image) * a.oh + pixel.y) * a.ow + pixel.x) * a.oc : -1;
+    return is_inside(pixel)
+               ? pixel.image * a.y_image + pixel.y * a.y_row + static_cast<std::int64_t>(pixel.x) * a.y_pixel
+               : -1;
+  }
+  __device__ std::int64_t residual_offset(const Position& at, int row) const {
+    const Place pixel = place(at, row);
+    return is_inside(pixel)
+               ? ((static_cast<std::int64_t>(pixel.image) * a.oh + pixel.y) * a.ow + pixel.x) * a.residual_pixel
+               : -1;
+  }
+  // What is to be added for channels from `oc` on, all of one phase.
+  __device__ std::int64_t phase_offset(int oc) const {
+    const int phase = oc / a.phase_oc;
+    return phase / a.phases_w * a.phase_row + phase % a.phases_w * a.phase_column -
+           static_cast<std::int64_t>(phase) * a.phase_oc;
   }
   // The same in y after pooling, of a row at an even place of a tile 8 wide.
   __device__ std::int64_t pooled_offset(const Position& at, int row) const {
     const Place pixel = place(at, row);
     const int oh = a.oh / 2, ow = a.ow / 2, y = pixel.y / 2, x = pixel.x / 2;
     const bool inside = pixel.image_of_box < a.box_n && pixel.image < a.n && y < oh && x < ow;
-    return inside ? ((static_cast<std::int64_t>(pixel.image) * oh + y) * ow + x) * a.oc : -1;
+    return inside ? pixel.image * a.y_image + y * a.y_row + static_cast<std::int64_t>(x) * a.y_pixel : -1;
   }
 
   // Four registers of each of four lanes, transposed: lane i gets all parts of group i.
@@ -286,34 +302,73 @@ struct Conv2dTile {
     return high ? make_uint4(other0, other1, high0, high1) : make_uint4(low0, low1, other0, other1);
   }
 
-  // Residual and silu of channels oc and oc + 1 of the pixel at `offset`.
-  __device__ void extend(float2& sum, std::int64_t offset, int oc) const {
-    if (a.residual && offset >= 0 && oc < a.oc) {
-      const auto bits = *reinterpret_cast<const std::uint32_t*>(static_cast<const T*>(a.residual) + offset + oc);
-      const float2 more = Pair<T>::widen(bits);
-      sum.x += more.x, sum.y += more.y;
-    }
-    if (a.silu) sum = make_float2(silu(sum.x), silu(sum.y));
+  // 8 channels of the residual from `oc` on, of the pixel at `offset`; zeros where there are none.
+  __device__ uint4 residual8(std::int64_t offset, int oc) const {
+    if (offset < 0 || oc >= a.oc) return make_uint4(0, 0, 0, 0);
+    const T* const from = static_cast<const T*>(a.residual) + offset + oc;
+    if (a.residual_vectors) return *reinterpret_cast<const uint4*>(from);
+    std::uint32_t parts[4] = {};
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      if (oc + i < a.oc)
+        parts[i / 2] |= static_cast<std::uint32_t>(reinterpret_cast<const std::uint16_t*>(from)[i]) << (i % 2 * 16);
+    return make_uint4(parts[0], parts[1], parts[2], parts[3]);
+  }
+  __device__ static void add(float2& sum, std::uint32_t bits) {
+    const float2 more = Pair<T>::widen(bits);
+    sum.x += more.x, sum.y += more.y;
   }
   __device__ std::uint32_t finished(float2 sum) const {
-    return Pair<T>::round(bounded(sum.x, a.lower, a.upper), bounded(sum.y, a.lower, a.upper));
+    return Pair<T>::round(bounded(sum.x, a.activation.lower, a.activation.upper),
+                          bounded(sum.y, a.activation.lower, a.activation.upper));
   }
   // Nobody writes biases while kernels run, so their loads may move ahead of stores.
   __device__ float2 bias_of(int oc) const { return __ldg(reinterpret_cast<const float2*>(a.bias + oc)); }
 
-  // Without residual and silu the code is a fraction of what it is with them, and results are stored sooner.
-  template <bool kPlain>
+  // 8 channels from `oc` on to the pixel at `offset`; all that there are, where that is fewer or they are not aligned.
+  __device__ void store8(std::int64_t offset, int oc, const uint4& values) const {
+    if (offset < 0 || oc >= a.oc) return;
+    T* const to = static_cast<T*>(a.y) + offset + oc;
+    if (oc + 8 <= a.oc && a.y_vectors) {
+      *reinterpret_cast<uint4*>(to) = values;
+      return;
+    }
+    const std::uint32_t parts[4] = {values.x, values.y, values.z, values.w};
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const auto bits = static_cast<std::uint16_t>(parts[i / 2] >> (i % 2 * 16));
+      if (oc + i < a.oc) to[i] = reinterpret_cast<const T&>(bits);
+    }
+  }
+
+  // Without residual and curve the code is a fraction of what it is with them, and results are stored sooner. Choices
+  // are made outside of the loops: a branch between two loads would have each wait for the one before.
+  enum class Ending { plain, residual, silu };
+
+  template <Ending kEnding>
   __device__ void store(const Sums& sums, int tile) const {
     const Position at = position(tile);
     const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16 + lane / 4;
     const std::int64_t offset0 = pixel_offset(at, row), offset1 = pixel_offset(at, row + 8);
     const std::int64_t pooled = a.pool == 2 && (row & 1) == 0 ? pooled_offset(at, row) : -1;
     const int first_oc = at.oc + lane % 4 * 8;  // of this lane's stores; its sums are of two channels in every 8
-    T* const y = static_cast<T*>(a.y) + first_oc;
     const float2* const bias = reinterpret_cast<const float2*>(a.bias + at.oc + lane % 4 * 2);
+    // The residual is read as results are stored, 16 bytes at a time, and one group of channels ahead.
+    constexpr bool reads = kEnding == Ending::residual;
+    std::int64_t residual0 = -1, residual1 = -1;
+    uint4 ahead0 = {}, ahead1 = {};
+    if (reads) {
+      residual0 = residual_offset(at, row), residual1 = residual_offset(at, row + 8);
+      ahead0 = residual8(residual0, first_oc), ahead1 = residual8(residual1, first_oc);
+    }
 #pragma unroll
     for (int group = 0; group < kOc / 32; ++group) {
       if (at.oc + group * 32 >= a.oc) break;
+      uint4 upper_more = ahead0, lower_more = ahead1;
+      if (reads && group + 1 < kOc / 32) {
+        ahead0 = residual8(residual0, first_oc + group * 32 + 32);
+        ahead1 = residual8(residual1, first_oc + group * 32 + 32);
+      }
       float2 upper_sums[4], lower_sums[4];
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
@@ -322,18 +377,26 @@ struct Conv2dTile {
         upper_sums[i] = make_float2(sums[first] + more.x, sums[first + 1] + more.y);
         lower_sums[i] = make_float2(sums[first + 2] + more.x, sums[first + 3] + more.y);
       }
-      if constexpr (!kPlain) {
+      if (reads) {
+        // Back to the order of the sums: the same exchange among four lanes.
+        upper_more = transposed({upper_more.x, upper_more.y, upper_more.z, upper_more.w});
+        lower_more = transposed({lower_more.x, lower_more.y, lower_more.z, lower_more.w});
+        add(upper_sums[0], upper_more.x), add(upper_sums[1], upper_more.y);
+        add(upper_sums[2], upper_more.z), add(upper_sums[3], upper_more.w);
+        add(lower_sums[0], lower_more.x), add(lower_sums[1], lower_more.y);
+        add(lower_sums[2], lower_more.z), add(lower_sums[3], lower_more.w);
+      }
+      if constexpr (kEnding == Ending::silu) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-          const int oc = at.oc + group * 32 + i * 8 + lane % 4 * 2;
-          extend(upper_sums[i], offset0, oc);
-          extend(lower_sums[i], offset1, oc);
+          upper_sums[i] = make_float2(silu(upper_sums[i].x), silu(upper_sums[i].y));
+          lower_sums[i] = make_float2(silu(lower_sums[i].x), silu(lower_sums[i].y));
         }
       }
       std::uint32_t upper[4], lower[4];
 #pragma unroll
       for (int i = 0; i < 4; ++i) upper[i] = finished(upper_sums[i]), lower[i] = finished(lower_sums[i]);
-      const bool inside = first_oc + group * 32 < a.oc;
+      const int oc = first_oc + group * 32;
       if (a.pool == 2) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
@@ -341,13 +404,23 @@ struct Conv2dTile {
           upper[i] = Pair<T>::larger(upper[i], __shfl_xor_sync(~0u, upper[i], 4));
         }
         const uint4 largest = transposed(upper);
-        if (pooled >= 0 && inside) *reinterpret_cast<uint4*>(y + pooled + group * 32) = largest;
+        store8(pooled, oc, largest);
       } else {
         const uint4 first = transposed(upper), second = transposed(lower);
-        if (offset0 >= 0 && inside) *reinterpret_cast<uint4*>(y + offset0 + group * 32) = first;
-        if (offset1 >= 0 && inside) *reinterpret_cast<uint4*>(y + offset1 + group * 32) = second;
+        const std::int64_t more = a.phases_w ? phase_offset(oc) : 0;
+        store8(offset0 >= 0 ? offset0 + more : -1, oc, first);
+        store8(offset1 >= 0 ? offset1 + more : -1, oc, second);
       }
     }
+  }
+
+  __device__ void store_tile(const Sums& sums, int tile) const {
+    if (a.residual)
+      store<Ending::residual>(sums, tile);
+    else if (a.activation.curve == Curve::silu)
+      store<Ending::silu>(sums, tile);
+    else
+      store<Ending::plain>(sums, tile);
   }
 
   // --- sums shared by the blocks of a cluster ------------------------------------------------------------------------
@@ -369,21 +442,32 @@ struct Conv2dTile {
 
   __device__ uint2 whole(const Position& at, int row, int column) const {
     constexpr int kMostSplits = 8;
+    const int oc = at.oc + column;
+    uint2 more = make_uint2(0, 0);
+    if (a.residual) {
+      const std::int64_t offset = residual_offset(at, row);
+      if (a.residual_vectors && offset >= 0 && oc < a.oc) {
+        more = *reinterpret_cast<const uint2*>(static_cast<const T*>(a.residual) + offset + oc);
+      } else {
+        const uint4 eight = residual8(offset, oc);
+        more = make_uint2(eight.x, eight.y);
+      }
+    }
     float4 parts[kMostSplits];  // all asked for before the first is used
 #pragma unroll
     for (int rank = 0; rank < kMostSplits; ++rank)
       if (rank < a.splits) parts[rank] = ptx::load_from_block(shared + (row * kPartialPitch + column) * 4, rank);
-    const int oc = at.oc + column;
     float2 low = bias_of(oc), high = bias_of(oc + 2);
 #pragma unroll
     for (int rank = 0; rank < kMostSplits; ++rank) {
       if (rank >= a.splits) break;
       low.x += parts[rank].x, low.y += parts[rank].y, high.x += parts[rank].z, high.y += parts[rank].w;
     }
-    if (a.residual || a.silu) {
-      const std::int64_t offset = pixel_offset(at, row);
-      extend(low, offset, oc);
-      extend(high, offset, oc + 2);
+    add(low, more.x);
+    add(high, more.y);
+    if (a.activation.curve == Curve::silu) {
+      low = make_float2(silu(low.x), silu(low.y));
+      high = make_float2(silu(high.x), silu(high.y));
     }
     return make_uint2(finished(low), finished(high));
   }
@@ -396,17 +480,29 @@ struct Conv2dTile {
     for (int item = threadIdx.x; item < items; item += threads) {
       const int column = first_column + item % columns * 4, place = item / columns;
       const int row = a.pool == 2 ? place / 4 * 16 + place % 4 * 2 : place;
-      const std::int64_t offset = a.pool == 2 ? pooled_offset(at, row) : pixel_offset(at, row);
-      if (offset < 0 || at.oc + column >= a.oc) continue;
+      std::int64_t offset = a.pool == 2 ? pooled_offset(at, row) : pixel_offset(at, row);
+      const int oc = at.oc + column;
+      if (offset < 0 || oc >= a.oc) continue;
       uint2 result = whole(at, row, column);
       if (a.pool == 2) {
-#pragma unroll
+#pragma unroll 1
         for (int part = 1; part < 4; ++part) {
           const uint2 more = whole(at, row + part / 2 * 8 + part % 2, column);
           result = make_uint2(Pair<T>::larger(result.x, more.x), Pair<T>::larger(result.y, more.y));
         }
       }
-      *reinterpret_cast<uint2*>(static_cast<T*>(a.y) + offset + at.oc + column) = result;
+      if (a.phases_w) offset += phase_offset(oc);
+      T* const to = static_cast<T*>(a.y) + offset + oc;
+      if (oc + 4 <= a.oc && a.y_vectors) {
+        *reinterpret_cast<uint2*>(to) = result;
+        continue;
+      }
+      const std::uint32_t parts[2] = {result.x, result.y};
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const auto bits = static_cast<std::uint16_t>(parts[i / 2] >> (i % 2 * 16));
+        if (oc + i < a.oc) to[i] = reinterpret_cast<const T&>(bits);
+      }
     }
   }
 
@@ -457,10 +553,7 @@ struct Conv2dTile {
         if (!waited) ptx::wait_for_previous_kernel();
         waited = true;
         if (a.splits > 1) break;  // one tile for each cluster
-        if (a.residual || a.silu)
-          store<false>(sums, tile);
-        else
-          store<true>(sums, tile);
+        store_tile(sums, tile);
       }
       if (kSplits && a.splits > 1) {
         // Every stage has been read: the multiplying threads of this block are done before anything is overwritten.

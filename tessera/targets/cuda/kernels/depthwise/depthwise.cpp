@@ -1,0 +1,130 @@
+// Conv with a window of its own for every channel.
+
+#include "tessera/core/error.h"
+#include "tessera/targets/cuda/kernels/depthwise/depthwise_arguments.h"
+#include "tessera/targets/cuda/kernels/epilogue.h"
+#include "tessera/targets/cuda/kernels/families.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+namespace tessera::cuda {
+namespace {
+
+struct Read {
+  DepthwiseArguments arguments{};
+  int residual = -1;
+  bool narrow = false;  // one result for each thread
+};
+
+std::variant<Read, Refusal> read(const KernelInfo& kernel, const Problem& problem) {
+  if (auto refusal = refuse_types(problem, kernel.type)) return *refusal;
+  if (problem.input(0).rank() != 4) return Refusal{"takes images of two dimensions"};
+  if (!problem.constant(1)) return Refusal{"weights are no constant"};
+  if (problem.node.op_inputs() > 2 && problem.has(2) && !problem.constant(2)) return Refusal{"the bias is no constant"};
+  const auto& op = std::get<Conv>(problem.node.op);
+  const Shape x = problem.input(0).shape(), w = problem.input(1).shape(), y = problem.op_output().shape();
+  const int pack = pack_elements(kernel.type);
+  if (op.groups != x[1] || w[0] != x[1]) return Refusal{"channels share windows"};
+  if (x[1] % pack != 0) return Refusal{fmt::format("{} channels are no multiple of {}", x[1], pack)};
+  const auto answer = read_epilogue(problem);
+  if (const auto* refusal = std::get_if<Refusal>(&answer)) return *refusal;
+  const auto& epilogue = std::get<Epilogue>(answer);
+  if (epilogue.pool != 1) return Refusal{"a pool is fused"};
+  Window given = op.window;
+  if (given.kernel.empty()) given.kernel = {w[2], w[3]};
+  const ResolvedWindow window = resolve(given, {x[2], x[3]}, false, Conv::kName);
+  const auto small = [](std::int64_t value) { return static_cast<std::int32_t>(value); };
+  Read out;
+  DepthwiseArguments& a = out.arguments;
+  a.n = small(x[0]), a.h = small(x[2]), a.w = small(x[3]), a.oh = small(y[2]), a.ow = small(y[3]);
+  a.packs = small(x[1] / pack);
+  a.kh = small(w[2]), a.kw = small(w[3]);
+  a.stride_h = small(window.strides[0]), a.stride_w = small(window.strides[1]);
+  a.dilation_h = small(window.dilations[0]), a.dilation_w = small(window.dilations[1]);
+  a.pad_top = small(window.begins[0]), a.pad_left = small(window.begins[1]);
+  a.x_pixel = small(problem.input_pixel(0)), a.y_pixel = small(problem.output_pixel());
+  // With four results to a thread, are there threads for every multiprocessor?
+  const std::int64_t threads =
+      std::int64_t{a.n} * a.oh * ((a.ow + kDepthwiseColumns - 1) / kDepthwiseColumns) * a.packs;
+  constexpr int kThreadsOfMultiprocessor = 256;
+  out.narrow = threads < std::int64_t{problem.machine.gpu().multiprocessors} * kThreadsOfMultiprocessor;
+  a.strips = out.narrow ? a.ow : (a.ow + kDepthwiseColumns - 1) / kDepthwiseColumns;
+  a.activation = epilogue.activation;
+  out.residual = epilogue.residual;
+  if (out.residual >= 0) a.residual_pixel = small(problem.input_pixel(static_cast<std::size_t>(out.residual)));
+  return out;
+}
+
+Answer consider(const KernelInfo& kernel, const Problem& problem) {
+  const auto answer = read(kernel, problem);
+  if (const auto* refusal = std::get_if<Refusal>(&answer)) return *refusal;
+  const int residual = std::get<Read>(answer).residual;
+  Offer offer;
+  offer.inputs.assign(problem.node.inputs.size(), Order::row_major);
+  offer.inputs[0] = Order::channels_last;
+  if (residual >= 0) offer.inputs[static_cast<std::size_t>(residual)] = Order::channels_last;
+  offer.outputs = {Order::channels_last};
+  offer.wide_outputs = true;
+  offer.wide_inputs = 1 | (residual >= 0 ? std::uint64_t{1} << residual : 0);
+  offer.estimate = streaming_estimate(problem);
+  return offer;
+}
+
+// c, 1, kh, kw as kh, kw, c.
+std::vector<std::byte> packed(const Array& array) {
+  const std::vector<float> w = floats_of(array);
+  const std::int64_t channels = array.shape()[0], taps = array.shape()[2] * array.shape()[3];
+  std::vector<float> out(w.size());
+  for (std::int64_t c = 0; c < channels; ++c)
+    for (std::int64_t tap = 0; tap < taps; ++tap)
+      out[static_cast<std::size_t>(tap * channels + c)] = w[static_cast<std::size_t>(c * taps + tap)];
+  return rounded_to(ElementType::float32, out);
+}
+
+std::string function_name(ElementType type, const DepthwiseArguments& a, bool narrow) {
+  const std::string out = fmt::format("depthwise_{}", short_name(type)), end = narrow ? "_narrow" : "";
+  const bool plain = a.kh == a.kw && a.stride_h == a.stride_w && a.dilation_h == 1 && a.dilation_w == 1;
+  if (!plain || (a.kh != 3 && a.kh != 5) || a.stride_h > 2) return out + end;
+  return out + fmt::format("_{}x{}{}", a.kh, a.kw, a.stride_h == 2 ? "_s2" : "") + end;
+}
+
+Launch prepare(const KernelInfo& kernel, const Problem& problem, const Offer&, Device& device,
+               const StepAddresses& at) {
+  const auto answer = read(kernel, problem);
+  const auto& [arguments, residual, narrow] = std::get<Read>(answer);
+  if (problem.output().shape().volume() == 0) return nothing();
+  const auto weights = device.weights.get(problem.graph.value(problem.node.inputs[1]).constant, "depthwise", packed);
+  std::vector<float> bias(static_cast<std::size_t>(problem.op_output().shape()[1]));
+  if (problem.node.op_inputs() > 2 && problem.has(2)) bias = floats_of(*problem.constant(2));
+  const auto biases =
+      std::make_shared<const Memory>(device.library.context(), std::as_bytes(std::span<const float>(bias)));
+  const void* from = at.input(0);
+  const void* more = residual >= 0 ? at.input(static_cast<std::size_t>(residual)) : nullptr;
+  const std::int64_t threads = std::int64_t{arguments.n} * arguments.oh * arguments.strips * arguments.packs;
+  const Launch launch =
+      launch_of(device.library.function(Binary::depthwise, function_name(kernel.type, arguments, narrow)),
+                {.blocks = blocks_for(threads, 128), .threads = 128, .early_start = true}, from,
+                static_cast<const void*>(weights->data()), static_cast<const void*>(biases->data()), more,
+                at.outputs[0], arguments);
+  return [launch, weights, biases](const Stream& stream) { launch(stream); };
+}
+
+}  // namespace
+
+std::vector<CudaKernel> depthwise_kernels() {
+  struct Row {
+    std::string_view name;
+    ElementType type;
+  };
+  std::vector<CudaKernel> out;
+  for (const Row& row : std::initializer_list<Row>{{"depthwise_f16", ElementType::float16},
+                                                   {"depthwise_bf16", ElementType::bfloat16},
+                                                   {"depthwise_f32", ElementType::float32}})
+    out.push_back(
+        {.info = {.name = row.name, .op = Conv::kName, .type = row.type, .consider = consider}, .prepare = prepare});
+  return out;
+}
+
+}  // namespace tessera::cuda

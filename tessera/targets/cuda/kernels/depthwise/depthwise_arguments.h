@@ -1,0 +1,23 @@
+#pragma once
+
+// What the host passes to depthwise convolutions, by value. Read by nvcc and by the C++ compiler.
+
+#include "tessera/targets/cuda/kernels/activation.h"
+
+#include <cstdint>
+
+namespace tessera::cuda {
+
+// Results of one row that a thread computes: many where there is work for all, one where there is little.
+inline constexpr int kDepthwiseColumns = 4;
+
+// Channels last; packs of 16 bytes of neighbouring channels.
+struct DepthwiseArguments {
+  std::int32_t n, h, w, oh, ow, packs;
+  std::int32_t x_pixel, y_pixel, residual_pixel;  // elements from one pixel to the next
+  std::int32_t kh, kw, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
+  std::int32_t strips;  // in a row
+  Activation activation;
+};
+
+}  // namespace tessera::cuda

@@ -1,0 +1,21 @@
+#pragma once
+
+// The rows of every family of kernels.
+
+#include "tessera/targets/cuda/kernels/kernel.h"
+
+#include <vector>
+
+namespace tessera::cuda {
+
+std::vector<CudaKernel> conv2d_kernels();  // Conv, Gemm, MatMul with constant weights, ConvTranspose without overlap
+std::vector<CudaKernel> conv_transpose_kernels();
+std::vector<CudaKernel> depthwise_kernels();
+std::vector<CudaKernel> elementwise_kernels();
+std::vector<CudaKernel> gemv_kernels();
+std::vector<CudaKernel> move_kernels();
+std::vector<CudaKernel> pool_kernels();
+std::vector<CudaKernel> resize_kernels();
+std::vector<CudaKernel> row_kernels();
+
+}  // namespace tessera::cuda

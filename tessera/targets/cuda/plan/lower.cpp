@@ -1,0 +1,66 @@
+#include "tessera/targets/cuda/plan/lower.h"
+
+#include "tessera/core/error.h"
+#include "tessera/graph/passes/pass.h"
+#include "tessera/kernel_plan/parts.h"
+#include "tessera/targets/cuda/kernels/epilogue.h"
+#include "tessera/targets/cuda/kernels/kernel.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tessera::cuda {
+namespace {
+
+// Kernels move 16 bytes of channels at a time, the copy engine can do no other: a value that lies in a wider one must
+// begin at such a place.
+bool parts_are_aligned(const Plan& plan) {
+  return std::ranges::all_of(plan.buffers, [&](const PlanBuffer& buffer) {
+    if (buffer.part_of < 0) return true;
+    const std::int64_t bytes = element_bytes(plan.graph.value(buffer.value).type.type);
+    return buffer.channel * bytes % 16 == 0 && buffer.pixel * bytes % 16 == 0;
+  });
+}
+
+bool is_off(const PlanRequest& request, std::string_view pass) {
+  return std::ranges::find(request.passes_off, pass) != request.passes_off.end();
+}
+
+constexpr std::string_view kOrderPass = "order";  // the planner's choice of orders, switched off like a pass
+
+}  // namespace
+
+tessera::Graph lowered(tessera::Graph graph, const std::vector<TensorType>& inputs, const PlanRequest& request) {
+  check(inputs.size() == graph.inputs.size(), Code::invalid_argument, "the network takes {} inputs, {} were given",
+        graph.inputs.size(), inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) graph.value(graph.inputs[i]).type = inputs[i];
+  PassOptions passes;
+  for (const std::string& name : request.passes_off)
+    if (name != kOrderPass && name != kPartsPass && name != kChainPass) passes.off.push_back(name);
+  run_passes(graph, passes);
+  const ElementType storage = request.storage.value_or(kDefaultStorage);
+  if (storage != ElementType::float32) store_narrow(graph, storage);
+  split_epilogues(graph);
+  return graph;
+}
+
+Plan plan_kernels(tessera::Graph graph, const GpuSpec& gpu, const PlanRequest& request) {
+  static const std::vector<const KernelInfo*> infos = [] {
+    std::vector<const KernelInfo*> list;
+    for (const CudaKernel& kernel : kernels()) list.push_back(&kernel.info);
+    return list;
+  }();
+  PlanOptions options;
+  options.machine = gpu;
+  options.orders = !is_off(request, kOrderPass);
+  options.parts = !is_off(request, kPartsPass);
+  options.without = request.kernels_off;
+  options.decided = request.kernels;
+  options.memory_limit_bytes = request.memory_limit_bytes.value_or(gpu.memory_bytes);
+  Plan plan = make_plan(graph, infos, options);
+  if (parts_are_aligned(plan)) return plan;
+  options.parts = false;
+  return make_plan(std::move(graph), infos, options);
+}
+
+}  // namespace tessera::cuda

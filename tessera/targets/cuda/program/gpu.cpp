@@ -1,0 +1,10 @@
+#include "tessera/targets/cuda/program/gpu.h"
+
+namespace tessera::cuda {
+
+Gpu& gpu() {
+  static Gpu one;
+  return one;
+}
+
+}  // namespace tessera::cuda

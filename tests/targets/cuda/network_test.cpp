@@ -1,0 +1,353 @@
+// Networks on the device against the graph's definition.
+
+#include "tests/targets/cuda/conv2d_case.h"
+
+#include "tessera/core/error.h"
+#include "tessera/graph/evaluate.h"
+#include "tessera/graph/zoo/zoo.h"
+#include "tessera/session/session.h"
+#include "tessera/targets/cuda/plan/cuda_plan.h"
+#include "tessera/targets/cuda/plan/lower.h"
+#include "tessera/targets/registry.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace tessera::cuda {
+namespace TSR_FILE {
+
+#define TSR_NEEDS_DEVICE() \
+  if (const std::string why = no_device(); !why.empty()) GTEST_SKIP() << why
+
+constexpr ElementType kStorages[] = {ElementType::float16, ElementType::bfloat16, ElementType::float32};
+
+Machine h200() { return find_machine(TESSERA_MACHINES_DIR "/nvidia_h200.toml"); }
+
+// Half of the distance from 1 to the next number.
+double rounding_of(ElementType type) {
+  return type == ElementType::float16    ? std::ldexp(1, -11)
+         : type == ElementType::bfloat16 ? std::ldexp(1, -8)
+                                         : std::ldexp(1, -24);
+}
+
+Array normal_array(const Shape& shape, std::mt19937& random, float scale = 1) {
+  std::normal_distribution<float> normal;
+  Array out(ElementType::float32, shape);
+  for (float& value : out.as<float>()) value = normal(random) * scale;
+  return out;
+}
+
+struct OpCase {
+  std::string name;
+  std::vector<Shape> inputs;
+  std::function<ValueId(tessera::Graph&, const std::vector<ValueId>&, std::mt19937&)> build;
+  double length = 1;  // numbers that a result is summed up of
+  int inner = 0;      // results on the way that the definition rounds and a kernel may keep in a register
+};
+
+// The graph as it is planned, evaluated by the definitions of its operators, which round where a kernel stores.
+void check_op(const OpCase& test) {
+  for (const ElementType storage : kStorages) {
+    SCOPED_TRACE(test.name + " as " + std::string(name(storage)));
+    std::mt19937 random(7);
+    LoadedNetwork network{.model = test.name, .name = test.name, .graph = {}};
+    std::vector<ValueId> ids;
+    for (std::size_t i = 0; i < test.inputs.size(); ++i) {
+      ids.push_back(network.graph.add_input("x" + std::to_string(i), {ElementType::float32, test.inputs[i]}));
+      network.inputs.push_back(normal_array(test.inputs[i], random));
+    }
+    network.graph.outputs = {test.build(network.graph, ids, random)};
+    const CudaPlan plan(network, h200(), {.storage = storage});
+    const RunResult run = plan.run(network.inputs);
+    const std::vector<Array> again = plan.run(network.inputs).outputs;
+    const Array wanted = evaluate(plan.kernel_plan().graph, network.inputs).at(0);
+    ASSERT_EQ(run.outputs.at(0).shape(), wanted.shape());
+    const std::vector<double> found = run.outputs[0].to_double(), expected = wanted.to_double(),
+                              repeated = again.at(0).to_double();
+    double largest = 1;
+    for (const double value : expected) largest = std::isfinite(value) ? std::max(largest, std::abs(value)) : largest;
+    // Sums in float32 of terms no larger than 8 (numbers here are below 5 in size, weights below 1 but for few), fast
+    // exponentials of 2^-21, and a result that falls on the other side of a rounding border.
+    const double sums = (test.length + 4) * std::ldexp(1, -24) * 8 + std::ldexp(1, -20) * largest +
+                        test.inner * 2 * rounding_of(storage) * largest;
+    double worst = 0;
+    std::size_t worst_at = 0;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const double allowed = sums + 2 * rounding_of(storage) * std::abs(expected[i]) +
+                             (storage == ElementType::float16 ? std::ldexp(1, -24) : 0);
+      const double error =
+          std::isnan(expected[i]) && std::isnan(found[i]) ? 0 : std::abs(found[i] - expected[i]) / allowed;
+      if (!(error <= worst)) worst = error, worst_at = i;
+      ASSERT_TRUE(found[i] == repeated[i] || std::isnan(found[i])) << "two runs differ at " << i;
+    }
+    EXPECT_LE(worst, 1) << "element " << worst_at << " is " << found[worst_at] << ", the definition says "
+                        << expected[worst_at];
+  }
+}
+
+ValueId weights(tessera::Graph& g, const Shape& shape, std::mt19937& random, double fan_in) {
+  return g.add_constant("w" + std::to_string(g.values.size()),
+                        normal_array(shape, random, static_cast<float>(1 / std::sqrt(fan_in))));
+}
+
+Window window(std::vector<std::int64_t> kernel, std::int64_t stride, std::int64_t pad) {
+  Window out;
+  out.kernel = std::move(kernel);
+  out.strides = {stride, stride};
+  out.pads = {pad, pad, pad, pad};
+  return out;
+}
+
+TEST(CudaNetwork, DepthwiseConvolutions) {
+  TSR_NEEDS_DEVICE();
+  for (const auto& [kernel, stride, pad] : {std::array{3, 1, 1}, std::array{3, 2, 1}, std::array{5, 1, 2},
+                                            std::array{5, 2, 2}, std::array{7, 1, 3}, std::array{3, 3, 0}})
+    for (const std::int64_t channels : {24, 32, 20})
+      check_op({"depthwise",
+                {Shape{2, channels, 17, 13}},
+                [&](tessera::Graph& g, const auto& x, std::mt19937& random) {
+                  Conv op;
+                  op.window = window({kernel, kernel}, stride, pad);
+                  op.groups = channels;
+                  const ValueId w = weights(g, Shape{channels, 1, kernel, kernel}, random, kernel * kernel);
+                  const ValueId b = weights(g, Shape{channels}, random, 1);
+                  return g.add("silu", Unary{Unary::Kind::silu}, {g.add("conv", op, {x[0], w, b})});
+                },
+                static_cast<double>(kernel * kernel),
+                1});
+}
+
+TEST(CudaNetwork, Pools) {
+  TSR_NEEDS_DEVICE();
+  for (const std::int64_t channels : {16, 5}) {
+    for (const bool ceil : {false, true}) {
+      check_op({"max pool", {Shape{2, channels, 13, 15}}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+                  return g.add("pool", MaxPool{.window = window({3, 3}, 2, 1), .ceil_mode = ceil}, {x[0]});
+                }});
+      for (const bool border : {false, true})
+        check_op({"average pool",
+                  {Shape{2, channels, 13, 15}},
+                  [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+                    return g.add(
+                        "pool",
+                        AveragePool{.window = window({3, 2}, 2, 1), .ceil_mode = ceil, .count_include_pad = border},
+                        {x[0]});
+                  },
+                  6});
+    }
+    for (const auto kind : {GlobalPool::Kind::average, GlobalPool::Kind::max})
+      check_op({"global pool",
+                {Shape{3, channels, 9, 11}},
+                [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+                  return g.add("pool", GlobalPool{.kind = kind}, {x[0]});
+                },
+                99});
+  }
+}
+
+TEST(CudaNetwork, ElementwiseArithmeticAndActivations) {
+  TSR_NEEDS_DEVICE();
+  using Kind = tessera::Binary::Kind;
+  for (const Kind kind : {Kind::add, Kind::sub, Kind::mul, Kind::min, Kind::max})
+    for (const Shape& other : {Shape{2, 16, 7, 5}, Shape{2, 16, 1, 1}, Shape{1, 16, 1, 1}, Shape{2, 1, 7, 5}, Shape{5}})
+      check_op({"binary", {Shape{2, 16, 7, 5}, other}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+                  return g.add("binary", tessera::Binary{kind}, {x[0], x[1]});
+                }});
+  for (const auto kind : {Unary::Kind::relu, Unary::Kind::silu, Unary::Kind::sigmoid, Unary::Kind::tanh,
+                          Unary::Kind::hard_swish, Unary::Kind::gelu, Unary::Kind::mish, Unary::Kind::abs})
+    check_op({"unary", {Shape{2, 10, 7, 5}}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+                return g.add("unary", Unary{kind}, {x[0]});
+              }});
+  check_op({"clip", {Shape{3, 40}}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+              return g.add("clip", Clip{},
+                           {x[0], g.add_constant("low", Array::scalar<float>(-0.5f)),
+                            g.add_constant("high", Array::scalar<float>(1))});
+            }});
+}
+
+TEST(CudaNetwork, ProductsOfFewAndManyRows) {
+  TSR_NEEDS_DEVICE();
+  for (const std::int64_t rows : {1, 3, 4, 5, 33})
+    for (const std::int64_t depth : {64, 1000, 25})
+      for (const bool transposed : {false, true})
+        check_op({"gemm",
+                  {Shape{rows, depth}},
+                  [&](tessera::Graph& g, const auto& x, std::mt19937& random) {
+                    const Shape shape = transposed ? Shape{70, depth} : Shape{depth, 70};
+                    return g.add("gemm", Gemm{.transpose_b = transposed},
+                                 {x[0], weights(g, shape, random, static_cast<double>(depth)),
+                                  weights(g, Shape{70}, random, 1)});
+                  },
+                  static_cast<double>(depth)});
+}
+
+TEST(CudaNetwork, TransposedConvolutions) {
+  TSR_NEEDS_DEVICE();
+  struct Row {
+    std::int64_t channels, outputs, kernel, stride, pad;
+  };
+  for (const Row& row : {Row{64, 32, 2, 2, 0}, Row{40, 24, 2, 2, 0}, Row{16, 8, 3, 3, 0}, Row{16, 5, 2, 2, 0},
+                         Row{16, 8, 4, 2, 1}, Row{8, 8, 3, 1, 1}})
+    check_op({"conv transpose",
+              {Shape{2, row.channels, 9, 7}},
+              [&](tessera::Graph& g, const auto& x, std::mt19937& random) {
+                ConvTranspose op;
+                op.window = window({row.kernel, row.kernel}, row.stride, row.pad);
+                const ValueId w = weights(g, Shape{row.channels, row.outputs, row.kernel, row.kernel}, random,
+                                          static_cast<double>(row.channels));
+                return g.add("relu", Unary{Unary::Kind::relu},
+                             {g.add("up", op, {x[0], w, weights(g, Shape{row.outputs}, random, 1)})});
+              },
+              static_cast<double>(row.channels * row.kernel * row.kernel),
+              1});
+}
+
+TEST(CudaNetwork, ConvolutionsOfAnyNumberOfOutputChannels) {
+  TSR_NEEDS_DEVICE();
+  for (const std::int64_t channels : {1, 2, 5, 10, 33, 100})
+    for (const std::int64_t size : {4, 40})
+      check_op({"conv",
+                {Shape{2, 32, size, size}},
+                [&](tessera::Graph& g, const auto& x, std::mt19937& random) {
+                  Conv op;
+                  op.window = window({3, 3}, 1, 1);
+                  return g.add("conv", op,
+                               {x[0], weights(g, Shape{channels, 32, 3, 3}, random, 288),
+                                weights(g, Shape{channels}, random, 1)});
+                },
+                288});
+}
+
+TEST(CudaNetwork, ResidualsOfAnyNumberOfChannels) {
+  TSR_NEEDS_DEVICE();
+  for (const std::int64_t channels : {8, 24, 33, 130, 256})
+    for (const std::int64_t size : {3, 30})
+      for (const auto kind : {Unary::Kind::relu, Unary::Kind::silu, Unary::Kind::sigmoid})
+        check_op({"residual",
+                  {Shape{2, 32, size, size}, Shape{2, channels, size, size}},
+                  [&](tessera::Graph& g, const auto& x, std::mt19937& random) {
+                    const ValueId y = g.add("conv", Conv{}, {x[0], weights(g, Shape{channels, 32, 1, 1}, random, 32)});
+                    const ValueId sum = g.add("sum", tessera::Binary{tessera::Binary::Kind::add}, {y, x[1]});
+                    return g.add("act", Unary{kind}, {sum});
+                  },
+                  32,
+                  2});
+}
+
+TEST(CudaNetwork, ConcatsSplitsAndTransposes) {
+  TSR_NEEDS_DEVICE();
+  const auto conv = [](tessera::Graph& g, const std::string& name, ValueId x, std::int64_t in, std::int64_t out,
+                       std::mt19937& random) {
+    return g.add(name, Conv{}, {x, weights(g, Shape{out, in, 1, 1}, random, static_cast<double>(in))});
+  };
+  for (const std::int64_t part : {16, 12})  // 12: not in whole 16 bytes, so that it is copied
+    check_op({"concat",
+              {Shape{2, 16, 6, 5}},
+              [&](tessera::Graph& g, const auto& x, std::mt19937& random) {
+                const ValueId a = conv(g, "a", x[0], 16, part, random), b = conv(g, "b", x[0], 16, 24, random);
+                const ValueId pooled = g.add("pool", MaxPool{.window = window({3, 3}, 1, 1)}, {a});
+                return conv(g, "c", g.add("cat", Concat{1}, {a, b, pooled}), 2 * part + 24, 8, random);
+              },
+              64});
+  check_op({"split",
+            {Shape{2, 16, 6, 5}},
+            [&](tessera::Graph& g, const auto& x, std::mt19937& random) {
+              const ValueId a = conv(g, "a", x[0], 16, 32, random);
+              const auto parts = g.add_node("split", Split{1, {8, 24}, 2}, {a}, 2);
+              const ValueId b = conv(g, "b", parts[1], 24, 8, random);
+              return g.add("sum", tessera::Binary{tessera::Binary::Kind::add}, {parts[0], b});
+            },
+            24,
+            1});
+  check_op({"transpose", {Shape{2, 3, 4, 5}}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+              const ValueId t = g.add("t", Transpose{{3, 0, 2, 1}}, {x[0]});
+              return g.add("cat", Concat{2}, {t, t});
+            }});
+}
+
+TEST(CudaNetwork, Resizes) {
+  TSR_NEEDS_DEVICE();
+  for (const auto mode : {Resize::Mode::nearest, Resize::Mode::linear, Resize::Mode::cubic})
+    for (const std::int64_t channels : {16, 3})
+      check_op({"resize",
+                {Shape{2, channels, 6, 5}},
+                [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+                  const ValueId scales =
+                      g.add_constant("scales", Array::of<float>(Shape{4}, std::vector<float>{1, 1, 2, 1.6f}));
+                  return g.add("resize", Resize{.mode = mode}, {x[0], kNoValue, scales});
+                },
+                16});
+}
+
+TEST(CudaNetwork, SoftmaxAndLayerNorm) {
+  TSR_NEEDS_DEVICE();
+  for (const std::int64_t length : {7, 300, 5000}) {
+    check_op({"softmax",
+              {Shape{3, length}},
+              [&](tessera::Graph& g, const auto& x, std::mt19937&) { return g.add("softmax", Softmax{}, {x[0]}); },
+              static_cast<double>(length)});
+    check_op({"layer norm",
+              {Shape{2, 3, length}},
+              [&](tessera::Graph& g, const auto& x, std::mt19937& random) {
+                return g.add("norm", LayerNorm{},
+                             {x[0], weights(g, Shape{length}, random, 1), weights(g, Shape{length}, random, 1)});
+              },
+              static_cast<double>(length)});
+  }
+}
+
+double distance(const std::vector<Array>& a, const std::vector<Array>& b) {
+  double sum = 0;
+  for (std::size_t o = 0; o < a.size(); ++o) {
+    const std::vector<double> x = a[o].to_double(), y = b[o].to_double();
+    for (std::size_t i = 0; i < x.size(); ++i) sum += (x[i] - y[i]) * (x[i] - y[i]);
+  }
+  return std::sqrt(sum);
+}
+
+// Storing values as bfloat16 moves a network's outputs by so much on the processor; bfloat16 on the device may move
+// them twice as far, float16 with a rounding an eighth as large a quarter, float32 a thousandth.
+TEST(CudaNetwork, ZooNetworksAreAsAccurateAsTheirTypes) {
+  TSR_NEEDS_DEVICE();
+  for (const std::string name :
+       {"resnet18", "resnet50", "mobilenet_v2", "efficientnet_like", "unet", "shallow_unet", "vgg16", "yolo_like"}) {
+    std::mt19937 random(3);
+    LoadedNetwork network{.model = name, .name = name, .graph = make_zoo_model(name, 2)};
+    for (const ValueId id : network.graph.inputs)
+      network.inputs.push_back(normal_array(network.graph.value(id).type.shape(), random));
+    const std::vector<Array> wanted = Session(network.graph).run(network.inputs);
+    SessionOptions narrow;
+    narrow.storage = ElementType::bfloat16;
+    const double moved = distance(Session(network.graph, narrow).run(network.inputs), wanted);
+    for (const auto& [storage, factor] : {std::pair{ElementType::float16, 0.25}, std::pair{ElementType::bfloat16, 2.0},
+                                          std::pair{ElementType::float32, 1e-3}}) {
+      const CudaPlan plan(network, h200(), {.storage = storage});
+      const double off = distance(plan.run(network.inputs).outputs, wanted);
+      EXPECT_LE(off, factor * moved) << name << " as " << tessera::name(storage);
+      EXPECT_GT(off, 0) << name;
+    }
+  }
+}
+
+TEST(CudaNetwork, RunsForSeveralBatchesAndInputs) {
+  TSR_NEEDS_DEVICE();
+  std::mt19937 random(5);
+  for (const std::int64_t batch : {1, 3}) {
+    LoadedNetwork network{.model = "resnet18", .name = "resnet18", .graph = make_zoo_model("resnet18", batch)};
+    const Shape shape = network.graph.value(network.graph.inputs[0]).type.shape();
+    network.inputs.push_back(normal_array(shape, random));
+    const CudaPlan plan(network, h200(), {});
+    const std::vector<Array> first = plan.run(network.inputs).outputs;
+    const std::vector<Array> other = plan.run({normal_array(shape, random)}).outputs;
+    EXPECT_GT(distance(first, other), 0);
+    EXPECT_EQ(distance(plan.run(network.inputs).outputs, first), 0);
+    EXPECT_THROW(plan.program().run({}), Error);
+  }
+}
+
+}  // namespace TSR_FILE
+}  // namespace tessera::cuda
