@@ -107,6 +107,7 @@ struct Conv2dTile {
     // Weights do not depend on the kernel before this one.
     const int ahead = last - first < kStages ? last - first : kStages;
     const int ahead_oc = position(first_tile()).oc;
+#pragma unroll 1
     for (int i = 0; i < ahead; ++i) {
       ptx::barrier_expect(full(i), pixel_bytes + kWeightBytes);
       load_weights(i, (first + i) / taps, (first + i) % taps, ahead_oc);
@@ -114,10 +115,12 @@ struct Conv2dTile {
     ptx::wait_for_previous_kernel();
     int count = 0;
     Ring ring;
+#pragma unroll 1
     for (int tile = first_tile(); tile < a.tiles; tile += tile_stride()) {
       const Position at = position(tile);
       const int y0 = at.y * a.stride_h - a.pad_top, x0 = at.x * a.stride_w - a.pad_left;
       int channel_block = first / taps, tap = first % taps, ky = tap / a.kw, kx = tap % a.kw;
+#pragma unroll 1
       for (int step = first; step < last; ++step, ++count, ring.next()) {
         const int stage = ring.stage;
         if (count >= ahead) {
@@ -140,6 +143,7 @@ struct Conv2dTile {
     const int first = first_block(), last = last_block();
     const int ahead = (last - first) * kTaps < kStages ? (last - first) * kTaps : kStages;
     const int ahead_oc = position(first_tile()).oc;
+#pragma unroll 1
     for (int i = 0; i < ahead; ++i) {
       ptx::barrier_expect(full(i), kWeightBytes);
       load_weights(i, first + i / kTaps, i % kTaps, ahead_oc);
@@ -147,6 +151,7 @@ struct Conv2dTile {
     ptx::wait_for_previous_kernel();
     int count = 0, patches = 0;
     Ring ring;
+#pragma unroll 1
     for (int tile = first_tile(); tile < a.tiles; tile += tile_stride()) {
       const Position at = position(tile);
       for (int channel_block = first; channel_block < last; ++channel_block, ++patches) {
@@ -341,11 +346,8 @@ struct Conv2dTile {
     }
   }
 
-  // Without residual and curve the code is a fraction of what it is with them, and results are stored sooner. Choices
-  // are made outside of the loops: a branch between two loads would have each wait for the one before.
-  enum class Ending { plain, residual, silu };
-
-  template <Ending kEnding>
+  // One piece of code for all endings: its length is what a kernel between other kernels waits for. Branches are around
+  // whole groups of channels: one between two loads would have each wait for the one before.
   __device__ void store(const Sums& sums, int tile) const {
     const Position at = position(tile);
     const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16 + lane / 4;
@@ -354,7 +356,7 @@ struct Conv2dTile {
     const int first_oc = at.oc + lane % 4 * 8;  // of this lane's stores; its sums are of two channels in every 8
     const float2* const bias = reinterpret_cast<const float2*>(a.bias + at.oc + lane % 4 * 2);
     // The residual is read as results are stored, 16 bytes at a time, and one group of channels ahead.
-    constexpr bool reads = kEnding == Ending::residual;
+    const bool reads = a.residual != nullptr, curves = a.activation.curve == Curve::silu;
     std::int64_t residual0 = -1, residual1 = -1;
     uint4 ahead0 = {}, ahead1 = {};
     if (reads) {
@@ -386,7 +388,7 @@ struct Conv2dTile {
         add(lower_sums[0], lower_more.x), add(lower_sums[1], lower_more.y);
         add(lower_sums[2], lower_more.z), add(lower_sums[3], lower_more.w);
       }
-      if constexpr (kEnding == Ending::silu) {
+      if (curves) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           upper_sums[i] = make_float2(silu(upper_sums[i].x), silu(upper_sums[i].y));
@@ -412,15 +414,6 @@ struct Conv2dTile {
         store8(offset1 >= 0 ? offset1 + more : -1, oc, second);
       }
     }
-  }
-
-  __device__ void store_tile(const Sums& sums, int tile) const {
-    if (a.residual)
-      store<Ending::residual>(sums, tile);
-    else if (a.activation.curve == Curve::silu)
-      store<Ending::silu>(sums, tile);
-    else
-      store<Ending::plain>(sums, tile);
   }
 
   // --- sums shared by the blocks of a cluster ------------------------------------------------------------------------
@@ -477,6 +470,7 @@ struct Conv2dTile {
     const Position at = position(tile);
     const int columns = kOc / a.splits / 4, first_column = split() * (kOc / a.splits);
     const int items = kWarpgroups * 64 / (a.pool * a.pool) * columns;
+#pragma unroll 1
     for (int item = threadIdx.x; item < items; item += threads) {
       const int column = first_column + item % columns * 4, place = item / columns;
       const int row = a.pool == 2 ? place / 4 * 16 + place % 4 * 2 : place;
@@ -514,6 +508,7 @@ struct Conv2dTile {
     if (threadIdx.x == kMultiplying) {
       ptx::prefetch(x_map);
       ptx::prefetch(w_map);
+#pragma unroll 1
       for (int stage = 0; stage < kStages; ++stage) {
         ptx::barrier_init(full(stage), 1);
         ptx::barrier_init(empty(stage), kWarpgroups * 4 * kMulticast);
@@ -545,6 +540,7 @@ struct Conv2dTile {
       Ring ring;
       int patches = 0;
       bool waited = false;
+#pragma unroll 1
       for (int tile = first_tile(); tile < a.tiles; tile += tile_stride()) {
         if constexpr (kPatch)
           multiply_patches(sums, ring, patches);
@@ -553,7 +549,7 @@ struct Conv2dTile {
         if (!waited) ptx::wait_for_previous_kernel();
         waited = true;
         if (a.splits > 1) break;  // one tile for each cluster
-        store_tile(sums, tile);
+        store(sums, tile);
       }
       if (kSplits && a.splits > 1) {
         // Every stage has been read: the multiplying threads of this block are done before anything is overwritten.

@@ -18,6 +18,12 @@ struct Read {
   bool narrow = false;  // one result for each thread
 };
 
+// Windows that have a kernel of their own.
+bool is_special(const DepthwiseArguments& a) {
+  return a.kh == a.kw && a.stride_h == a.stride_w && a.dilation_h == 1 && a.dilation_w == 1 &&
+         (a.kh == 3 || a.kh == 5) && a.stride_h <= 2;
+}
+
 std::variant<Read, Refusal> read(const KernelInfo& kernel, const Problem& problem) {
   if (auto refusal = refuse_types(problem, kernel.type)) return *refusal;
   if (problem.input(0).rank() != 4) return Refusal{"takes images of two dimensions"};
@@ -46,11 +52,11 @@ std::variant<Read, Refusal> read(const KernelInfo& kernel, const Problem& proble
   a.pad_top = small(window.begins[0]), a.pad_left = small(window.begins[1]);
   a.x_pixel = small(problem.input_pixel(0)), a.y_pixel = small(problem.output_pixel());
   // With four results to a thread, are there threads for every multiprocessor?
-  const std::int64_t threads =
-      std::int64_t{a.n} * a.oh * ((a.ow + kDepthwiseColumns - 1) / kDepthwiseColumns) * a.packs;
+  const int columns = is_special(a) && a.kh == 5 ? kColumnsOf5x5 : kColumnsOfOthers;
+  const std::int64_t threads = std::int64_t{a.n} * a.oh * ((a.ow + columns - 1) / columns) * a.packs;
   constexpr int kThreadsOfMultiprocessor = 256;
   out.narrow = threads < std::int64_t{problem.machine.gpu().multiprocessors} * kThreadsOfMultiprocessor;
-  a.strips = out.narrow ? a.ow : (a.ow + kDepthwiseColumns - 1) / kDepthwiseColumns;
+  a.strips = out.narrow ? a.ow : (a.ow + columns - 1) / columns;
   a.activation = epilogue.activation;
   out.residual = epilogue.residual;
   if (out.residual >= 0) a.residual_pixel = small(problem.input_pixel(static_cast<std::size_t>(out.residual)));
@@ -85,8 +91,7 @@ std::vector<std::byte> packed(const Array& array) {
 
 std::string function_name(ElementType type, const DepthwiseArguments& a, bool narrow) {
   const std::string out = fmt::format("depthwise_{}", short_name(type)), end = narrow ? "_narrow" : "";
-  const bool plain = a.kh == a.kw && a.stride_h == a.stride_w && a.dilation_h == 1 && a.dilation_w == 1;
-  if (!plain || (a.kh != 3 && a.kh != 5) || a.stride_h > 2) return out + end;
+  if (!is_special(a)) return out + end;
   return out + fmt::format("_{}x{}{}", a.kh, a.kw, a.stride_h == 2 ? "_s2" : "") + end;
 }
 

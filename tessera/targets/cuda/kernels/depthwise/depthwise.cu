@@ -121,15 +121,15 @@ __device__ __forceinline__ void depthwise(const T* x, const float* weights, cons
                        const __grid_constant__ tessera::cuda::DepthwiseArguments a) {                \
     tessera::cuda::depthwise<T, KERNEL, STRIDE, COLUMNS>(x, weights, bias, residual, y, a);          \
   }
-#define TSR_DEPTHWISE_BOTH(NAME, T, KERNEL, STRIDE)                           \
-  TSR_DEPTHWISE_OF(NAME, T, KERNEL, STRIDE, tessera::cuda::kDepthwiseColumns) \
+#define TSR_DEPTHWISE_BOTH(NAME, T, KERNEL, STRIDE, COLUMNS)                  \
+  TSR_DEPTHWISE_OF(NAME, T, KERNEL, STRIDE, tessera::cuda::kColumns##COLUMNS) \
   TSR_DEPTHWISE_OF(NAME##_narrow, T, KERNEL, STRIDE, 1)
-#define TSR_DEPTHWISE(NAME, T)               \
-  TSR_DEPTHWISE_BOTH(NAME, T, 0, 0)          \
-  TSR_DEPTHWISE_BOTH(NAME##_3x3, T, 3, 1)    \
-  TSR_DEPTHWISE_BOTH(NAME##_3x3_s2, T, 3, 2) \
-  TSR_DEPTHWISE_BOTH(NAME##_5x5, T, 5, 1)    \
-  TSR_DEPTHWISE_BOTH(NAME##_5x5_s2, T, 5, 2)
+#define TSR_DEPTHWISE(NAME, T)                         \
+  TSR_DEPTHWISE_BOTH(NAME, T, 0, 0, OfOthers)          \
+  TSR_DEPTHWISE_BOTH(NAME##_3x3, T, 3, 1, OfOthers)    \
+  TSR_DEPTHWISE_BOTH(NAME##_3x3_s2, T, 3, 2, OfOthers) \
+  TSR_DEPTHWISE_BOTH(NAME##_5x5, T, 5, 1, Of5x5)       \
+  TSR_DEPTHWISE_BOTH(NAME##_5x5_s2, T, 5, 2, Of5x5)
 TSR_DEPTHWISE(f16, __half)
 TSR_DEPTHWISE(bf16, __nv_bfloat16)
 TSR_DEPTHWISE(f32, float)

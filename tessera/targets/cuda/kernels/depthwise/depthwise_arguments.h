@@ -8,8 +8,9 @@
 
 namespace tessera::cuda {
 
-// Results of one row that a thread computes: many where there is work for all, one where there is little.
-inline constexpr int kDepthwiseColumns = 4;
+// Results of one row that a thread computes, where there is work for all; one where there is little. Large windows need
+// more registers, so that fewer threads run at once.
+inline constexpr int kColumnsOf5x5 = 2, kColumnsOfOthers = 4;
 
 // Channels last; packs of 16 bytes of neighbouring channels.
 struct DepthwiseArguments {
