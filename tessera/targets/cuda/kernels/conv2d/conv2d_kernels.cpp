@@ -153,6 +153,8 @@ Answer consider_node(const KernelInfo& kernel, const Problem& problem) {
     offer.wide_outputs = true;
     offer.wide_inputs = 1 | (residual >= 0 ? std::uint64_t{1} << residual : 0);
   }
+  // Every thread reads of the residual what it writes of the result: that stays in the cache.
+  if (residual >= 0 && conv.pool == 1) offer.may_overwrite = residual;
   offer.estimate = {row_offer.seconds, name(row_offer.bound)};
   return offer;
 }

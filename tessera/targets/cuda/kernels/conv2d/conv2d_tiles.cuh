@@ -346,8 +346,10 @@ struct Conv2dTile {
     }
   }
 
-  // One piece of code for all endings: its length is what a kernel between other kernels waits for. Branches are around
-  // whole groups of channels: one between two loads would have each wait for the one before.
+  // Plain: whole tiles of channels in whole 16 bytes, without residual, curve and phases. There is one other piece of
+  // code for all the rest, and no more: its length is what a kernel between other kernels waits for. Its branches are
+  // around whole groups of channels: one between two loads would have each wait for the one before.
+  template <bool kPlain>
   __device__ void store(const Sums& sums, int tile) const {
     const Position at = position(tile);
     const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16 + lane / 4;
@@ -355,8 +357,9 @@ struct Conv2dTile {
     const std::int64_t pooled = a.pool == 2 && (row & 1) == 0 ? pooled_offset(at, row) : -1;
     const int first_oc = at.oc + lane % 4 * 8;  // of this lane's stores; its sums are of two channels in every 8
     const float2* const bias = reinterpret_cast<const float2*>(a.bias + at.oc + lane % 4 * 2);
+    T* const y = static_cast<T*>(a.y) + first_oc;
     // The residual is read as results are stored, 16 bytes at a time, and one group of channels ahead.
-    const bool reads = a.residual != nullptr, curves = a.activation.curve == Curve::silu;
+    const bool reads = !kPlain && a.residual != nullptr, curves = !kPlain && a.activation.curve == Curve::silu;
     std::int64_t residual0 = -1, residual1 = -1;
     uint4 ahead0 = {}, ahead1 = {};
     if (reads) {
@@ -365,7 +368,7 @@ struct Conv2dTile {
     }
 #pragma unroll
     for (int group = 0; group < kOc / 32; ++group) {
-      if (at.oc + group * 32 >= a.oc) break;
+      if (!kPlain && at.oc + group * 32 >= a.oc) break;
       uint4 upper_more = ahead0, lower_more = ahead1;
       if (reads && group + 1 < kOc / 32) {
         ahead0 = residual8(residual0, first_oc + group * 32 + 32);
@@ -406,7 +409,15 @@ struct Conv2dTile {
           upper[i] = Pair<T>::larger(upper[i], __shfl_xor_sync(~0u, upper[i], 4));
         }
         const uint4 largest = transposed(upper);
-        store8(pooled, oc, largest);
+        if constexpr (kPlain) {
+          if (pooled >= 0) *reinterpret_cast<uint4*>(y + pooled + group * 32) = largest;
+        } else {
+          store8(pooled, oc, largest);
+        }
+      } else if constexpr (kPlain) {
+        const uint4 first = transposed(upper), second = transposed(lower);
+        if (offset0 >= 0) *reinterpret_cast<uint4*>(y + offset0 + group * 32) = first;
+        if (offset1 >= 0) *reinterpret_cast<uint4*>(y + offset1 + group * 32) = second;
       } else {
         const uint4 first = transposed(upper), second = transposed(lower);
         const std::int64_t more = a.phases_w ? phase_offset(oc) : 0;
@@ -549,7 +560,12 @@ struct Conv2dTile {
         if (!waited) ptx::wait_for_previous_kernel();
         waited = true;
         if (a.splits > 1) break;  // one tile for each cluster
-        store(sums, tile);
+        const bool plain =
+            a.y_vectors && a.oc % kOc == 0 && !a.residual && !a.phases_w && a.activation.curve == Curve::none;
+        if (plain)
+          store<true>(sums, tile);
+        else
+          store<false>(sums, tile);
       }
       if (kSplits && a.splits > 1) {
         // Every stage has been read: the multiplying threads of this block are done before anything is overwritten.

@@ -74,6 +74,7 @@ Answer consider(const KernelInfo& kernel, const Problem& problem) {
   offer.outputs = {Order::channels_last};
   offer.wide_outputs = true;
   offer.wide_inputs = 1 | (residual >= 0 ? std::uint64_t{1} << residual : 0);
+  offer.may_overwrite = residual;  // every thread reads of it what it writes of the result
   offer.estimate = streaming_estimate(problem);
   return offer;
 }
