@@ -1,0 +1,135 @@
+"""Times our liquid layers and the same cells in PyTorch (as ncps has them) in one run, in the same way: a whole sequence
+as one CUDA graph, inputs on the device, events around replays, median and minimum. PyTorch's products use tf32 where ours
+do. Ours run before and after the peers, so that a change of the card's clock between them shows.
+
+    python3 bench/cuda/compare_liquid_peers.py path/to/tessera_cuda_liquid_bench [--out results.json] [--no-compile]
+"""
+
+import argparse
+import datetime
+import json
+import subprocess
+import tempfile
+import time
+
+import torch
+import torch.nn as nn
+
+REPLAYS = 100
+STEPS = 128
+# samples, inputs, units, width of the backbone: as bench/cuda/liquid_bench.cpp has them
+LAYERS = [(1, 16, 64, 128), (32, 16, 64, 128), (256, 16, 256, 128), (1024, 32, 256, 256), (64, 64, 128, 128)]
+
+
+class CfC(nn.Module):
+    def __init__(self, inputs, units, width):
+        super().__init__()
+        self.units = units
+        self.backbone = nn.Sequential(nn.Linear(inputs + units, width), nn.Tanh())
+        self.ff1, self.ff2 = nn.Linear(width, units), nn.Linear(width, units)
+        self.time_a, self.time_b = nn.Linear(width, units), nn.Linear(width, units)
+
+    def forward(self, x, elapsed=1.0):
+        h = x.new_zeros(x.shape[0], self.units)
+        states = []
+        for t in range(x.shape[1]):
+            z = self.backbone(torch.cat([x[:, t], h], 1))
+            gate = torch.sigmoid(self.time_a(z) * elapsed + self.time_b(z))
+            h = torch.tanh(self.ff1(z)) * (1 - gate) + gate * torch.tanh(self.ff2(z))
+            states.append(h)
+        return torch.stack(states, 1)
+
+
+def graph_us(call):
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(5):
+            call()
+    torch.cuda.current_stream().wait_stream(stream)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        call()
+    for _ in range(5):
+        graph.replay()
+    times = []
+    for _ in range(REPLAYS):
+        before, after = torch.cuda.Event(True), torch.cuda.Event(True)
+        before.record()
+        graph.replay()
+        after.record()
+        after.synchronize()
+        times.append(before.elapsed_time(after) * 1e3)
+    times.sort()
+    return times[len(times) // 2], times[0]
+
+
+def peer_times(layer, compiles):
+    samples, inputs, units, width = layer
+    model = CfC(inputs, units, width).cuda().eval()
+    x = torch.randn(samples, STEPS, inputs, device="cuda")
+    row = {}
+    with torch.inference_mode():
+        row["eager_us"], row["eager_minimum_us"] = graph_us(lambda: model(x))
+        if compiles:
+            torch._dynamo.reset()
+            try:
+                start = time.perf_counter()
+                compiled = torch.compile(model)
+                compiled(x)
+                row["compile_s"] = time.perf_counter() - start
+                row["compiled_us"], row["compiled_minimum_us"] = graph_us(lambda: compiled(x))
+            except Exception as error:  # one peer that fails is a gap in the table, not the end of the run
+                print(f"torch.compile failed on {layer}: {str(error)[:100]}")
+    return row
+
+
+def ours(program):
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        subprocess.run([program, "--json", file.name], check=True, stdout=subprocess.DEVNULL)
+        return {row["layer"]: row for row in json.load(open(file.name))}
+
+
+def card_state():
+    query = "clocks.sm,power.draw,temperature.gpu,driver_version"
+    return subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"], capture_output=True, text=True).stdout.strip()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("program")
+    parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out: it takes a minute for each layer")
+    parser.add_argument("--layers", type=int, default=len(LAYERS), help="only so many of them")
+    parser.add_argument("--out")
+    args = parser.parse_args()
+    first = ours(args.program)
+    state = [card_state()]
+    rows = []
+    for layer in LAYERS[: args.layers]:
+        for precision in ("tf32", "f32"):
+            torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+            row = peer_times(layer, not args.no_compile and precision == "tf32")
+            samples, inputs, units, width = layer
+            rows.append({"layer": f"CfC n{samples} T{STEPS} in{inputs} h{units} bb{width} {precision}", **row})
+            print(".", end="", flush=True)
+    state.append(card_state())
+    second = ours(args.program)
+    print(f"\n{'layer':34} {'eager':>9} {'compiled':>9} {'ours':>9} {'again':>9}  us")
+    for row in rows:
+        mine = first[row["layer"]]
+        row.update(ours_us=mine["median_us"], ours_minimum_us=mine["minimum_us"],
+                   ours_again_us=second[row["layer"]]["median_us"], kernel=mine["kernel"], cluster=mine["cluster"],
+                   model_us=mine["model_us"], deviation=mine["deviation"])  # fmt: skip
+        compiled = f"{row['compiled_us']:9.1f}" if row.get("compiled_us") else "        -"
+        print(f"{row['layer']:34} {row['eager_us']:9.1f} {compiled} {row['ours_us']:9.1f} {row['ours_again_us']:9.1f}  {mine['kernel']} x{mine['cluster']}")
+    if args.out:
+        about = {"date": datetime.date.today().isoformat(), "card": torch.cuda.get_device_name(), "torch": torch.__version__,
+                 "clocks_power_temperature_driver": state, "replays": REPLAYS, "calls_in_graph": 1}  # fmt: skip
+        with open(args.out, "w") as file:
+            json.dump({"about": about, "rows": rows, "ours": list(first.values())}, file, indent=1)
+            file.write("\n")
+
+
+if __name__ == "__main__":
+    main()
