@@ -9,8 +9,12 @@
 #include "tessera/core/parallel_for.h"
 #include "tessera/io/ncp_checkpoint.h"
 #include "tessera/io/ncp_file.h"
+#include "tessera/ncp/evaluation.h"
 #include "tessera/ncp/wiring.h"
 #include "tessera/ncp/wiring_drawing.h"
+#ifdef TESSERA_CUDA
+#include "tessera/targets/cuda/liquid/layer_runner.h"
+#endif
 
 #include <chrono>
 #include <filesystem>
@@ -112,6 +116,7 @@ struct EvalOptions {
   NcpTaskOptions task;
   std::string which = "best";
   std::string set = "test";
+  std::string device = "cpu";
   std::string precision = "f32";
   std::int64_t batch = 256;
   int threads = 0;
@@ -137,6 +142,30 @@ Trained load_trained(EvalOptions& options, bool task_given) {
   return {std::move(found.layer), std::move(best ? found.state.best_parameters : found.state.parameters)};
 }
 
+ncp::LossSums evaluate_on_cpu(const Trained& trained, const ncp::Task& task, const ncp::Dataset& data,
+                              const EvalOptions& options) {
+  const auto precision = ncp::parse_precision(options.precision);
+  check(precision.has_value(), Code::invalid_argument, "--precision {} is of --device cuda", options.precision);
+  return ncp::evaluate(trained.layer, trained.parameters, data, task.loss, task.readout, *precision, options.batch);
+}
+
+ncp::LossSums evaluate_on_gpu(const Trained& trained, const ncp::Task& task, const ncp::Dataset& data,
+                              const EvalOptions& options) {
+  check(options.precision == "f32" || options.precision == "tf32", Code::invalid_argument,
+        "--device cuda has f32 and tf32, not --precision {}", options.precision);
+#ifdef TESSERA_CUDA
+  cuda::LayerRunner runner(ncp::evaluated(trained.layer), trained.parameters,
+                           options.precision == "tf32" ? cuda::LiquidPrecision::tf32 : cuda::LiquidPrecision::f32);
+  return ncp::evaluate(
+      trained.layer, data, task.loss, task.readout, options.batch,
+      [&](const ncp::Sequence<float>& sequence, ncp::SequenceResult<float>& result) { runner.run(sequence, result); });
+#else
+  (void)trained, (void)task, (void)data;
+  fail(Code::unsupported, Hint{"build with the CUDA toolkit, or use --device cpu"},
+       "cuda: this program was built without kernels for NVIDIA GPUs");
+#endif
+}
+
 void evaluate_model(EvalOptions options, bool task_given, const Context& context) {
   const ThreadLimit limit(options.threads);
   const Trained trained = load_trained(options, task_given);
@@ -146,8 +175,8 @@ void evaluate_model(EvalOptions options, bool task_given, const Context& context
                                                            : task.test;
   check(data.samples > 0, Code::invalid_argument, "the task '{}' has no {} set", options.task.task, options.set);
   const auto start = std::chrono::steady_clock::now();
-  const ncp::LossSums sums = ncp::evaluate(trained.layer, trained.parameters, data, task.loss, task.readout,
-                                           *ncp::parse_precision(options.precision), options.batch);
+  const ncp::LossSums sums = options.device == "cuda" ? evaluate_on_gpu(trained, task, data, options)
+                                                      : evaluate_on_cpu(trained, task, data, options);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   Table table({{.name = "task"},
                {.name = "set"},
@@ -155,10 +184,12 @@ void evaluate_model(EvalOptions options, bool task_given, const Context& context
                {.name = "loss", .align = Align::right},
                {.name = "accuracy [%]", .key = "accuracy", .align = Align::right},
                {.name = "samples/s", .key = "samples_per_second", .align = Align::right},
+               {.name = "device"},
                {.name = "precision"}});
   table.add_row({options.task.task, options.set, data.samples, fmt::format("{:.6f}", sums.mean_loss()),
                  task.loss == ncp::Loss::mean_squared_error ? "" : fmt::format("{:.2f}", 100 * sums.accuracy()),
-                 fmt::format("{:.0f}", static_cast<double>(data.samples) / seconds), options.precision});
+                 fmt::format("{:.0f}", static_cast<double>(data.samples) / seconds), options.device,
+                 options.precision});
   context.print(table);
 }
 
@@ -174,8 +205,10 @@ void add_ncp_eval(CLI::App& ncp, const Context& context) {
       ->check(CLI::IsMember({"best", "last"}));
   command->add_option("--set", options->set, "test, validation or training")
       ->check(CLI::IsMember({"test", "validation", "training"}));
-  command->add_option("--precision", options->precision, "f32, bf16 or f16")
-      ->check(CLI::IsMember({"f32", "bf16", "f16"}));
+  command->add_option("--device", options->device, "cpu, or cuda: an NVIDIA GPU")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  command->add_option("--precision", options->precision, "f32, bf16 or f16; on a GPU f32 or tf32")
+      ->check(CLI::IsMember({"f32", "bf16", "f16", "tf32"}));
   command->add_option("--batch", options->batch, "Sequences at a time")->check(whole_number(1));
   command->add_option("--threads", options->threads, "Threads; 0: all")->check(whole_number(0, 4096));
   command->callback([options, command, &context] { evaluate_model(*options, command->count("--task") > 0, context); });

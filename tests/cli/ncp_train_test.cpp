@@ -56,6 +56,29 @@ TEST(NcpTrain, LeavesALayerThatCanBeEvaluated) {
   EXPECT_EQ(written["training"]["optimizer"], "rmsprop");
 }
 
+TEST(NcpEval, RunsOnAGpuOrSaysWhatIsMissing) {
+  const std::string folder = fresh_folder("for_gpu");
+  ASSERT_EQ(run_tessera(with(kXor, {"--checkpoint", folder})).status, 0);
+  const CommandResult eval = run_tessera({"ncp", "eval", folder, "--device", "cuda", "--format", "json"});
+  if (eval.status == 0) {
+    const CommandResult cpu = run_tessera({"ncp", "eval", folder, "--format", "json"});
+    const json found = json::parse(eval.out)["rows"][0], wanted = json::parse(cpu.out)["rows"][0];
+    EXPECT_EQ(found["device"], "cuda");
+    EXPECT_EQ(found["accuracy"], wanted["accuracy"]);
+  } else {
+    EXPECT_EQ(eval.status, 1);
+    EXPECT_THAT(eval.err,
+                testing::ContainsRegex("cuda: (no driver|no device|there is no device|the driver|the kernels are "
+                                       "for architecture|this program was built without)"));
+  }
+  const CommandResult half = run_tessera({"ncp", "eval", folder, "--device", "cuda", "--precision", "bf16"});
+  EXPECT_EQ(half.status, 1);
+  EXPECT_THAT(half.err, HasSubstr("--device cuda has f32 and tf32, not --precision bf16"));
+  const CommandResult cpu = run_tessera({"ncp", "eval", folder, "--precision", "tf32"});
+  EXPECT_EQ(cpu.status, 1);
+  EXPECT_THAT(cpu.err, HasSubstr("--precision tf32 is of --device cuda"));
+}
+
 TEST(NcpTrain, ATrainingThatWasStoppedEndsWithTheSameFiles) {
   const std::string whole = fresh_folder("whole"), parts = fresh_folder("parts");
   ASSERT_EQ(run_tessera(with(kXor, {"--checkpoint", whole, "--threads", "1"})).status, 0);

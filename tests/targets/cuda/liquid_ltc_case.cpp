@@ -101,7 +101,12 @@ std::vector<Bounded> bounded_step(const LtcProblem& p, const LtcNumbers& numbers
   const Heard sensed = bounded_sums(numbers.sensory, units, x);
   const auto membrane = [&](std::size_t row, std::size_t u) { return Bounded{numbers.membrane[row * units + u], 0}; };
   const Bounded epsilon = Bounded::rounded(p.epsilon, 0);
-  const auto h = [&](std::size_t u) { return Bounded{times[u], 0} / Bounded{static_cast<double>(p.unfolds), 0}; };
+  // The kernels multiply by reciprocals, each to 2 in the last place.
+  const auto h = [&](std::size_t u) { return Bounded{times[u], 0} * Bounded::rounded(1.0 / p.unfolds, 0); };
+  const auto quotient = [](const Bounded& above, const Bounded& below) {
+    const Bounded exact = above / below;
+    return Bounded{exact.value, exact.error + 2 * kFunctionRounding * std::abs(exact.value)};
+  };
   const auto heard = [&](const std::vector<Bounded>& at) {
     Heard sums = bounded_sums(numbers.recurrent, units, at);
     for (std::size_t u = 0; u < units; ++u) {
@@ -114,8 +119,8 @@ std::vector<Bounded> bounded_step(const LtcProblem& p, const LtcNumbers& numbers
     const Heard s = heard(at);
     std::vector<Bounded> out(units);
     for (std::size_t u = 0; u < units; ++u)
-      out[u] = (membrane(0, u) * (membrane(1, u) - at[u]) + s.current[u] - at[u] * s.conductance[u]) /
-               (membrane(2, u) + epsilon);
+      out[u] = quotient(membrane(0, u) * (membrane(1, u) - at[u]) + s.current[u] - at[u] * s.conductance[u],
+                        membrane(2, u) + epsilon);
     return out;
   };
   const auto moved = [&](double part, const std::vector<Bounded>& by) {
@@ -130,13 +135,14 @@ std::vector<Bounded> bounded_step(const LtcProblem& p, const LtcNumbers& numbers
     } else if (p.solver == Ltc::Solver::runge_kutta) {
       const std::vector<Bounded> k1 = rate(v), k2 = rate(moved(0.5, k1)), k3 = rate(moved(0.5, k2)),
                                  k4 = rate(moved(1, k3));
-      const Bounded two{2, 0}, six{6, 0};
-      for (std::size_t u = 0; u < units; ++u) next[u] = v[u] + h(u) / six * (k1[u] + two * k2[u] + two * k3[u] + k4[u]);
+      const Bounded two{2, 0}, sixth = Bounded::rounded(1.0 / 6, 0);
+      for (std::size_t u = 0; u < units; ++u)
+        next[u] = v[u] + h(u) * sixth * (k1[u] + two * k2[u] + two * k3[u] + k4[u]);
     } else {
       const Heard s = heard(v);
       for (std::size_t u = 0; u < units; ++u)
-        next[u] = (membrane(2, u) * v[u] + h(u) * (membrane(0, u) * membrane(1, u) + s.current[u])) /
-                  (membrane(2, u) + h(u) * (membrane(0, u) + s.conductance[u] + epsilon));
+        next[u] = quotient(membrane(2, u) * v[u] + h(u) * (membrane(0, u) * membrane(1, u) + s.current[u]),
+                           membrane(2, u) + h(u) * (membrane(0, u) + s.conductance[u] + epsilon));
     }
     v = std::move(next);
   }

@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <string>
 
 namespace tessera::cuda {
 
@@ -103,10 +104,15 @@ PreparedCfc::PreparedCfc(KernelLibrary& library, const CfcProblem& problem, cons
     : context_(library.context()), problem_(problem), offer_(offer) {
   check_problem(problem);
   check_weights(problem, weights);
-  function_ = library.function(row.in_registers                         ? Binary::cfc_registers
-                               : row.precision == LiquidPrecision::tf32 ? Binary::cfc_tf32
-                                                                        : Binary::cfc_f32,
-                               row.name);
+  const Binary binary = row.in_registers                         ? Binary::cfc_registers
+                        : row.precision == LiquidPrecision::tf32 ? Binary::cfc_tf32
+                                                                 : Binary::cfc_f32;
+  std::string kernel(row.name);
+  if (row.in_registers) {
+    if (offer.cluster > 1) kernel += "_cluster";
+    if (problem.is_usual()) kernel += "_usual";
+  }
+  function_ = library.function(binary, kernel);
   if (row.in_registers)
     prepare_registers(weights, row);
   else

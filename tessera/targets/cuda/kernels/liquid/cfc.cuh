@@ -133,23 +133,18 @@ struct CfcMath {
   static __device__ __forceinline__ float tangent(float x) {
     return kExact ? tanhf(x) : 1.0f - 2.0f * reciprocal(1.0f + exp2_fast(x * (2 * kLog2E)));
   }
+  static __device__ __forceinline__ float lecun(float x) { return 1.7159f * tangent(0.666f * x); }
+  // The usual ones first: a table of jumps takes longer than they do.
   static __device__ __forceinline__ float activated(CfcActivation kind, float x) {
-    switch (kind) {
-      case CfcActivation::lecun_tanh: return 1.7159f * tangent(0.666f * x);
-      case CfcActivation::silu: return x * logistic(x);
-      case CfcActivation::relu: return x < 0 ? 0 : x;  // NaN passes on
-      case CfcActivation::tanh: return tangent(x);
-      case CfcActivation::gelu: return x * normcdff(x);
-    }
-    return x;
+    if (kind == CfcActivation::tanh) return tangent(x);
+    if (kind == CfcActivation::lecun_tanh) return lecun(x);
+    if (kind == CfcActivation::relu) return x < 0 ? 0 : x;  // NaN passes on
+    if (kind == CfcActivation::silu) return x * logistic(x);
+    return x * normcdff(x);
   }
   static __device__ __forceinline__ float passed(CfcHead kind, float x) {
-    switch (kind) {
-      case CfcHead::tanh: return tangent(x);
-      case CfcHead::none: return x;
-      case CfcHead::lecun_tanh: return 1.7159f * tangent(0.666f * x);
-    }
-    return x;
+    if (kind == CfcHead::tanh) return tangent(x);
+    return kind == CfcHead::none ? x : lecun(x);
   }
 };
 
@@ -200,37 +195,37 @@ struct CfcBlock {
       if (stage.group == 3) multiply_groups<3>(stage, weights, odd);
   }
 
+  __device__ __forceinline__ float time_of(const CfcStage& stage, int n, int unit, int t) const {
+    if (a.times == LiquidTimes::none) return 1;
+    if (a.times == LiquidTimes::each_step) return shared[a.times_at + (t & 1) * kSamples + n];
+    return a.sequence.times[(first + n) * a.sequence.time_sample + t * a.sequence.time_step +
+                            (stage.state + unit) * a.sequence.time_unit];
+  }
+
   __device__ __forceinline__ float result(const CfcStage& stage, int n, int u, int unit, int t) const {
     const float* constants = shared + a.constants_at + stage.bias + u;
     const float* sums = shared + a.sums_at + n * stage.sum_pitch + u;
-    float total[4];
-    // Four loads at a time that do not wait for each other, for each head.
-#pragma unroll
-    for (int head = 0; head < 4; ++head) total[head] = head < stage.heads ? constants[head * stage.block_units] : 0;
-    for (int s = 0; s < stage.slices; s += 4) {
-#pragma unroll
-      for (int head = 0; head < 4; ++head) {
-        float part[4] = {};
-#pragma unroll
-        for (int j = 0; j < 4; ++j)
-          if (head < stage.heads && s + j < stage.slices)
-            part[j] = sums[(s + j) * kSamples * stage.sum_pitch + head * stage.block_units];
-        total[head] += (part[0] + part[1]) + (part[2] + part[3]);
-      }
+    const int slice_step = kSamples * stage.sum_pitch, next_head = stage.block_units;
+    if (stage.heads == 1) {
+      float sum = constants[0];
+      for (int s = 0; s < stage.slices; ++s, sums += slice_step) sum += *sums;
+      if (stage.finish == CfcFinish::activate) return Math::activated(a.activation, sum);
+      if (stage.finish == CfcFinish::project) return sum;
+      const float tau = constants[next_head], amplitude = constants[2 * next_head];
+      const float time = time_of(stage, n, unit, t);
+      return amplitude - amplitude * Math::exponential(-time * (fabsf(tau) + fabsf(sum))) * sum;
     }
-    if (stage.finish == CfcFinish::activate) return Math::activated(a.activation, total[0]);
-    if (stage.finish == CfcFinish::project) return total[0];
-    float time = 1;
-    if (a.times == LiquidTimes::each_step) time = shared[a.times_at + (t & 1) * kSamples + n];
-    if (a.times == LiquidTimes::each_unit)
-      time = a.sequence.times[(first + n) * a.sequence.time_sample + t * a.sequence.time_step +
-                              (stage.state + unit) * a.sequence.time_unit];
-    if (stage.finish == CfcFinish::pure) {
-      const float tau = constants[stage.block_units], amplitude = constants[2 * stage.block_units];
-      return amplitude - amplitude * Math::exponential(-time * (fabsf(tau) + fabsf(total[0]))) * total[0];
+    const bool four = stage.heads == 4;
+    float first_head = constants[0], second_head = constants[next_head], time_a = constants[2 * next_head],
+          time_b = four ? constants[3 * next_head] : 0;
+    for (int s = 0; s < stage.slices; ++s, sums += slice_step) {
+      first_head += sums[0];
+      second_head += sums[next_head];
+      time_a += sums[2 * next_head];
+      if (four) time_b += sums[3 * next_head];
     }
-    const float gate = Math::logistic(stage.heads == 3 ? total[2] : total[2] * time + total[3]);
-    const float one = Math::passed(a.head, total[0]), other = Math::passed(a.head, total[1]);
+    const float gate = Math::logistic(four ? time_a * time_of(stage, n, unit, t) + time_b : time_a);
+    const float one = Math::passed(a.head, first_head), other = Math::passed(a.head, second_head);
     return (stage.finish == CfcFinish::no_gate ? one : one * (1 - gate)) + gate * other;
   }
 

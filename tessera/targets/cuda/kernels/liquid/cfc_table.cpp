@@ -29,24 +29,27 @@ constexpr CfcRow kCfcRows[] = {
 // Cycles of one multiprocessor, fitted to the tables in bench/results (docs/cuda.md has the errors).
 
 namespace cfc_time {
-constexpr double kLaunchSeconds = 3e-6;       // and what a block does before its first step
-constexpr double kFillBytesPerCycle = 32;     // weights from L2 into shared memory, once
-constexpr double kStageCycles = 260;          // two meetings of a block, and a thread's way from sum to result
-constexpr double kClusterCycles = 420;        // more, where the second is of a cluster
-constexpr double kItemCycles = 70;            // from the first load of a warp's part to its sums in shared memory
-constexpr double kTensorStepCycles = 40;      // of 16 inputs: one load and two multiplications that wait for another
-constexpr double kPlainStepCycles = 70;       // likewise, four loads
-constexpr double kSharedLinesPerCycle = 0.8;  // of 128 bytes
-constexpr double kL2BytesPerCycle = 38;       // to one multiprocessor while all of them ask
-constexpr double kTensorTilesPerCycle = 0.5;  // products of 16x8x8
-constexpr double kPlainFlopsPerCycle = 110;   // multiply-adds
-constexpr double kResultCycles = 60;          // of each further result of a thread
-constexpr double kSustainedClock = 0.93;      // of the highest
-// Of the kernels with weights in registers.
-constexpr double kRegisterStepCycles = 700;
-constexpr double kRegisterTileCycles = 16;  // a multiplication of a warp, while the other of its scheduler has one too
-constexpr double kRegisterClusterCycles = 800;
-constexpr double kRegisterSliceCycles = 150;
+constexpr double kLaunchSeconds = 3e-6;        // and what a block does before its first step
+constexpr double kFillBytesPerCycle = 32;      // weights from L2 into shared memory, once
+constexpr double kStageCycles = 2020;          // two meetings of a block, and a thread's way from sum to result
+constexpr double kClusterCycles = 1110;        // more, where the second is of a cluster
+constexpr double kItemCycles = 300;            // from the first load of a warp's part to its sums in shared memory
+constexpr double kTensorStepCycles = 60;       // of 16 inputs: one load and two multiplications that wait for another
+constexpr double kPlainStepCycles = 120;       // likewise, four loads
+constexpr double kSharedLinesPerCycle = 0.6;   // of 128 bytes
+constexpr double kL2BytesPerCycle = 30;        // to one multiprocessor while all of them ask
+constexpr double kTensorTilesPerCycle = 0.25;  // products of 16x8x8
+constexpr double kPlainFlopsPerCycle = 80;     // multiply-adds
+constexpr double kResultCycles = 930;          // of each further result of a thread
+constexpr double kResultSendCycles = 260;      // more, for each block of a cluster that it is sent to
+constexpr double kSustainedClock = 1.0;        // of the highest
+// Of the kernels with weights in registers, for a step; a column is 8 samples.
+constexpr double kRegisterStepCycles = 575;
+constexpr double kRegisterColumnCycles = 1355;
+constexpr double kRegisterClusterCycles = 580;
+constexpr double kRegisterSendCycles = 160;   // for each block that results are sent to and each column
+constexpr double kRegisterSliceCycles = 450;  // for each column, where warps share sums of the backbone
+constexpr double kRegisterHeadSliceCycles = 770;
 }  // namespace cfc_time
 
 struct StageCost {
@@ -72,7 +75,8 @@ StageCost stage_cost(const CfcStage& stage, bool tensor_cores, int samples, int 
   const double most = std::max({shared, l2, arithmetic, waiting});
   const double results = std::ceil(static_cast<double>(present << stage.unit_shift) / kCfcThreads);
   StageCost cost{most + cfc_time::kStageCycles + (cluster > 1 ? cfc_time::kClusterCycles : 0) +
-                 (results - 1) * cfc_time::kResultCycles * cluster + stage.slices * stage.heads * 4};
+                 (results - 1) * (cfc_time::kResultCycles + (cluster > 1 ? cluster * cfc_time::kResultSendCycles : 0)) +
+                 stage.slices * stage.heads * 4};
   cost.bound = most == waiting      ? LiquidBound::latency
                : most == shared     ? LiquidBound::shared_memory
                : most == arithmetic ? LiquidBound::arithmetic
@@ -213,6 +217,11 @@ class CfcLayoutMaker {
 
 }  // namespace
 
+bool CfcProblem::is_usual() const {
+  return mode == Cfc::Mode::gated && times == LiquidTimes::none && head != Cfc::Head::none &&
+         (activation == Cfc::Activation::tanh || activation == Cfc::Activation::lecun_tanh);
+}
+
 int CfcProblem::units() const {
   int sum = 0;
   for (const Cell& cell : cells) sum += cell.units;
@@ -341,10 +350,10 @@ CfcAnswer consider_registers(const CfcRow& row, const CfcProblem& problem, const
     const int clusters = quotient_rounded_up(problem.batch, row.samples);
     offer.blocks = clusters * blocks;
     const double columns = row.samples / 8.0;
-    double cycles = cfc_time::kRegisterStepCycles +
-                    columns * (kRegisterBackboneSteps + 2 * kRegisterHeadSteps) * 2 * cfc_time::kRegisterTileCycles;
-    if (blocks > 1) cycles += cfc_time::kRegisterClusterCycles;
-    cycles += (a.slices > 1) * cfc_time::kRegisterSliceCycles + (a.head_slices > 1) * cfc_time::kRegisterSliceCycles;
+    double cycles = cfc_time::kRegisterStepCycles + columns * cfc_time::kRegisterColumnCycles;
+    if (blocks > 1) cycles += cfc_time::kRegisterClusterCycles + columns * blocks * cfc_time::kRegisterSendCycles;
+    if (a.slices > 1) cycles += columns * cfc_time::kRegisterSliceCycles;
+    if (a.head_slices > 1) cycles += columns * cfc_time::kRegisterHeadSliceCycles;
     const double waves = quotient_rounded_up(std::max(clusters, 1), resident_clusters(blocks, gpu));
     offer.seconds =
         cfc_time::kLaunchSeconds + waves * cycles * problem.steps / (gpu.clock_hz * cfc_time::kSustainedClock);

@@ -35,6 +35,9 @@ struct CfcProblem {
   bool batch_first = true;
   LiquidPrecision precision = LiquidPrecision::tf32;
 
+  // What most networks are: gated, tangents throughout, a time of 1 for every step. Kernels with weights in registers
+  // have a version for it.
+  bool is_usual() const;
   int units() const;  // of all cells
   // Products of a unit. For a time of 1 the gate's two are one, unless they may be infinite and cancel: then the
   // definition gives NaN, which the sum of the weights would not.

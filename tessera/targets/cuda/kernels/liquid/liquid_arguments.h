@@ -148,7 +148,7 @@ struct LtcArguments {
   LiquidTimes times;
   LtcSolver solver;
   std::int32_t unfolds;
-  float epsilon;
+  float unfold_part, epsilon;                    // of a step's time that an unfold takes
   std::int32_t potentials_at, potentials_pitch;  // what synapses read: two copies, by turns
   std::int32_t inputs_at, inputs_pitch;          // likewise
   std::int32_t own_at;                           // of each unit of each sample: potential, sensed current and

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <numbers>
+#include <string>
 #include <vector>
 
 namespace tessera::cuda {
@@ -51,8 +52,12 @@ PackedSynapses pack_synapses(std::span<const float> given, int sources, const Lt
 
 PreparedLtc::PreparedLtc(KernelLibrary& library, const LtcProblem& problem, const LtcRow& row, const LtcOffer& offer,
                          const LtcWeights& weights)
-    : problem_(problem), offer_(offer), function_(library.function(Binary::ltc, row.name)) {
+    : problem_(problem), offer_(offer) {
   check_problem(problem);
+  std::string kernel(row.name);
+  if (offer.cluster > 1) kernel += "_cluster";
+  if (problem.is_usual() && offer.resident) kernel += "_usual";
+  function_ = library.function(Binary::ltc, kernel);
   LtcProblem counted = problem;
   set_fan_in(counted, weights);
   check(counted.sensory_fan_in <= problem.sensory_fan_in && counted.recurrent_fan_in <= problem.recurrent_fan_in,

@@ -11,7 +11,8 @@
 
 namespace tessera::cuda::liquid {
 
-template <int kSamples>
+// kUsual: semi-implicit, every step takes 1, synapses in shared memory. There is little to ask at each evaluation then.
+template <int kSamples, bool kCluster, bool kUsual>
 struct LtcBlock {
   const LtcArguments& a;
   float* shared;
@@ -22,14 +23,27 @@ struct LtcBlock {
                                          int part) const {
     const int lanes = 1 << a.lanes_shift;
     float2 sum{0, 0};
-#pragma unroll 4
-    for (int s = part; s < slots; s += lanes) {
-      const int source = sources[s];
-      const float4 synapse = values[s];
-      if (source < 0) break;
-      const float open = reciprocal(1.0f + exp2_fast(fmaf(synapse.x, row[source], synapse.y)));
-      sum.x = fmaf(synapse.w, open, sum.x);
-      sum.y = fmaf(synapse.z, open, sum.y);
+    // Several at a time, so that they do not wait for each other.
+    constexpr int kTogether = 4;
+    for (int first_slot = part; first_slot < slots; first_slot += kTogether * lanes) {
+      int from[kTogether];
+      float4 synapse[kTogether];
+      float open[kTogether];
+#pragma unroll
+      for (int i = 0; i < kTogether; ++i) {
+        const int slot = first_slot + i * lanes;
+        from[i] = slot < slots ? sources[slot] : -1;
+        synapse[i] = values[slot < slots ? slot : 0];
+      }
+#pragma unroll
+      for (int i = 0; i < kTogether; ++i)
+        open[i] = reciprocal(1.0f + exp2_fast(fmaf(synapse[i].x, row[max(from[i], 0)], synapse[i].y)));
+        // Not a weight of 0: what is not heard may be NaN.
+#pragma unroll
+      for (int i = 0; i < kTogether; ++i) {
+        sum.x = from[i] < 0 ? sum.x : fmaf(synapse[i].w, open[i], sum.x);
+        sum.y = from[i] < 0 ? sum.y : fmaf(synapse[i].z, open[i], sum.y);
+      }
     }
     for (int distance = kSamples * lanes / 2; distance >= kSamples; distance /= 2) {
       sum.x += __shfl_xor_sync(0xFFFFFFFF, sum.x, distance);
@@ -39,7 +53,7 @@ struct LtcBlock {
   }
   // Two calls, so that the compiler knows where each reads from.
   __device__ __forceinline__ float2 hear(const LtcSynapses& from, const float* row, int u, int part) const {
-    if (a.resident)
+    if (kUsual || a.resident)
       return hear(reinterpret_cast<const float4*>(shared + from.values_at) + u * from.pitch,
                   reinterpret_cast<const std::int32_t*>(shared + from.sources_at) + u * from.pitch, from.slots, row,
                   part);
@@ -48,22 +62,22 @@ struct LtcBlock {
   }
 
   // One evaluation of the solver: `stage` of a Runge-Kutta step, 0 for the others. All lanes of a warp go round
-  // together.
-  __device__ __forceinline__ void evaluate(int t, bool first_of_step, bool last_of_step, int stage, int odd) const {
+  // together. `now` and `next`: potentials of this lane's sample.
+  __device__ __forceinline__ void evaluate(int t, bool first_of_step, bool last_of_step, int stage, const float* now,
+                                           float* next) const {
     const LiquidSequence& s = a.sequence;
     const int n = threadIdx.x % kSamples, part = threadIdx.x / kSamples & ((1 << a.lanes_shift) - 1);
     const int together = kLtcThreads / kSamples >> a.lanes_shift;  // units
-    const float* row = shared + a.potentials_at + (odd * kSamples + n) * a.potentials_pitch;
-    float* next = shared + a.potentials_at + ((odd ^ 1) * kSamples + n) * a.potentials_pitch;
     const float* inputs = shared + a.inputs_at + ((t & 1) * kSamples + n) * a.inputs_pitch;
-    for (int base = 0; base < a.block_units; base += together) {
+    const int warp_unit = (threadIdx.x & ~31) / kSamples >> a.lanes_shift;  // the first of this warp
+    for (int base = 0; base + warp_unit < a.block_units; base += together) {
       const int wanted = base + (threadIdx.x / kSamples >> a.lanes_shift);
       const int u = min(wanted, a.block_units - 1), unit = rank * a.block_units + u;
       const bool moves = part == 0 && wanted < a.block_units && unit < a.units && n < samples;
       float4& own = reinterpret_cast<float4*>(shared + a.own_at)[u * kSamples + n];
       float4 kept{};
       if (moves) kept = own;
-      const float2 heard = hear(a.recurrent, row, u, part);
+      const float2 heard = hear(a.recurrent, now, u, part);
       if (first_of_step) {
         const float2 sensed = hear(a.sensory, inputs, u, part);
         kept.y = sensed.x;
@@ -73,29 +87,29 @@ struct LtcBlock {
       const float current = heard.x + kept.y, conductance = heard.y + kept.z;
       const float4 membrane = reinterpret_cast<const float4*>(shared + a.membrane_at)[u];
       const float leak = membrane.x, leak_potential = membrane.y, capacitance = membrane.z;
-      float time = 1;
-      if (a.times == LiquidTimes::each_step) time = shared[a.times_at + (t & 1) * kSamples + n];
-      if (a.times == LiquidTimes::each_unit)
-        time = s.times[(first + n) * s.time_sample + t * s.time_step + unit * s.time_unit];
-      const float h = time / static_cast<float>(a.unfolds);
+      float h = a.unfold_part;
+      if (!kUsual && a.times == LiquidTimes::each_step) h *= shared[a.times_at + (t & 1) * kSamples + n];
+      if (!kUsual && a.times == LiquidTimes::each_unit)
+        h *= s.times[(first + n) * s.time_sample + t * s.time_step + unit * s.time_unit];
       float told;  // what synapses read next
-      if (a.solver == LtcSolver::semi_implicit) {
-        kept.x = told = (capacitance * kept.x + h * (leak * leak_potential + current)) /
-                        (capacitance + h * (leak + conductance + a.epsilon));
+      if (kUsual || a.solver == LtcSolver::semi_implicit) {
+        kept.x = told = (capacitance * kept.x + h * (leak * leak_potential + current)) *
+                        reciprocal(capacitance + h * (leak + conductance + a.epsilon));
       } else {
-        const float v = row[unit];
-        const float rate = (leak * (leak_potential - v) + current - v * conductance) / (capacitance + a.epsilon);
+        const float v = now[unit];
+        const float rate =
+            (leak * (leak_potential - v) + current - v * conductance) * reciprocal(capacitance + a.epsilon);
         if (a.solver == LtcSolver::explicit_euler || stage == 3) {
-          kept.x = told = stage == 3 ? kept.x + h / 6 * (kept.w + rate) : kept.x + h * rate;
+          kept.x = told = stage == 3 ? kept.x + h * (1.0f / 6) * (kept.w + rate) : kept.x + h * rate;
         } else {
           kept.w = stage == 0 ? rate : kept.w + 2 * rate;
           told = kept.x + (stage == 2 ? h : 0.5f * h) * rate;
         }
       }
-      if (a.cluster == 1)
-        next[unit] = told;
-      else
+      if constexpr (kCluster)
         store_to_all(next + unit, told, a.cluster);
+      else
+        next[unit] = told;
       own = kept;
       if (last_of_step) {
         if (s.states != nullptr) s.states[(first + n) * s.state_sample + t * s.state_step + unit] = told;
@@ -146,12 +160,12 @@ struct LtcBlock {
   }
 };
 
-template <int kSamples>
+template <int kSamples, bool kCluster, bool kUsual>
 __device__ __forceinline__ void run_ltc(const LtcArguments& a) {
   extern __shared__ __align__(16) float shared[];
-  const int rank = a.cluster > 1 ? static_cast<int>(ptx::cluster_rank()) : 0;
+  const int rank = kCluster ? static_cast<int>(ptx::cluster_rank()) : 0;
   const int first = static_cast<int>(blockIdx.x) / a.cluster * kSamples;
-  const LtcBlock<kSamples> block{a, shared, rank, first, min(kSamples, a.sequence.batch - first)};
+  const LtcBlock<kSamples, kCluster, kUsual> block{a, shared, rank, first, min(kSamples, a.sequence.batch - first)};
   copy_block(shared + a.membrane_at, a.membrane + rank * 4 * a.block_units, 4 * a.block_units);
   if (a.resident)
     for (const LtcSynapses* from : {&a.sensory, &a.recurrent}) {
@@ -169,16 +183,22 @@ __device__ __forceinline__ void run_ltc(const LtcArguments& a) {
   block.start();
   block.feed(0);
   sync(a.cluster);  // a peer must have cleared its rows before anything is stored there
-  const int stages = a.solver == LtcSolver::runge_kutta ? 4 : 1;
-  int odd = 0;
+  const int stages = !kUsual && a.solver == LtcSolver::runge_kutta ? 4 : 1;
+  float* now = shared + a.potentials_at + threadIdx.x % kSamples * a.potentials_pitch;
+  float* next = now + kSamples * a.potentials_pitch;
   for (int t = 0; t < a.sequence.steps; ++t)
     for (int unfold = 0; unfold < a.unfolds; ++unfold)
       for (int stage = 0; stage < stages; ++stage) {
         const bool last_of_step = unfold + 1 == a.unfolds && stage + 1 == stages;
-        block.evaluate(t, unfold == 0 && stage == 0, last_of_step, stage, odd);
+        block.evaluate(t, unfold == 0 && stage == 0, last_of_step, stage, now, next);
         if (last_of_step && t + 1 < a.sequence.steps) block.feed(t + 1);
-        odd ^= 1;
-        sync(a.cluster);
+        float* const before = now;
+        now = next;
+        next = before;
+        if constexpr (kCluster)
+          ptx::cluster_sync();
+        else
+          __syncthreads();
       }
 }
 

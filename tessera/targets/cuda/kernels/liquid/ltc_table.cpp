@@ -19,13 +19,13 @@ constexpr LtcRow kLtcRows[] = {{"ltc_f32_1", 1}, {"ltc_f32_4", 4}, {"ltc_f32_8",
 
 namespace ltc_time {
 constexpr double kLaunchSeconds = 3e-6;
-constexpr double kEvaluationCycles = 420;  // a lane's way from the first synapse to the potential, and a meeting
-constexpr double kClusterCycles = 700;     // more, where a cluster meets
-constexpr double kSynapseCycles = 45;      // of the next synapse of a lane
-constexpr double kRoundCycles = 250;       // of the next unit of a lane
-constexpr double kSigmoidsPerCycle = 6;    // two of 16 special functions a cycle each, and what is around them
-constexpr double kL2BytesPerCycle = 38;    // to one multiprocessor
-constexpr double kSustainedClock = 0.99;   // of the highest
+constexpr double kEvaluationCycles = 970;  // a lane's way from its sums to the potential, and a meeting
+constexpr double kClusterCycles = 450;     // more, where a cluster meets
+constexpr double kWarpCycles = 86;         // of each warp that a scheduler has
+constexpr double kSynapseCycles = 5.1;     // likewise, for each synapse of a lane
+constexpr double kFourCycles = 350;        // of four synapses of a lane, which wait together
+constexpr double kL2BytesPerCycle = 30;    // to one multiprocessor
+constexpr double kSustainedClock = 1.0;    // of the highest
 }  // namespace ltc_time
 
 struct HearingCost {
@@ -34,15 +34,16 @@ struct HearingCost {
 };
 
 HearingCost hearing(const LtcArguments& a, int slots, int samples) {
-  const double together = static_cast<double>(kLtcThreads / samples >> a.lanes_shift);
-  const double rounds = std::ceil(a.block_units / together);
-  const double waiting = rounds * quotient_rounded_up(slots, 1 << a.lanes_shift) * ltc_time::kSynapseCycles +
-                         (rounds - 1) * ltc_time::kRoundCycles;
-  const double arithmetic = static_cast<double>(slots) * a.block_units * samples / ltc_time::kSigmoidsPerCycle;
+  const int threads = (samples * a.block_units) << a.lanes_shift;
+  const double rounds = quotient_rounded_up(threads, kLtcThreads);
+  const double warps = quotient_rounded_up(std::min(threads, kLtcThreads), 32);
+  const double synapses = quotient_rounded_up(slots, 1 << a.lanes_shift);  // of a lane
+  const double turns = rounds * std::ceil(warps / 4);                      // 4 schedulers
+  const double waiting = rounds * std::ceil(synapses / 4) * ltc_time::kFourCycles;
+  const double issuing = turns * (ltc_time::kWarpCycles + synapses * ltc_time::kSynapseCycles);
   const double l2 = a.resident ? 0 : 20.0 * slots * a.block_units / ltc_time::kL2BytesPerCycle;
-  if (l2 > std::max(waiting, arithmetic)) return {l2, LiquidBound::l2};
-  return waiting > arithmetic ? HearingCost{waiting, LiquidBound::latency}
-                              : HearingCost{arithmetic, LiquidBound::arithmetic};
+  if (l2 > waiting + issuing) return {l2, LiquidBound::l2};
+  return {waiting + issuing, waiting > issuing ? LiquidBound::latency : LiquidBound::arithmetic};
 }
 
 }  // namespace
@@ -99,13 +100,14 @@ LtcLayout lay_out(const LtcProblem& problem, int samples, int cluster, bool resi
   a.sensory.slots = problem.sensory_fan_in, a.recurrent.slots = problem.recurrent_fan_in;
   // Odd, so that units lie in different banks.
   a.sensory.pitch = a.sensory.slots | 1, a.recurrent.pitch = a.recurrent.slots | 1;
-  // As many lanes for each unit as there are threads, synapses, and lanes in a warp.
+  // As many lanes for each unit as there are threads, synapses, and lanes in a warp: fewer were slower (measured).
   while (samples << (a.lanes_shift + 1) <= 32 && (samples * a.block_units) << (a.lanes_shift + 1) <= kLtcThreads &&
          1 << a.lanes_shift < std::max(a.sensory.slots, a.recurrent.slots))
     ++a.lanes_shift;
   a.times = problem.times;
   a.solver = static_cast<LtcSolver>(problem.solver);
   a.unfolds = problem.unfolds;
+  a.unfold_part = static_cast<float>(1.0 / problem.unfolds);
   a.epsilon = static_cast<float>(problem.epsilon);
   a.potentials_pitch = a.units + 1;  // samples in different banks
   a.inputs_pitch = a.inputs + 1;

@@ -27,6 +27,8 @@ struct LtcProblem {
   LiquidTimes times = LiquidTimes::none;  // none: every step takes 1
   bool batch_first = true;
 
+  // Semi-implicit, with a time of 1 for every step. Kernels have a version for it.
+  bool is_usual() const { return solver == Ltc::Solver::semi_implicit && times == LiquidTimes::none; }
   int evaluations() const { return unfolds * (solver == Ltc::Solver::runge_kutta ? 4 : 1); }  // of a step
 };
 // An Error of Code::invalid_argument where the numbers make no layer.
