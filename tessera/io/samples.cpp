@@ -107,9 +107,11 @@ std::vector<Array> read_samples(const Graph& graph, std::span<const std::string>
     check(random.count > 0, Code::invalid_argument,
           Hint{fmt::format("--input {}=FOLDER, or --samples N for random ones", value.name)},
           "there are no samples of input '{}'", value.name);
-    TensorType type = value.type;
-    type.dims->front() = random.count;
-    samples.push_back(random_array(type, random.seed + i));
+    check(value.type.dims && !value.type.dims->empty(), Code::unsupported,
+          "input '{}' is {}, which has no batch to count samples in", value.name, value.type.to_string());
+    std::vector<std::int64_t> dims = *value.type.dims;
+    dims.front() = random.count;
+    samples.push_back(random_array(TensorType(value.type.type, std::move(dims)), random.seed + i));
   }
   return samples;
 }
