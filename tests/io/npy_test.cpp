@@ -1,4 +1,5 @@
 #include "tessera/io/npy.h"
+#include "tests/text_cases.h"
 
 #include "io_test.h"
 
@@ -8,9 +9,11 @@
 #include <bit>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using namespace io_test;
+using for_tests::text_cases;
+using for_tests::TextCase;
 
 // A version 1.0 file with this header text, whatever it is.
 std::string npy(std::string_view header, std::string_view data = "") {
@@ -181,38 +184,9 @@ TEST(Npy, RefusesDamageAheadOfTheHeader) {
 
 TEST(Npy, RefusesHeadersThatAreNotTheDictionaryOfTheFormat) {
   const auto header = [](std::string_view text) { return npy(text, std::string(4, '\0')); };
-  const std::string_view bad[][2] = {
-      {"", "expected '{', found the end"},
-      {"[]\n", "expected '{', found '['"},
-      {"{}\n", "the header has no key 'descr'"},
-      {"{'descr': '<f4', 'shape': ()}\n", "the header has no key 'fortran_order'"},
-      {"{'descr': '<f4', 'fortran_order': False}\n", "the header has no key 'shape'"},
-      {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': ()}\n", "key 'descr' occurs twice"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (), 'shape': ()}\n", "key 'shape' occurs twice"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (), 'x': 1}\n", "unknown key 'x'"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': ()}", "expected '\\x0a', found the end"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': ()} x\n", "expected '\\x0a', found 'x'"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': ()}\n\n", "something follows the end"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': ()\n", "expected ',', found '\\x0a'"},
-      {"{'descr' '<f4', 'fortran_order': False, 'shape': ()}\n", "expected ':', found '''"},
-      {"{descr: '<f4', 'fortran_order': False, 'shape': ()}\n", "byte 1: expected a string"},
-      {"{'descr': '<f4, }\n", "strings here are plain ASCII"},
-      {"{'descr': '<f4", "the string does not end"},
-      {"{'d\\x65scr': '<f4', 'fortran_order': False, 'shape': ()}\n", "strings here are plain ASCII without escapes"},
-      {"{'descr': '<f4', 'fortran_order': false, 'shape': ()}\n", "fortran_order must be True or False"},
-      {"{'descr': '<f4', 'fortran_order': 0, 'shape': ()}\n", "fortran_order must be True or False"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': 1}\n", "expected '(', found '1'"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': [1]}\n", "expected '(', found '['"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (1)}\n", "written with a comma, as in (5,)"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (,)}\n", "an extent must be a non-negative integer"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}\n", "an extent must be a non-negative integer"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': ((1,),)}\n", "an extent must be a non-negative integer"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (1 1)}\n", "expected ',', found '1'"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (1.0,)}\n", "expected ',', found '.'"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (01,)}\n", "an extent starts with 0"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775808,)}\n", "an extent does not fit 63 bits"},
-  };
-  for (const auto& [text, message] : bad) {
+  for (const TextCase& bad : text_cases("io/npy_refusals.txt", 2)) {
+    SCOPED_TRACE(bad.place);
+    const std::string &text = bad[0], &message = bad[1];
     SCOPED_TRACE(text);
     expect_npy_refusal(Code::parse, message, header(text));
   }
@@ -285,5 +259,5 @@ TEST(Npy, LoadingNamesTheFile) {
   expect_refusal(Code::io, "is not a regular file", [] { load_npy("/tmp"); });
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -1,4 +1,5 @@
 #include "tessera/io/safetensors.h"
+#include "tests/text_cases.h"
 
 #include "io_test.h"
 
@@ -7,9 +8,11 @@
 #include <algorithm>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using namespace io_test;
+using for_tests::text_cases;
+using for_tests::TextCase;
 
 std::string safetensors(std::string_view header, std::string_view data = "") {
   const std::uint64_t size = header.size();
@@ -116,48 +119,10 @@ TEST(Safetensors, RefusesADamagedBeginning) {
 }
 
 TEST(Safetensors, RefusesHeadersThatAreNotTheObjectOfTheFormat) {
-  const std::string_view bad[][2] = {
-      {"", "the header does not start with '{'"},
-      {" {}", "the header does not start with '{'"},
-      {"[]", "the header does not start with '{'"},
-      {"{}\n", "the header does not end with '}' and spaces"},
-      {"{} x", "the header does not end with '}' and spaces"},
-      {"{}}", "not valid JSON at byte 3"},
-      {"{]}", "not valid JSON at byte 2"},
-      {R"({"a":})", "not valid JSON at byte 6"},
-      {"{\"\xff\":{}}", "not valid JSON at byte 3"},
-      {R"({/**/})", "not valid JSON at byte 2"},
-      {R"({"a":1})", "tensor 'a' must be an object, found a number"},
-      {R"({"a":[]})", "tensor 'a' must be an object, found a list"},
-      {R"({"a":null})", "tensor 'a' must be an object, found null"},
-      {R"({"a":{}})", "tensor 'a' has no 'dtype'"},
-      {R"({"a":{"dtype":"F32","data_offsets":[0,0]}})", "tensor 'a' has no 'shape'"},
-      {R"({"a":{"dtype":"F32","shape":[0]}})", "tensor 'a' has no 'data_offsets'"},
-      {R"({"a":{"dtype":"F32","dtype":"F32"}})", "tensor 'a' has the field 'dtype' twice"},
-      {R"({"a":{"stride":[1]}})", "tensor 'a' has an unknown field 'stride'"},
-      {R"({"a":{"dtype":4}})", "the dtype of tensor 'a' must be a string, found a number"},
-      {R"({"a":{"dtype":{}}})", "the dtype of tensor 'a' must be a string, found an object"},
-      {R"({"a":{"shape":1}})", "the shape of tensor 'a' must be a list of non-negative integers, found a number"},
-      {R"({"a":{"shape":[-1]}})", "must be a list of non-negative integers, found the number -1"},
-      {R"({"a":{"shape":[1.5]}})", "must be a list of non-negative integers, found the number '1.5'"},
-      {R"({"a":{"shape":[1e2]}})", "must be a list of non-negative integers, found the number '1e2'"},
-      {R"({"a":{"shape":["1"]}})", "must be a list of non-negative integers, found a string"},
-      {R"({"a":{"shape":[true]}})", "must be a list of non-negative integers, found a truth value"},
-      {R"({"a":{"shape":[[1]]}})", "must be a list of non-negative integers, found a list"},
-      {R"({"a":{"shape":[18446744073709551615]}})", "an extent of 18446744073709551615, which does not fit 63 bits"},
-      {R"({"a":{"shape":[18446744073709551616]}})", "found the number '18446744073709551616'"},
-      {R"({"a":{"data_offsets":0}})", "must be a list of 2 non-negative integers, found a number"},
-      {R"({"a":{"data_offsets":[0]}})", "tensor 'a' has 1 data_offsets, not 2"},
-      {R"({"a":{"data_offsets":[0,0,0]}})", "tensor 'a' has more than 2 data_offsets"},
-      {R"({"a":{"data_offsets":[0,-1]}})", "must be a list of 2 non-negative integers, found the number -1"},
-      {R"({"__metadata__":1})", "__metadata__ must be an object, found a number"},
-      {R"({"__metadata__":null})", "__metadata__ must be an object, found null"},
-      {R"({"__metadata__":{"k":1}})", "the metadata 'k' must be a string, found a number"},
-      {R"({"__metadata__":{"k":{}}})", "the metadata 'k' must be a string, found an object"},
-      {R"({"__metadata__":{"k":"1","k":"1"}})", "the metadata has the key 'k' twice"},
-      {R"({"__metadata__":{},"__metadata__":{}})", "the header names '__metadata__' twice"},
-  };
-  for (const auto& [header, message] : bad) expect_safetensors_refusal(Code::parse, message, safetensors(header));
+  for (const TextCase& bad : text_cases("io/safetensors_refusals.txt", 2)) {
+    SCOPED_TRACE(bad.place);
+    expect_safetensors_refusal(Code::parse, bad[1], safetensors(bad[0]));
+  }
   const std::string twice = "{" + entry("a", "U8", "0", 0, 0) + "," + entry("a", "U8", "0", 0, 0) + "}";
   expect_safetensors_refusal(Code::parse, "the header names 'a' twice", safetensors(twice));
   expect_safetensors_refusal(Code::unsupported, "tensor 'a' has the unknown dtype 'F31'",
@@ -222,5 +187,5 @@ TEST(Safetensors, OpeningNamesTheFile) {
   expect_refusal(Code::parse, "while reading", [] { SafetensorsFile file(data_path("README.md")); });
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

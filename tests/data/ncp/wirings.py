@@ -1,4 +1,4 @@
-"""Prints the table of tests/ncp/wiring_test.cpp: counts and digests of wirings made by ncps 1.0.1.
+"""Prints the lines of wirings.txt: counts and digests of wirings made by ncps 1.0.1.
 
     pip install ncps==1.0.1 numpy torch
     python3 wirings.py
@@ -16,7 +16,7 @@ def line(text, inputs, wiring):
     adjacency, sensory = wiring.adjacency_matrix.astype(np.int8), wiring.sensory_adjacency_matrix.astype(np.int8)
     digest = hashlib.sha256(adjacency.tobytes() + sensory.tobytes()).hexdigest()[:16]
     counts = [(adjacency != 0).sum(), (adjacency > 0).sum(), (sensory != 0).sum(), (sensory > 0).sum()]
-    print(f'    {{"{text}", {inputs}, {{{", ".join(map(str, counts))}}}, "{digest}"}},')
+    print(f"{text} | {inputs} | {', '.join(map(str, counts))} | {digest}")
 
 
 def main():

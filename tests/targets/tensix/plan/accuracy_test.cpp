@@ -12,7 +12,7 @@
 #include <algorithm>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -81,5 +81,5 @@ TEST(AccuracyBudget, ThatCannotBeHeldSaysWhatCan) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 // Frames, interval and latency in us.
 BatchTime time_us(std::int64_t frames, double interval, double latency) {
@@ -91,5 +91,5 @@ TEST(BoundShare, IsOfTheTimeNotOfTheSteps) {
   EXPECT_FALSE(mostly_bound_by(CardPlan{}));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

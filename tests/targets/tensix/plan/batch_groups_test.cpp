@@ -15,7 +15,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 TEST(BatchGroups, AreDivisorsOfTheBatch) {
   EXPECT_EQ(tensix::image_groups(tensix::lower(small_unet(6, 16))), (std::vector<std::int64_t>{2, 3, 6}));
@@ -97,5 +97,5 @@ TEST(BatchGroups, AreChosenWhereTheyAreFaster) {
   EXPECT_GT(correlation(run_plan(device, narrow, plan, c.inputs).outputs.at(0), c.outputs.at(0)), 0.98);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -16,7 +16,7 @@
 #include <algorithm>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 Graph classifier(std::int64_t batch) {
   SmallNetwork net(Shape{batch, 8, 16, 16});
@@ -128,5 +128,5 @@ TEST(BatchPasses, KeepTheTimeOfAnImageAsTheBatchGrows) {
   EXPECT_LE(eight.device_ns / 8, two.device_ns / 2);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

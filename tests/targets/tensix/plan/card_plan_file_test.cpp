@@ -1,4 +1,5 @@
 #include "tessera/targets/tensix/plan/card_plan_file.h"
+#include "tests/text_cases.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
@@ -17,7 +18,7 @@
 #include <string>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 namespace fs = std::filesystem;
 using tensix::CardPlan;
@@ -185,23 +186,10 @@ TEST(CardPlanFile, LinesAreShortEnoughToRead) {
 }
 
 TEST(CardPlanFile, FieldsThatAreWrongAreNamedWithWhatWasFound) {
-  EXPECT_THAT(refusal(changed(R"("batch": 5)", R"("batch": "two")")),
-              AllOf(HasSubstr("batch is \"two\""), HasSubstr("no whole number")));
-  EXPECT_THAT(refusal(changed(R"("batch": 5)", R"("batch": 0)")), HasSubstr("batch is 0"));
-  EXPECT_THAT(refusal(changed(R"("pass_images": 2)", R"("pass_images": 0)")), HasSubstr("pass_images is 0"));
-  EXPECT_THAT(refusal(changed(R"("layout": "ROW_MAJOR")", R"("layout": "TILED")")),
-              AllOf(HasSubstr("steps[0].result.layout is 'TILED'"), HasSubstr("ROW_MAJOR, TILE")));
-  EXPECT_THAT(refusal(changed(R"("ns": 88.125)", R"("ns": -1)")), HasSubstr("steps[0].predicted.time.ns is -1"));
-  EXPECT_THAT(refusal(changed(R"("bound_by": "math")", R"("bound_by": "luck")")), HasSubstr("bound_by is 'luck'"));
-  EXPECT_THAT(refusal(changed(R"("makes": "y",)", "")), HasSubstr("steps[0].makes is missing"));
-  EXPECT_THAT(refusal(changed(R"("frees")", R"("freez")")), AllOf(HasSubstr("steps[0].freez"), HasSubstr("'frees'")));
-  EXPECT_THAT(refusal(changed(R"("act_block_h_override": 96)", R"("act_block_h_override": true)")),
-              AllOf(HasSubstr("act_block_h_override"), HasSubstr("steps[0].config")));
-  EXPECT_THAT(refusal(changed("[1, 2, 3, 4]", "[1, 2, 3]")),
-              HasSubstr("steps[0].moves[2].to.shard_spec.grid[0] is a list of 3"));
-  EXPECT_THAT(refusal(changed("[1, 2, 3, 4]", "[3, 2, 1, 4]")), HasSubstr("steps[0].moves[2].to.shard_spec.grid[0]"));
-  EXPECT_THAT(refusal(changed("[1, 1, 2048, 64]", "[4294967296, 4294967296, 4294967296]")),
-              HasSubstr("steps[0].result.shape"));
+  for (const for_tests::TextCase& wrong : for_tests::text_cases("card_plan/refusals.txt", 4, 3)) {
+    SCOPED_TRACE(wrong.place);
+    EXPECT_THAT(refusal(changed(wrong[0], wrong[1])), AllOf(HasSubstr(wrong[2]), HasSubstr(wrong[3])));
+  }
 }
 
 TEST(CardPlanFile, WhatIsNoCardPlanIsRefused) {
@@ -292,5 +280,5 @@ TEST(CardPlanFile, HoldsForItsNetworkOnly) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

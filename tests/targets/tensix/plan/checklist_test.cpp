@@ -8,7 +8,7 @@
 #include <algorithm>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -168,5 +168,5 @@ TEST(Checklist, MoreThanL1Fails) {
   EXPECT_EQ(item(plan, "memory profiled").verdict, CheckVerdict::fail);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

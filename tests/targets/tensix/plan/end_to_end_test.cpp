@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 // Whoever follows a plan comes to the time that it says, on any number of cards and in whichever way it is replayed.
 TEST(PlanEndToEnd, IsThatOfTheFollowedPlan) {
@@ -32,5 +32,5 @@ TEST(PlanEndToEnd, IsThatOfTheFollowedPlan) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

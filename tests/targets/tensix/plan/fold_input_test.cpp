@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 Graph stem(std::int64_t kernel, std::int64_t height = 20) {
   SmallNetwork net(Shape{2, 3, height, 18});
@@ -62,5 +62,5 @@ TEST(FoldInputs, IsWeighedByThePlanner) {
   EXPECT_GT(correlation(run.outputs.at(0), c.outputs.at(0)), 0.99);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

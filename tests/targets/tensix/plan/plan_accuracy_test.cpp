@@ -15,7 +15,7 @@
 #include <vector>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 Machine n150() { return load_machine("wormhole_n150"); }
 
@@ -145,5 +145,5 @@ TEST(AccuracyBudgetOfBatches, IsHeldByThePlanItself) {
   EXPECT_EQ(std::ranges::adjacent_find(asked), asked.end());  // each once
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -64,5 +64,5 @@ TEST(PlanDifference, WhatBothWereMadeForIsRemarked) {
               ElementsAre("machines: wormhole_n150 and blackhole_p150", HasSubstr("0 and 0.99")));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -17,7 +17,7 @@
 #include <memory>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -274,5 +274,5 @@ TEST(PlanNetwork, SaysWhyAPinCannotBeMet) {
   EXPECT_THROW(plan_network(network, n150(), request), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

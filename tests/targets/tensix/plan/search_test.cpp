@@ -13,7 +13,7 @@
 #include <vector>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 // Nothing is left out: every grid, every block that another does not beat, every way to have come so far.
 SearchSettings everything() {
@@ -87,5 +87,5 @@ TEST_P(ExhaustiveSearch, FindsNothingThatIsMuchFasterThanThePlan) {
   EXPECT_GE(full.trials(), quick.trials());
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 const LiveValue* find(const std::vector<LiveValue>& values, const std::string& value) {
   const auto found = std::find_if(values.begin(), values.end(), [&](const LiveValue& v) { return v.value == value; });
@@ -80,5 +80,5 @@ TEST(StepMemory, PlacesAreSaidInAFewWords) {
             "L1 HEIGHT_SHARDED 64x32 on 63 cores");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix
