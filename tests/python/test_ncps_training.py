@@ -58,7 +58,7 @@ def test_classes_at_the_last_step_of_sequences_of_unequal_length():
     last = X[np.arange(40), lengths - 1, 0]
     classes = (last > 0).astype(np.int64)
     model = CfC(3, 12, proj_size=2, return_sequences=False, seed=1)
-    model.fit(X, classes, lengths=lengths, loss="cross_entropy", epochs=60, batch_size=10, learning_rate=0.02)
+    model.fit(X, classes, lengths=lengths, loss="cross_entropy", epochs=60, batch_size=10, learning_rate=0.01)
     found = model.evaluate(X, classes, lengths=lengths, loss="cross_entropy")
     assert found["accuracy"] > 0.95
     outputs = np.array([model.eval()(X[i, : lengths[i]])[0] for i in range(40)])
