@@ -18,7 +18,7 @@ constexpr double kMostElements = 0x1p40;  // of one array: beyond any machine, a
 
 struct Word {
   std::string_view key;
-  std::int64_t ConvBlock::*member;
+  std::int64_t ConvBlock::* member;
   std::int64_t least;
 };
 constexpr Word kWords[] = {

@@ -62,9 +62,7 @@ TEST(Registry, SaysWhichFamiliesAreNotPlannedFor) {
 
 TEST(Targets, RefuseFieldsThatTheyCannotHonour) {
   const Machine cpu = find_machine("cpu"), card = find_machine("wormhole_n150");
-  EXPECT_THAT(error_text([&] {
-                target_of(cpu).check_request(cpu, {.pins = {{"*", "shard", "BLOCK"}}});
-              }),
+  EXPECT_THAT(error_text([&] { target_of(cpu).check_request(cpu, {.pins = {{"*", "shard", "BLOCK"}}}); }),
               HasSubstr("--pin is for cards"));
   EXPECT_THAT(error_text([&] { target_of(card).check_request(card, {.threads = 2}); }),
               HasSubstr("--threads is for this machine's own processor"));

@@ -74,7 +74,7 @@ StepTime read_time(const io::JsonCursor& json) {
 // Whole numbers of a step's prediction, by their names in the file.
 struct Count {
   std::string_view name;
-  std::int64_t tensix::SimulatedStep::*value;
+  std::int64_t tensix::SimulatedStep::* value;
 };
 constexpr std::array kCounts{
     Count{"cores", &tensix::SimulatedStep::cores},

@@ -147,7 +147,7 @@ std::string_view name(TimePart part) {
   return "";
 }
 
-double StepTime::*busy_field(TimePart part) {
+double StepTime::* busy_field(TimePart part) {
   switch (part) {
     case TimePart::reader: return &StepTime::reader_ns;
     case TimePart::weights: return &StepTime::weights_ns;

@@ -57,7 +57,7 @@ struct StepTime {
 };
 
 // The field of a part's busy time; of `bytes` the whole time.
-TSR_API double StepTime::*busy_field(TimePart part);
+TSR_API double StepTime::* busy_field(TimePart part);
 
 struct BusyPart {
   TimePart part = TimePart::fixed;

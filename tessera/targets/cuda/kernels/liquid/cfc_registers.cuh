@@ -225,7 +225,7 @@ struct CfcRegisters {
         head_tangent(a.head == CfcHead::lecun_tanh);
     const bool is_tangent = kUsual || a.activation == CfcActivation::lecun_tanh || a.activation == CfcActivation::tanh;
     // All at once, so that they do not wait for each other.
-    const auto activate = [&]<int kCount>(float(&x)[kCount]) {
+    const auto activate = [&]<int kCount>(float (&x)[kCount]) {
       if (is_tangent) {
 #pragma unroll
         for (int i = 0; i < kCount; ++i) x[i] = backbone_tangent(x[i]);

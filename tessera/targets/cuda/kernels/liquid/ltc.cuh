@@ -38,7 +38,7 @@ struct LtcBlock {
 #pragma unroll
       for (int i = 0; i < kTogether; ++i)
         open[i] = reciprocal(1.0f + exp2_fast(fmaf(synapse[i].x, row[max(from[i], 0)], synapse[i].y)));
-        // Not a weight of 0: what is not heard may be NaN.
+      // Not a weight of 0: what is not heard may be NaN.
 #pragma unroll
       for (int i = 0; i < kTogether; ++i) {
         sum.x = from[i] < 0 ? sum.x : fmaf(synapse[i].w, open[i], sum.x);

@@ -23,7 +23,7 @@ constexpr int kFitRounds = 40;
 
 // A free number of the fit: a price of Blackhole, which may carry over, or one that Wormhole has for itself.
 struct FreePrice {
-  double TensixCosts::*value;
+  double TensixCosts::* value;
   bool wormhole;
 };
 
