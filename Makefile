@@ -43,21 +43,23 @@ $(call configured,build-%): CMakePresets.json | setup
 # The product without its tests.
 .PHONY: build
 build: $(call configured,build)
+	@tools/compile_groups build/compile_groups
 	cmake --build build --target product -j $(JOBS)
 
 .PHONY: test
 test:
 	@JOBS=$(JOBS) tools/test
 
-# Of the same build: minutes, or what wants a machine to itself. tools/long_tests has the names of some.
+# Of the same build: minutes, or what wants a machine to itself.
 .PHONY: test-long
 test-long: $(call configured,build)
 	cmake --build build --target all benchmarks -j $(JOBS)
-	ctest --test-dir build -j $(JOBS) -R "$$(cat tools/long_tests)" --output-on-failure
 	ctest --test-dir build -L long --output-on-failure
 
 .PHONY: demo
-demo: build
+demo: $(call configured,build)
+	@tools/compile_groups build/compile_groups
+	cmake --build build --target tessera-cli -j $(JOBS)
 	@tools/demo
 
 .PHONY: bench

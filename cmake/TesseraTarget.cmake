@@ -46,7 +46,9 @@ function(tessera_isa_flags isa out)
     message(FATAL_ERROR "no flags are known for '${isa}'")
   endif()
   # GCC 12 takes the "undefined" vectors in its own AVX-512 intrinsics for uninitialised variables (GCC bug 105593).
-  list(APPEND flags -Wno-maybe-uninitialized -Wno-uninitialized)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    list(APPEND flags -Wno-maybe-uninitialized -Wno-uninitialized)
+  endif()
   set(${out} "${flags}" PARENT_SCOPE)
 endfunction()
 
@@ -83,31 +85,42 @@ function(tessera_each_isa target out)
   set(${out} ${made} PARENT_SCOPE)
 endfunction()
 
-# tessera_unity(target prefix files...): compiles these files several at a time, so that headers are read and templates
-# instantiated once for all of them: a third of the time from nothing. What files keep to themselves (in unnamed
-# namespaces) needs names of its own within a folder, then. Files that are not named here are compiled alone.
-function(tessera_unity target prefix)
-  if(NOT TESSERA_UNITY_BUILD)
+# tessera_compile_together(target files...): compiles several of these files at a time, so that headers are read and
+# templates instantiated once for all of them: a third of the time from nothing. tools/compile_groups says which, such
+# that no two of a group use one name for different things of their own. Without Python each file is compiled alone.
+function(tessera_compile_together target)
+  find_program(TESSERA_PYTHON3 python3)
+  if(NOT TESSERA_UNITY_BUILD OR NOT TESSERA_PYTHON3 OR NOT ARGN)
     return()
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  # GCC takes the files for headers then, which must not use what is in unnamed namespaces.
-  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
-  set(count 0)
+  set(paths)
   foreach(file IN LISTS ARGN)
-    math(EXPR group "${count} / 10")
-    math(EXPR count "${count} + 1")
     get_filename_component(path ${file} ABSOLUTE)
-    set_source_files_properties(${path} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP ${prefix}_${group})
+    list(APPEND paths ${path})
   endforeach()
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  string(REPLACE "/" "_" name ${target}_${folder})
+  set(groups ${PROJECT_BINARY_DIR}/compile_groups/${name})
+  list(JOIN paths "\n" lines)
+  file(CONFIGURE OUTPUT ${groups}.txt CONTENT "${lines}\n" @ONLY)
+  execute_process(COMMAND ${TESSERA_PYTHON3} ${PROJECT_SOURCE_DIR}/tools/compile_groups ${groups}.txt
+    COMMAND_ERROR_IS_FATAL ANY)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  # What concerns one file alone is for builds that compile each alone (dev, tidy): GCC takes the files for headers
+  # here, which must not use what is in unnamed namespaces, and a local name may be one that another file has.
+  target_compile_options(${target} PRIVATE -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  include(${groups}.cmake)
+endfunction()
+
+# tessera_compile_group(target name files...): what tools/compile_groups writes.
+function(tessera_compile_group target name)
+  set_source_files_properties(${ARGN} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP ${name})
 endfunction()
 
 # tessera_sources(files...): of the library, in the folder that calls this.
 function(tessera_sources)
   target_sources(tessera PRIVATE ${ARGN})
-  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/tessera ${CMAKE_CURRENT_SOURCE_DIR})
-  string(REPLACE "/" "_" prefix ${folder})
-  tessera_unity(tessera ${prefix} ${ARGN})
+  tessera_compile_together(tessera ${ARGN})
 endfunction()
 
 # tessera_module([ALONE] [EXCEPT regex] [UNSANITIZED regex]): every source of this folder and below it goes into the

@@ -9,7 +9,7 @@
 #include <string>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
@@ -83,5 +83,5 @@ TEST(BenchTiming, SaysWhatIsWrongWithAFile) {
   std::filesystem::remove(path);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

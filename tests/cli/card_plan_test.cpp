@@ -14,7 +14,7 @@
 #include <string>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -139,5 +139,5 @@ TEST_F(CardPlanFiles, OtherCommandsDoNotTakeOneForAModel) {
   EXPECT_THAT(result.err, AllOf(HasSubstr("not a network"), HasSubstr("simulate")));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

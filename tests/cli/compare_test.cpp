@@ -14,7 +14,7 @@
 #include <random>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -211,5 +211,5 @@ TEST_F(Compare, AgreesWithOnnxRuntime) {
   EXPECT_EQ(run_tessera({"compare", model_, "--python", python, "--tolerance", "0"}).status, 1);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

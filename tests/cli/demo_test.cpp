@@ -9,7 +9,7 @@
 #include <filesystem>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -50,5 +50,5 @@ TEST(Demo, AnOutputThatCannotBeWrittenIsAnError) {
   EXPECT_EQ(run_tessera({"demo", "-q", "-o", "/proc/no-such-place"}).status, 1);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -10,7 +10,7 @@
 #include <string>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 TEST(Doctor, SaysWhatTheMachineHas) {
   const CommandResult result = run_tessera({"doctor", "--format", "json"});
@@ -33,5 +33,5 @@ TEST(Doctor, FollowsTheInstructionSetThatIsForced) {
   EXPECT_THAT(result.out, testing::ContainsRegex("instruction set +portable"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -10,7 +10,7 @@
 #include <filesystem>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -61,5 +61,5 @@ TEST(ExportCommand, RefusesWhatItCannotDo) {
   EXPECT_THAT(nowhere.err, HasSubstr("/nowhere/x.onnx"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -8,7 +8,7 @@
 #include <fstream>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -98,5 +98,5 @@ TEST(Machines, OutputThatCannotBeWrittenIsAnError) {
   EXPECT_THAT(result.err, HasSubstr("cannot write the output: No space left on device"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

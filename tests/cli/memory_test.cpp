@@ -9,7 +9,7 @@
 #include <filesystem>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using nlohmann::json;
 using testing::AllOf;
@@ -131,5 +131,5 @@ TEST(Memory, AFailureWritesNoFile) {
   EXPECT_EQ(run_tessera({"memory", "--device", "wormhole_n150", "--svg", "/no/such/place/x.svg"}).status, 1);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -9,7 +9,7 @@
 #include <sstream>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -104,5 +104,5 @@ TEST(NcpProfile, RefusesWhatMakesNoSense) {
   EXPECT_EQ(run_tessera({"ncp", "validate", "--device", "m1", "--cell", "ltc", "--units", "8", "--ways"}).status, 1);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -49,5 +49,5 @@ TEST(Ncp, WrongWiringsAreErrors) {
   EXPECT_EQ(run_tessera({"ncp", "wiring", "AutoNCP(16,4)", "-o", "x"}).status, 1);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -12,7 +12,7 @@
 #include <utility>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -191,5 +191,5 @@ TEST(NcpTrain, WhatCannotBeTrainedIsRefused) {
   EXPECT_THAT(stopped.err, HasSubstr("nothing was kept, without --checkpoint"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

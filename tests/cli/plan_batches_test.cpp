@@ -15,7 +15,7 @@
 #include <vector>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -49,7 +49,9 @@ class PlanBatches : public testing::Test {
   std::string file_;
 };
 
-TEST_F(PlanBatches, TheBestIsThePlanOfItsBatchAlone) {
+using PlanBatchesLong = PlanBatches;
+
+TEST_F(PlanBatchesLong, TheBestIsThePlanOfItsBatchAlone) {
   const json out = plan_json({"--batches", "4,1-2,1", "--mesh", "2", "-o", file_});
   ASSERT_EQ(out["batches"].size(), 3u);
   double most = 0;
@@ -73,7 +75,7 @@ TEST_F(PlanBatches, TheBestIsThePlanOfItsBatchAlone) {
   EXPECT_EQ(read_text_file(file_), chosen);
 }
 
-TEST_F(PlanBatches, ABoundOnLatencyIsKept) {
+TEST_F(PlanBatchesLong, ABoundOnLatencyIsKept) {
   const json free = plan_json({"--batches", "1,2,4", "--objective", "end_to_end"});
   const double one = free["batches"][0]["latency_ns"], two = free["batches"][1]["latency_ns"];
   ASSERT_LT(one, two);
@@ -136,7 +138,7 @@ TEST_F(PlanBatches, ABudgetLeavesOutWhatItHasNoTimeFor) {
     EXPECT_THAT(out["batches"][i]["verdict"].get<std::string>(), HasSubstr("not planned: the 0.001 s of --budget"));
 }
 
-TEST_F(PlanBatches, AnInterruptLeavesTheBestOfThoseThatArePlanned) {
+TEST_F(PlanBatchesLong, AnInterruptLeavesTheBestOfThoseThatArePlanned) {
   for (const int milliseconds : {50, 1500, 4000}) {
     SCOPED_TRACE(milliseconds);
     fs::remove(file_);
@@ -153,5 +155,5 @@ TEST_F(PlanBatches, AnInterruptLeavesTheBestOfThoseThatArePlanned) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

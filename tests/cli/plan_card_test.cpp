@@ -18,7 +18,7 @@
 #include <vector>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -141,7 +141,9 @@ TEST_F(PlanCard, WhatHasChangedSinceIsNamed) {
                                  HasSubstr("the numbers of machine wormhole_n150 have changed")));
 }
 
-TEST_F(PlanCard, AnInterruptLeavesTheBestPlanSoFarOrNone) {
+using PlanCardLong = PlanCard;
+
+TEST_F(PlanCardLong, AnInterruptLeavesTheBestPlanSoFarOrNone) {
   for (const int signal : {SIGINT, SIGTERM})
     for (const int milliseconds : {40, 300, 600, 900, 1200, 1500}) {
       SCOPED_TRACE(milliseconds);
@@ -213,5 +215,5 @@ TEST_F(PlanCard, AnotherBatchThanThatOfThePlanIsRefused) {
               HasSubstr("--check only looks at one"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

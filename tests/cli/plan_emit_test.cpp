@@ -8,7 +8,7 @@
 #include <filesystem>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -62,5 +62,5 @@ TEST_F(PlanEmit, SaysWhatItNeeds) {
   expect({"--emit", "mlx", "/nowhere/a.py"}, "/nowhere");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

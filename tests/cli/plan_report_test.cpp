@@ -11,7 +11,7 @@
 #include <filesystem>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -46,5 +46,5 @@ TEST(PlanReportOfACommand, IsForCardsOnly) {
   EXPECT_THAT(result.err, HasSubstr("is for cards"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

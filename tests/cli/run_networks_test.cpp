@@ -13,7 +13,7 @@
 #include <filesystem>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 namespace fs = std::filesystem;
 
@@ -249,5 +249,5 @@ TEST_F(RunNetworks, KernelsListsThemByOperator) {
   EXPECT_GT(Json::parse(result.out).at("rows").size(), 3u);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

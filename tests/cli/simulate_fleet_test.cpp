@@ -13,7 +13,7 @@
 #include <vector>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -139,5 +139,5 @@ TEST_F(SimulateFleet, RatesWithoutAnEndAreRefused) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -13,7 +13,7 @@
 #include <vector>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -124,5 +124,5 @@ TEST_F(Simulate, SeparateTransfersNeedATraceAndTwoQueues) {
   EXPECT_THAT(result.err, HasSubstr("needs a trace and two command queues"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

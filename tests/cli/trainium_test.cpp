@@ -11,7 +11,7 @@
 #include <vector>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -89,5 +89,5 @@ TEST(TrainiumCommand, TunesAndEmitsAScript) {
   EXPECT_THAT(script.out, HasSubstr("def fused_conv2d_maxpool(X, W, bias, pool_size=1):"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -11,7 +11,7 @@
 #include <filesystem>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using nlohmann::json;
 using testing::AllOf;
@@ -126,5 +126,5 @@ TEST(Csv, ReadsQuotedFieldsAndRefusesBrokenOnes) {
   EXPECT_THROW(parse_csv("a\n\"x\"y\n"), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

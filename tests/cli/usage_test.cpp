@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -96,5 +96,5 @@ TEST(Usage, EmptyWordsAreUsageErrors) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -11,7 +11,7 @@
 #include <cstring>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using for_tests::GoldenArray;
 using for_tests::read_golden;
@@ -107,5 +107,5 @@ TEST(BlockFloatDefinition, DecodesEveryCodeAsTtnn) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

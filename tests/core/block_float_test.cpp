@@ -10,7 +10,7 @@
 #include <limits>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using Floats = std::array<float, Block::kSize>;
 
@@ -128,5 +128,5 @@ TEST(BlockFloat, RefusesOtherTypes) {
   EXPECT_THROW(decode_block(Block{}, DType::bfloat16, y), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -12,7 +12,7 @@
 #include <numeric>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 template <class To, class From>
 std::vector<To> converted(const std::vector<From>& x, DType from, DType to, Rounding rounding = Rounding::host) {
@@ -132,5 +132,5 @@ TEST(ConvertErrors, RefuseBlockFloatsAndNegativeCounts) {
   EXPECT_THROW(convert(a, DType::float32, b, DType::uint8, -1, Rounding::host), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using for_tests::error_of;
 using testing::ElementsAre;
@@ -32,5 +32,5 @@ TEST(Csv, ErrorsNameTheLine) {
   EXPECT_THAT(error_of([] { parse_csv("a\n\"1\n"); }), HasSubstr("line 2: a quoted field does not end"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

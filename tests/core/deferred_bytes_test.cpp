@@ -10,7 +10,7 @@
 #include <thread>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 // 0, 1, 2, ... and how often they were made.
 class Counting : public DeferredBytes {
@@ -77,5 +77,5 @@ TEST(DeferredBytes, ASizeThatDoesNotFitTheShapeIsRefused) {
   EXPECT_THROW(Array(ElementType::float32, Shape{5}, std::make_shared<const Counting>(4)), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

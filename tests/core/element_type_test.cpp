@@ -5,7 +5,7 @@
 #include <set>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 TEST(ElementType, NamesAreUniqueAndReadBack) {
   std::set<std::string_view> names, descrs;
@@ -35,5 +35,5 @@ TEST(ElementType, MapsToTheTypesOfTheMachinesAndBack) {
   EXPECT_EQ(to_dtype(ElementType::boolean), std::nullopt);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

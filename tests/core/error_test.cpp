@@ -5,7 +5,7 @@
 #include <string>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 TEST(Error, TextIsMessageThenContextThenHint) {
   try {
@@ -27,5 +27,5 @@ TEST(Error, TextIsMessageThenContextThenHint) {
 
 TEST(Error, CheckThatHoldsDoesNotThrow) { EXPECT_NO_THROW(check(true, Code::internal, "never {}", 1)); }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

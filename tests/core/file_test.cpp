@@ -14,7 +14,7 @@
 #include <string>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -147,5 +147,5 @@ TEST_F(File, ThatCannotBeWrittenIsToldBeforehand) {
   EXPECT_EQ(entries(), 1);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

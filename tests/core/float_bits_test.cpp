@@ -6,7 +6,7 @@
 #include <limits>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 // The float just above or below, in magnitude.
 float next_up(float x) { return float_from_bits(float_bits(x) + 1); }
@@ -92,5 +92,5 @@ TEST(Float16, NansStayQuietNansAndTinyValuesBecomeZeros) {
   EXPECT_EQ(float16_from_float(-std::numeric_limits<float>::max()), 0xFC00);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -10,7 +10,7 @@
 #include <string>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using ::testing::HasSubstr;
 
@@ -88,5 +88,5 @@ TEST_F(IsaEnvironment, RefusesMoreThanTheHostHas) {
   EXPECT_THROW(set_active_isa(more), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -6,7 +6,7 @@
 #include <fstream>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 namespace fs = std::filesystem;
 
@@ -42,5 +42,5 @@ TEST_F(MemorySize, KnowsTheFirstKindOfGroups) {
 
 TEST_F(MemorySize, OfThisMachineIsSomething) { EXPECT_GT(memory_size_bytes(), 1 << 20); }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -14,7 +14,7 @@
 #include <vector>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
@@ -190,5 +190,5 @@ TEST_F(CgroupThreads, GarbageIsNoQuota) {
   EXPECT_EQ(count_threads(3, root_).count, 3);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -6,7 +6,7 @@
 #include <string>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 Refusal small_memory() {
   return {.message = "program 7 wants 96 B\nand says more",
@@ -66,5 +66,5 @@ TEST(Refusal, AttemptLetsFaultsPass) {
   EXPECT_THROW(attempt([] { throw Stopped(); }), Stopped);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -6,7 +6,7 @@
 #include <string_view>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 std::string hex(std::string_view text) { return sha256_hex(std::as_bytes(std::span(text))); }
 
@@ -30,5 +30,5 @@ TEST(Sha256, EveryLengthAroundABlockIsPaddedDifferently) {
   EXPECT_EQ(sha256_hex({}, 16), "e3b0c44298fc1c14");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

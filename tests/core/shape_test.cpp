@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 TEST(Shape, AnyRankIsSeenAsAMatrix) {
   EXPECT_EQ((Shape{2, 3, 64, 96}.as_2d()), (Extent2d{384, 96}));
@@ -31,5 +31,5 @@ TEST(Shape, RefusesWhatCannotBeCounted) {
 
 TEST(Shape, PrintsLikeAList) { EXPECT_EQ((Shape{1, 32}.to_string()), "[1, 32]"); }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 template <class T>
 Tensor import(const std::vector<T>& values, ElementType type, const ArrayImport& how) {
@@ -88,5 +88,5 @@ TEST(Array, AWrongNumberOfBytesIsRefused) {
   EXPECT_THROW(tensor_from_array(std::as_bytes(std::span(values)), ElementType::float32, Shape{2, 2}, {}), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

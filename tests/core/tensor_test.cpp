@@ -9,7 +9,7 @@
 #include <random>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 std::vector<float> random_values(std::int64_t count, unsigned seed) {
   std::mt19937 rng(seed);
@@ -81,5 +81,5 @@ TEST(Tensor, RefusesWhatCannotExist) {
   EXPECT_THROW(Tensor::from_float32(random_values(3, 1), {2, 2}, DType::float32, Layout::row_major), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 std::string text(const std::vector<float>& values, const Shape& shape, DType dtype = DType::float32, int indent = 0) {
   return values_text(Tensor::from_float32(values, shape, dtype, Layout::row_major), indent);
@@ -50,5 +50,5 @@ TEST(TensorText, ShowsTheEndsOfLongDimensions) {
   EXPECT_EQ(text(counting(5), {5, 1}), "[[ 0.0000],\n [ 1.0000],\n ...,\n [ 3.0000],\n [ 4.0000]]");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

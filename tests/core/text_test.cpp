@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 TEST(EditDistance, CountsInsertionsDeletionsSubstitutionsAndSwaps) {
   EXPECT_EQ(edit_distance("", ""), 0u);
@@ -28,5 +28,5 @@ TEST(Closest, FindsTheSlipAndNothingForStrangers) {
   EXPECT_EQ(did_you_mean("zzz", names), "");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -14,7 +14,7 @@
 #include <vector>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 class ThreadTeam : public ::testing::Test {
  protected:
@@ -111,5 +111,5 @@ TEST_F(ThreadTeam, ALimitHoldsForTheThreadThatSetIt) {
   EXPECT_EQ(max_threads(), 1);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -16,7 +16,7 @@
 #include <numeric>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using Bytes = std::vector<std::byte>;
 
@@ -286,5 +286,5 @@ TEST(TileCodecErrors, SayWhatIsWrong) {
   EXPECT_EQ(tiled_bytes({std::numeric_limits<std::int64_t>::max(), 0}, DType::float32, Tile{}), 0);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

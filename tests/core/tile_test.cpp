@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 TEST(Tile, BytesOfA32x32TileAreThoseOfTheCard) {
   const Tile t;
@@ -30,5 +30,5 @@ TEST(Tile, RefusesSizesThatDoNotExist) {
   EXPECT_THROW(check_tile({0, 0}), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

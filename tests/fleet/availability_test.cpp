@@ -9,7 +9,7 @@
 #include <string>
 
 namespace tessera::fleet {
-namespace TSR_FILE {
+namespace {
 
 constexpr double kRounding = 1e4 * std::numeric_limits<double>::epsilon();  // of logarithms of factorials
 
@@ -57,5 +57,5 @@ TEST(Availability, CardsThatNeverBreakForLongAreAlwaysThere) {
   EXPECT_NE(for_tests::error_of([] { availability(failing(0, 0), 1, 0); }).find("every 0 hours"), std::string::npos);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::fleet

@@ -7,7 +7,7 @@
 #include <string>
 
 namespace tessera::fleet {
-namespace TSR_FILE {
+namespace {
 
 using namespace for_tests;
 
@@ -94,5 +94,5 @@ TEST(DataParallel, TheNetworkOfAHostBoundsWhatItServes) {
   EXPECT_EQ(model.served_interval_ns(one), one.interval_ns);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::fleet

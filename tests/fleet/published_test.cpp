@@ -15,7 +15,7 @@
 #include <vector>
 
 namespace tessera::fleet {
-namespace TSR_FILE {
+namespace {
 
 using namespace for_tests;
 
@@ -104,5 +104,5 @@ TEST(Published, EightChipsGainAsMuchOverTwoAsViTDoesWithinAnEighth) {
   EXPECT_NEAR(gain / (7700.0 / 1900), 1, 1.0 / 8);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::fleet

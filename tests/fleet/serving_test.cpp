@@ -8,7 +8,7 @@
 #include <string>
 
 namespace tessera::fleet {
-namespace TSR_FILE {
+namespace {
 
 using for_tests::error_of;
 
@@ -228,5 +228,5 @@ TEST(Serving, RefusesWhatHasNoEnd) {
   EXPECT_NE(error_of([&] { simulate_serving(o); }).find("hardly any would be finished"), std::string::npos);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::fleet

@@ -8,7 +8,7 @@
 #include <string>
 
 namespace tessera::fleet {
-namespace TSR_FILE {
+namespace {
 
 using for_tests::error_of;
 
@@ -54,5 +54,5 @@ TEST(Topology, ShardsMustBeEqual) {
       << message;
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::fleet

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::fleet {
-namespace TSR_FILE {
+namespace {
 
 constexpr std::int64_t kBytes = 25'600'000;
 
@@ -43,5 +43,5 @@ TEST(Weights, CountEveryConstant) {
   EXPECT_EQ(weight_bytes(graph, 2), 60);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::fleet

@@ -3,7 +3,7 @@
 #include "math_testing.h"
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 TEST(BatchNorm, UsesTheGivenStatistics) {
   const Array x = floats({1, 2, 2}, {1, 3, 10, 20});
@@ -38,5 +38,5 @@ TEST(BatchNorm, RefusesStatisticsOfOtherLength) {
   EXPECT_NE(refusal_of(BatchNorm{}, {x, two, two, two}), "");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

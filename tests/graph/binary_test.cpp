@@ -5,7 +5,7 @@
 #include <limits>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using Kind = Binary::Kind;
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -127,5 +127,5 @@ TEST(Binary, LeavesUnknownExtentsUnknown) {
   EXPECT_EQ(inferred_from(Binary{Kind::add}, {x, {ElementType::float32, std::nullopt}})[0].dims, std::nullopt);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

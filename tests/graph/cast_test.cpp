@@ -5,7 +5,7 @@
 #include <limits>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -63,5 +63,5 @@ TEST(Cast, RefusesEightBitFloats) {
   EXPECT_NE(refusal_of(Cast{.to = ElementType::int8}, {{ElementType::float8_e5m2, Shape{1}}}), "");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -7,7 +7,7 @@
 #include <limits>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
@@ -63,5 +63,5 @@ TEST(Dropout, DropsInTrainingWhatTheSeedSays) {
   EXPECT_THROW(run(Dropout{}, {x, floats({}, {-0.5f}), training}), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 constexpr std::int64_t kUnknown = TensorType::kUnknown;
@@ -39,5 +39,5 @@ TEST(Concat, RefusesWhatDoesNotFit) {
   EXPECT_THAT(error_of([&] { infer_types_only(Concat{0}, {huge, huge}); }), HasSubstr("63 bits"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

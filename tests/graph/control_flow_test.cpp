@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -306,5 +306,5 @@ TEST(Loop, WorkIsThatOfItsBodyTimesTheIterationsThatItsStacksTell) {
   EXPECT_GE(once, 8);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

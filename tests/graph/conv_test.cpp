@@ -9,7 +9,7 @@
 #include <limits>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -88,5 +88,5 @@ TEST(Conv, CountsTwoFlopsPerMultiplication) {
   EXPECT_EQ(work(Conv{}, in, out).flops, 2.0 * 16 * 36 * 27);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

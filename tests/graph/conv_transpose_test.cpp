@@ -8,7 +8,7 @@
 #include <limits>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -77,5 +77,5 @@ TEST(ConvTranspose, OperandsThatDoNotFitAreRefused) {
   EXPECT_THAT(refusal(ConvTranspose{.window = {}, .groups = huge}, fine), HasSubstr("groups"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

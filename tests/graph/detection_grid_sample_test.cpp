@@ -7,7 +7,7 @@
 #include <cmath>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 using Mode = GridSample::Mode;
@@ -70,5 +70,5 @@ TEST(GridSample, TellsAndRefuses) {
   EXPECT_THAT(refusal(GridSample{}, {type_of({1, 3, 0, 8}), type_of({1, 4, 4, 2})}), HasSubstr("nothing to sample"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -8,7 +8,7 @@
 #include <cmath>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -114,5 +114,5 @@ TEST(NonMaxSuppression, RefusesWhatDoesNotFit) {
   EXPECT_EQ(inferred(NonMaxSuppression{}, {any_rank(), any_rank()}), "int64[?, 3]");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 TEST(Determinant, IsThatOfEachMatrix) {
   EXPECT_EQ(run_one(Determinant{}, {floats({2, 2, 2}, {0, 1, 1, 0, 2, 3, 4, 5})}), floats({2}, {-1, -2}));
@@ -19,5 +19,5 @@ TEST(Determinant, RefusesWhatIsNotSquare) {
   EXPECT_THAT(error_of([] { run(Determinant{}, {counting({4})}); }), testing::HasSubstr("rank"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -3,7 +3,7 @@
 #include "math_testing.h"
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 Array einsum(const std::string& equation, const std::vector<std::optional<Array>>& inputs) {
   return first_of(Einsum{equation}, inputs);
@@ -93,5 +93,5 @@ TEST(Einsum, InfersWithUnknownExtents) {
             "float32[...]");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

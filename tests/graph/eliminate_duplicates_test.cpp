@@ -1,7 +1,7 @@
 #include "pass_testing.h"
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using Kind = Unary::Kind;
 
@@ -67,5 +67,5 @@ TEST(EliminateDuplicates, EndsWhereTwoNodesStayForTheirNames) {
   EXPECT_EQ(after.nodes[2].inputs, (std::vector<ValueId>{first[0], first[0]}));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::ElementsAre;
 constexpr std::int64_t kUnknown = TensorType::kUnknown;
@@ -198,5 +198,5 @@ TEST(EliminateShapeArithmetic, PutsTheBranchOfAKnownConditionInPlaceOfTheChoice)
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::ElementsAre;
 constexpr std::int64_t kUnknown = TensorType::kUnknown;
@@ -170,5 +170,5 @@ TEST(EliminateTransposes, MergesReshapesOfUnknownBatches) {
       << "the rows that the second keeps are the first's, not the input's";
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

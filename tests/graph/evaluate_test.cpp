@@ -8,7 +8,7 @@
 #include <malloc.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -139,5 +139,5 @@ TEST(Evaluate, LeavesTheGraphAndItsInputsAsTheyWere) {
   EXPECT_EQ(*g.value(c).constant, floats({1}, {5}));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

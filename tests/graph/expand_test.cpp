@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -34,5 +34,5 @@ TEST(Tile, RepeatsEachDimension) {
   EXPECT_THAT(error_of([] { run(TileRepeat{}, {counting({2}), int64s({1L << 62})}); }), HasSubstr("63 bits"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -3,7 +3,7 @@
 #include <limits>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 struct Parameters {
   Array scale, bias, mean, variance;
@@ -210,5 +210,5 @@ TEST(FoldBatchNorm, LeavesWeightsThatOthersReadAsTheyAre) {
   EXPECT_EQ(node_list(after_pass(graph, fold_batch_norm, {random.floating({1, 2, 4, 4})})), "Conv Conv");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 struct Padded {
   Graph graph;
@@ -86,5 +86,5 @@ TEST(FoldPads, KeepsAPadThatOthersRead) {
   EXPECT_EQ(node_list(net.folded()), "Pad Conv");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

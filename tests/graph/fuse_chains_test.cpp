@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 constexpr ChainLimits kAll{.min_bytes = 0};
 bool fuse_all(Graph& graph) { return fuse_chains(graph, kAll); }
@@ -104,5 +104,5 @@ TEST(FuseChains, LeavesSmallValuesAndLargeRows) {
   EXPECT_EQ(node_list(graph), "Conv+Conv+Conv");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

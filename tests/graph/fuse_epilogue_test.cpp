@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using Kind = Unary::Kind;
 constexpr std::int64_t kUnknown = TensorType::kUnknown;
@@ -207,5 +207,5 @@ TEST(FuseEpilogue, StopsAfterEachPartOfTheForm) {
   EXPECT_EQ(node_list(after_pool.fused()), "Conv+MaxPool Unary");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 // A graph of float arithmetic between quantised values.
 class Qdq {
@@ -323,5 +323,5 @@ TEST(FuseQuantization, SurvivesTheOtherPasses) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

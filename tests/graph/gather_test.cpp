@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -58,5 +58,5 @@ TEST(GatherND, RefusesWhatDoesNotFit) {
   EXPECT_THAT(error_of([] { run(GatherND{}, {counting({2}), indices({1, 1}, {2})}); }), HasSubstr("index 2"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -8,7 +8,7 @@
 #include <cmath>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using Kind = GlobalPool::Kind;
 
@@ -38,5 +38,5 @@ TEST(GlobalPool, TellsAndRefuses) {
   EXPECT_THAT(refusal(GlobalPool{Kind::lp, 0}, {type_of({1, 3, 4})}), testing::HasSubstr("p is 0"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -231,5 +231,5 @@ TEST(InferTypes, RefusesMoreOutputsThanTheOperatorHas) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -10,7 +10,7 @@
 #include <cmath>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -153,5 +153,5 @@ TEST(Liquid, WorkGrowsWithSynapsesAndUnfolds) {
   EXPECT_EQ(two - one, 6 * (7 * 4 + 9 * 2));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

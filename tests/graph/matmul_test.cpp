@@ -3,7 +3,7 @@
 #include "math_testing.h"
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 TEST(MatMul, TakesVectorsAsRowsAndColumns) {
   const Array m = floats({2, 3}, {1, 2, 3, 4, 5, 6}), three = floats({3}, {1, 0, 2}), two = floats({2}, {1, 10});
@@ -66,5 +66,5 @@ TEST(Gemm, RefusesWhatDoesNotMeet) {
   EXPECT_NE(refusal_of(Gemm{}, {f({1, 2, 3}), f({3, 4})}), "");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -1,7 +1,7 @@
 #include "pass_testing.h"
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 TEST(MatmulToGemm, TakesMatricesWithAConstantSecond) {
   PassInputs random(41);
@@ -28,5 +28,5 @@ TEST(MatmulToGemm, LeavesOtherProducts) {
                    {random.floating({2, 5}), random.floating({3, 2, 5}), random.floating({5, 3})});
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

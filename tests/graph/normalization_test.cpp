@@ -5,7 +5,7 @@
 #include <limits>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 // 1 2 3 4 has mean 2.5 and variance 1.25.
 constexpr double kOuter = 1.341640786, kInner = 0.447213595;
@@ -80,5 +80,5 @@ TEST(MeanVarianceNorm, PoolsTheAxesItIsGiven) {
   EXPECT_NE(refusal_of(MeanVarianceNorm{}, {{ElementType::float32, Shape{2, 2}}}), "");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using Dims = std::vector<std::int64_t>;
 using testing::HasSubstr;
@@ -113,5 +113,5 @@ TEST(BroadcastDims, UnknownExtentsAreDecidedByTheOtherSideOnlyIfItIsNotOne) {
   EXPECT_EQ(broadcast_dims(kRankless, f32({7}), "Thing"), std::nullopt);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

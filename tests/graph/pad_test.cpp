@@ -7,7 +7,7 @@
 #include <limits>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 constexpr Pad kConstant{Pad::Mode::constant}, kReflect{Pad::Mode::reflect}, kEdge{Pad::Mode::edge},
@@ -70,5 +70,5 @@ TEST(Pad, RefusesPadsThatMakeNoSense) {
               HasSubstr("one element, not"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -8,7 +8,7 @@
 #include <random>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 // Values are [batch, 4, 4, 4], so that every operator fits every value, transposed or not.
 class RandomGraph {
@@ -146,5 +146,5 @@ TEST(Passes, KeepWhatRandomGraphsCompute) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -13,7 +13,7 @@
 #include <map>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 constexpr std::int64_t kUnknown = TensorType::kUnknown;
@@ -200,5 +200,5 @@ TEST(DeadCode, DropsNodesAndValuesAndCompactsIds) {
   EXPECT_FALSE(remove_dead_code(graph));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

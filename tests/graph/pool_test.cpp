@@ -9,7 +9,7 @@
 #include <limits>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -115,5 +115,5 @@ TEST(Pools, RefuseWhatMakesNoSense) {
   EXPECT_THAT(refusal(LpPool{.window = {.kernel = {2}}, .p = 0}, {type_of({1, 1, 8})}), HasSubstr("p is 0"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using I8 = std::int8_t;
 using U8 = std::uint8_t;
@@ -56,5 +56,5 @@ TEST(ByteLookup, TakesTheBitsOfTheByteAsPosition) {
   EXPECT_THROW(run(ByteLookup{}, {array_of<I8>({1}, {0}), array_of<U8>({2}, {1, 2})}), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

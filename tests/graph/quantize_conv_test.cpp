@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 using I8 = std::int8_t;
@@ -66,5 +66,5 @@ TEST(QuantizedConvolutions, RefuseWhatDoesNotFit) {
             "uint8[?, 2, 4]");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

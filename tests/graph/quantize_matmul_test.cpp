@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 using I8 = std::int8_t;
@@ -56,5 +56,5 @@ TEST(QuantizedMatMuls, RefuseWhatDoesNotFit) {
   EXPECT_EQ(inferred(MatMulInteger{}, {any_rank(ElementType::uint8), b}), "int32[...]");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

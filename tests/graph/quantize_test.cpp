@@ -8,7 +8,7 @@
 #include <cmath>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 using I8 = std::int8_t;
@@ -106,5 +106,5 @@ TEST(Quantization, TellsWhatItCanOfPartlyKnownInputs) {
   EXPECT_EQ(inferred(DynamicQuantizeLinear{}, {any_rank()}), "uint8[...] float32[] uint8[]");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -4,7 +4,7 @@
 #include <numbers>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using Kind = Unary::Kind;
 using Arithmetic = Binary::Kind;
@@ -264,5 +264,5 @@ TEST(RecognizeActivations, LeavesWhatOnlyLooksAlike) {
                    not_gelu.number(0.5)));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

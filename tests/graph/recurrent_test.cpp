@@ -11,7 +11,7 @@
 #include <limits>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using Kind = Recurrent::Kind;
 using Direction = Recurrent::Direction;
@@ -225,5 +225,5 @@ TEST(Recurrent, RefusesSequencesLongerThanTheInput) {
   EXPECT_THROW(run(Recurrent{.kind = Kind::rnn}, operands), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -5,7 +5,7 @@
 #include <limits>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using Kind = Reduce::Kind;
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -125,5 +125,5 @@ TEST(ArgReduce, RefusesToChooseFromNothing) {
   EXPECT_EQ(first_of(ArgReduce{.axis = 1}, {Array(ElementType::float32, {0, 2})}).shape(), (Shape{0, 1}));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

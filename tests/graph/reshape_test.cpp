@@ -7,7 +7,7 @@
 #include <limits>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 constexpr std::int64_t kUnknown = TensorType::kUnknown;
@@ -90,5 +90,5 @@ TEST(Unsqueeze, InsertsExtentsOfOne) {
   EXPECT_EQ(infer_types_only(Unsqueeze{{1}}, {x}).front().to_string(), "float32[?, 1, 3]");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::ElementsAre;
 using testing::FloatNear;
@@ -136,5 +136,5 @@ TEST(Resize, RefusesWhatMakesNoSense) {
       HasSubstr("roi"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -8,7 +8,7 @@
 #include <random>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -122,5 +122,5 @@ TEST(RoundWeights, RefusesTypesThatWeightsAreNotKeptIn) {
   EXPECT_THROW(round_weights(g, DType::uint8), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

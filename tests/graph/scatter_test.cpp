@@ -8,7 +8,7 @@
 #include <limits>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 using Reduction = ScatterND::Reduction;
@@ -78,5 +78,5 @@ TEST(ScatterElements, RefusesWhatDoesNotFit) {
               HasSubstr("axis 2"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -8,7 +8,7 @@
 #include <limits>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min(), kMax = std::numeric_limits<std::int64_t>::max();
@@ -103,5 +103,5 @@ TEST(NonZero, ListsPositionsByDimension) {
   EXPECT_EQ(run_one(NonZero{}, {Array::scalar(3.0F)}).shape(), (Shape{0, 1}));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

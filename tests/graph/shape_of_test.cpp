@@ -8,7 +8,7 @@
 #include <limits>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min(), kMax = std::numeric_limits<std::int64_t>::max();
@@ -77,5 +77,5 @@ TEST(EyeLike, MarksADiagonal) {
   EXPECT_THAT(error_of([] { run(EyeLike{}, {counting({2})}); }), HasSubstr("rank"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

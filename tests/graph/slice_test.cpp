@@ -7,7 +7,7 @@
 #include <limits>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min(), kMax = std::numeric_limits<std::int64_t>::max();
@@ -79,5 +79,5 @@ TEST(Slice, RefusesListsThatMakeNoSense) {
               HasSubstr("starts must be whole numbers"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -5,7 +5,7 @@
 #include <limits>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 TEST(Softmax, StaysFiniteForLargeInputs) {
   const Array x = floats({2, 4}, {0, 1, 2, 3, 10000, 10001, 10002, 10003});
@@ -42,5 +42,5 @@ TEST(Softmax, KeepsEmptyTensorsAndRefusesAxesOutside) {
   EXPECT_NE(refusal_of(Softmax{}, {{ElementType::int32, Shape{2, 2}}}), "");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

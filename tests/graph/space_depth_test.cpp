@@ -9,7 +9,7 @@
 #include <numeric>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -44,5 +44,5 @@ TEST(SpaceToDepth, TellsAndRefuses) {
   EXPECT_THAT(refusal(DepthToSpace{.block = 1}, {type_of({1, 6, 3})}), HasSubstr("rank"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -34,5 +34,5 @@ TEST(Split, RefusesSizesThatDoNotAddUp) {
   EXPECT_THAT(error_of([] { run(Split{0, {}, 2147483647}, {counting({3})}); }), HasSubstr("2147483647 outputs"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -9,7 +9,7 @@
 #include <utility>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 Array random_array(const Shape& shape, unsigned seed) {
   std::mt19937 random(seed);
@@ -72,5 +72,5 @@ TEST(StoreNarrow, ChangesResultsByItsRoundingOnly) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using Dims = std::vector<std::int64_t>;
 
@@ -51,5 +51,5 @@ TEST(TensorType, DiffersByElementTypeAndByEveryExtent) {
   EXPECT_NE(a, TensorType(ElementType::float32, std::nullopt));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -25,5 +25,5 @@ TEST(Transpose, RefusesWhatIsNoPermutation) {
   EXPECT_THAT(error_of([] { run(Transpose{{0}}, {counting({2, 3})}); }), HasSubstr("not a permutation"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

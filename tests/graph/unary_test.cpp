@@ -5,7 +5,7 @@
 #include <limits>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using Kind = Unary::Kind;
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -98,5 +98,5 @@ TEST(Unary, RefusesTypesWithoutMeaning) {
   EXPECT_NE(refusal_of(Unary{Kind::exp}, {}), "");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

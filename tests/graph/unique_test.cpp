@@ -7,7 +7,7 @@
 #include <cmath>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 TEST(Unique, TellsWhatThereIsWhereAndHowOften) {
   const Array x = floats({2, 3}, {2, 1, 1, 3, 4, 3});
@@ -41,5 +41,5 @@ TEST(Unique, KeepsEveryNanApartAndTakesNothing) {
   EXPECT_THAT(error_of([] { run(Unique{.axis = 2}, {counting({2, 2})}); }), testing::HasSubstr("axis 2"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

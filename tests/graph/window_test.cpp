@@ -8,7 +8,7 @@
 #include <limits>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using Extents = std::vector<std::int64_t>;
 
@@ -71,5 +71,5 @@ TEST(Window, ListsThatMakeNoSenseAreRefused) {
   EXPECT_THROW(resolve({.kernel = {1}}, {huge}, false, "Op"), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

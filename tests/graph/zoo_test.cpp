@@ -12,7 +12,7 @@
 #include <string>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -153,5 +153,5 @@ TEST(Zoo, RefusesNamesThatAreNotThereAndEmptyBatches) {
   EXPECT_THROW(make_zoo_model("resnet50", -1), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -9,7 +9,7 @@
 #include <filesystem>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using io_test::expect_refusal;
 
@@ -116,5 +116,5 @@ TEST(LayerFile, ReadsTheFilesOfTheProject) {
   expect_refusal(Code::not_found, "no_such.txt", [] { load_layers("no_such.txt"); });
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

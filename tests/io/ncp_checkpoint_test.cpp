@@ -14,7 +14,7 @@
 #include <filesystem>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -92,5 +92,5 @@ TEST(NcpCheckpoint, OtherFilesAreRefused) {
   EXPECT_THAT(error_of([] { load_ncp_checkpoint(path()); }), HasSubstr("while reading the checkpoint"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using namespace io_test;
 
@@ -255,5 +255,5 @@ TEST(Npz, WritingRefusesWhatItCouldNotRead) {
   EXPECT_EQ(directory.files(), 0u);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

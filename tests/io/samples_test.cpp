@@ -14,7 +14,7 @@
 #include <vector>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using for_tests::error_of;
 using testing::ElementsAre;
@@ -49,5 +49,5 @@ TEST(Samples, InputsWithoutFilesAreRandomWhereAskedFor) {
   EXPECT_THAT(error_of([&] { read_samples(graph, {}); }), HasSubstr("there are no samples of input 'x'"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

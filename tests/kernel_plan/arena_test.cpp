@@ -5,7 +5,7 @@
 #include <random>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 TEST(Arena, WhatNeverLivesTogetherSharesItsPlace) {
   const std::vector<Lifetime> lifetimes{{1000, 0, 1}, {1000, 2, 3}};
@@ -47,5 +47,5 @@ TEST(Arena, ChainsReachTheLowerBound) {
   EXPECT_EQ(placement.bytes, 8192);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -8,7 +8,7 @@
 #include <string>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 constexpr KernelInfo kWidens{.name = "widens", .op = "Conv", .isa = Isa::avx512};
 constexpr KernelInfo kPairs{
@@ -69,5 +69,5 @@ TEST(Estimate, ConversionsAreOfTheMachineThatIsPlannedFor) {
   EXPECT_THROW(cpu.gpu(), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -11,7 +11,7 @@
 #include <vector>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 TensorType f32(Shape shape) { return {ElementType::float32, std::move(shape)}; }
 
@@ -284,5 +284,5 @@ TEST(Parts, GiveWayToCopiesWhereMemoryIsShort) {
   EXPECT_LT(tight.arena_bytes, free.arena_bytes);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

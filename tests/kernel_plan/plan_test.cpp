@@ -8,7 +8,7 @@
 #include <string>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -138,5 +138,5 @@ TEST(Plan, MoreThanTheMemoryLimitIsAnErrorWithThePeak) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

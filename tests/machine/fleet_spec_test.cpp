@@ -11,7 +11,7 @@
 #include <string>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 namespace fs = std::filesystem;
 using for_tests::error_of;
@@ -83,5 +83,5 @@ TEST_F(FleetFile, NeedsASourceForEveryNumber) {
 
 TEST(Fleets, OtherFamiliesHaveNone) { EXPECT_FALSE(fleet_of(load_machine("trainium2")).has_value()); }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -13,7 +13,7 @@
 #include <string>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -137,5 +137,5 @@ TEST_F(HostMatching, IsOfCpusOnly) {
   EXPECT_THAT([] { load_machine("mine"); }, testing::ThrowsMessage<Error>(HasSubstr("unknown group 'match'")));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -14,7 +14,7 @@
 #include <string>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 namespace fs = std::filesystem;
 using testing::Contains;
@@ -372,5 +372,5 @@ TEST_F(MachineFile, TruncatedAndCorruptFilesNeverDoMoreThanFail) {
   attempt(std::string(2 << 20, '#'));  // over the bound on size
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

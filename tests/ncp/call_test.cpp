@@ -10,7 +10,7 @@
 #include <string_view>
 
 namespace tessera::ncp {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -136,5 +136,5 @@ TEST(Call, WrongShapesAreNamed) {
   EXPECT_EQ(call(runner, {.input = array({0, 3, 3}, {})}).output.shape(), (Shape{0, 3, 4}));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::ncp

@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace tessera::ncp {
-namespace TSR_FILE {
+namespace {
 
 float cut_to_bfloat16(float value) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) & 0xffff0000u); }
 
@@ -79,5 +79,5 @@ TEST(DenseKernels, PairsOfBfloat16AreSummedAsOneByOne) {
   set_active_isa(std::nullopt);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::ncp

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::ncp {
-namespace TSR_FILE {
+namespace {
 
 using tessera::for_tests::error_of;
 using testing::HasSubstr;
@@ -43,5 +43,5 @@ TEST(Evaluation, RefusesARunnerThatMakesTooLittle) {
               HasSubstr("made 5 outputs of 3 samples"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::ncp

@@ -11,7 +11,7 @@
 #include <random>
 
 namespace tessera::ncp {
-namespace TSR_FILE {
+namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -128,5 +128,5 @@ TEST(ForeignParameters, WhatDoesNotFitIsNamedAllAtOnce) {
               HasSubstr("implicit_param_constraints off"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::ncp

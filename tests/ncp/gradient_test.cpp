@@ -14,7 +14,7 @@
 #include <limits>
 
 namespace tessera::ncp {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -343,5 +343,5 @@ TEST(Gradient, WrongUseIsRefused) {
   EXPECT_THAT(error_of([&] { Gradient(ltc, Precision::bfloat16); }), HasSubstr("not computed in bf16"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::ncp

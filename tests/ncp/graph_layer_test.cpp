@@ -15,7 +15,7 @@
 #include <string>
 
 namespace tessera::ncp {
-namespace TSR_FILE {
+namespace {
 
 // Weights, states and results are rounded to float; errors hardly grow from step to step.
 double allowed(std::int64_t steps) {
@@ -154,5 +154,5 @@ TEST(GraphLayer, ExtentsMayBeOpenAndMixedMemoryIsRefused) {
               testing::ThrowsMessage<Error>(testing::HasSubstr("mixed memory")));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::ncp

@@ -14,7 +14,7 @@
 #include <filesystem>
 
 namespace tessera::ncp {
-namespace TSR_FILE {
+namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -183,5 +183,5 @@ TEST(NcpFile, WhatDoesNotFitIsNamedAllAtOnce) {
   EXPECT_THAT(error_of([&] { load_ncp_file(path); }), HasSubstr("does not say what layer"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::ncp

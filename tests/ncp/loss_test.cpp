@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace tessera::ncp {
-namespace TSR_FILE {
+namespace {
 
 double loss_of(Loss loss, const std::vector<float>& output, const std::vector<float>& target) {
   LossSums sums;
@@ -57,5 +57,5 @@ TEST(Loss, CorrectRowsAreCounted) {
   EXPECT_DOUBLE_EQ(binary.accuracy(), 0.5);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::ncp

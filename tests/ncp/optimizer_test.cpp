@@ -8,7 +8,7 @@
 #include <limits>
 
 namespace tessera::ncp {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -120,5 +120,5 @@ TEST(Schedule, FactorsFollowTheEpochs) {
   EXPECT_DOUBLE_EQ(factor(cosine, 10, 10), 0.2);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::ncp

@@ -10,7 +10,7 @@
 #include <numeric>
 
 namespace tessera::ncp {
-namespace TSR_FILE {
+namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -87,5 +87,5 @@ TEST(RandomGenerator, RefusesMoreThanThereIs) {
   EXPECT_THROW(RandomState(1).choice(0), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::ncp

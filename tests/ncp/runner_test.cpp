@@ -13,7 +13,7 @@
 #include <limits>
 
 namespace tessera::ncp {
-namespace TSR_FILE {
+namespace {
 
 constexpr double kFloat = std::numeric_limits<float>::epsilon();
 
@@ -279,5 +279,5 @@ TEST(Runner, LayersWithoutAFastVersionAreRunByTheReference) {
             run_reference<float>(dropping, parameters, sequence).output);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::ncp

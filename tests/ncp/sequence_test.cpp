@@ -12,7 +12,7 @@
 #include <limits>
 
 namespace tessera::ncp {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -381,5 +381,5 @@ TEST(Sequence, WrongSizesAreRefusedWithTheirNumbers) {
               HasSubstr("without mixed memory"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::ncp

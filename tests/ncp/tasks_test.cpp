@@ -14,7 +14,7 @@
 #include <numeric>
 
 namespace tessera::ncp {
-namespace TSR_FILE {
+namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -163,5 +163,5 @@ TEST(CsvTask, WhatMakesNoSenseIsRefused) {
         << label;
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::ncp

@@ -11,7 +11,7 @@
 #include <cmath>
 
 namespace tessera::ncp {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -214,5 +214,5 @@ TEST(Trainer, DataThatDoesNotFitIsRefused) {
   EXPECT_THAT(error_of([] { make_trainer(kSmall, {.learning_rate = NAN}); }), HasSubstr("learning rate is nan"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::ncp

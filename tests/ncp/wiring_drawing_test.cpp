@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::ncp {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -59,5 +59,5 @@ TEST(WiringDrawing, SelfLoopsAreDrawn) {
   EXPECT_EQ(count(svg, " itself</title>"), 3);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::ncp

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::ncp {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -70,5 +70,5 @@ TEST(WiringJson, MistakesAreNamed) {
               HasSubstr("[source, destination, polarity]"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::ncp

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::ncp {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -56,5 +56,5 @@ TEST(WiringSpec, MistakesAreNamed) {
   EXPECT_THAT(error_of("Explicit(3)"), HasSubstr("JSON"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::ncp

@@ -14,7 +14,7 @@
 #include <random>
 
 namespace tessera::ncp {
-namespace TSR_FILE {
+namespace {
 
 std::vector<double> random_input(std::int64_t count) {
   std::mt19937 engine(7);
@@ -174,5 +174,5 @@ TEST(Work, MemoryOfTrainingHasGradientsMomentsAndStates) {
   EXPECT_EQ(training.activation_bytes - run.activation_bytes, 4 * 4 * 10 * 16);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::ncp

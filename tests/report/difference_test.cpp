@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -52,5 +52,5 @@ TEST(Difference, CorrelationIsThatOfPearson) {
   EXPECT_FALSE(difference(floats({1, 1}), floats({1, 1})).pcc.has_value());
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 TEST(Markup, SpecialCharactersAreEscaped) {
   EXPECT_EQ(escape_markup("</script><b>&\"'"), "&lt;/script&gt;&lt;b&gt;&amp;&quot;&#39;");
@@ -38,5 +38,5 @@ TEST(Markup, TheCheckOfTheseTestsFindsFaults) {
     EXPECT_NE(read_markup(bad, false).problem, "") << bad;
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

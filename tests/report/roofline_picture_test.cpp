@@ -12,7 +12,7 @@
 #include <limits>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 int count(const Markup& markup, std::string_view tag) {
   return static_cast<int>(std::count_if(markup.elements.begin(), markup.elements.end(),
@@ -70,5 +70,5 @@ TEST(CurvesPicture, DrawsGapsTargetsAndNothing) {
   EXPECT_EQ(read_markup(curves_to_svg("nothing", {}), false).problem, "");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -10,7 +10,7 @@
 #include <string>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using for_tests::error_of;
 using testing::AllOf;
@@ -53,5 +53,5 @@ TEST(ScalingPicture, RefusesWhatDoesNotFitTogether) {
   EXPECT_THAT(error_of([&] { scaling_to_svg(p); }), HasSubstr("over 0 sizes"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -9,7 +9,7 @@
 #include <string>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 Table example() {
   Table table({{.name = "layer"},
@@ -97,5 +97,5 @@ TEST(Format, NamesAreThoseOfTheFlag) {
   EXPECT_EQ(parse_format("yaml"), std::nullopt);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 TEST(TimelineEvents, HasARowForEveryServerInTheOrderOfResources) {
   sim::Timeline t;
@@ -45,5 +45,5 @@ TEST(TimelineEvents, BecomeTheJsonThatPerfettoOpens) {
   EXPECT_EQ(events[2]["dur"], 1.5);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

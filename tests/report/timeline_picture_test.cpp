@@ -10,7 +10,7 @@
 #include <string>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -59,5 +59,5 @@ TEST(TimelinePicture, NothingToDrawIsAnError) {
   EXPECT_THROW(timeline_svg(t, simulate(t), 0, "t"), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -5,7 +5,7 @@
 #include <limits>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 TEST(Units, SizesCountIn1024) {
   EXPECT_EQ(format_bytes(0), "0 B");
@@ -54,5 +54,5 @@ TEST(Units, QuantitiesGoByTheSymbol) {
   EXPECT_EQ(format_quantity(8, ""), "8");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -11,7 +11,7 @@
 #include <numeric>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using for_tests::Threads;
 using testing::Each;
@@ -112,5 +112,5 @@ TEST(ChunkedRun, ARankThatFailsIsNamedByAll) {
   EXPECT_THAT(thrown[2], HasSubstr("a chunk is"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -8,7 +8,7 @@
 #include <new>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using for_tests::Threads;
 using testing::AllOf;
@@ -75,5 +75,5 @@ TEST(Communicator, ARankThatDiffersIsNamed) {
   EXPECT_THAT(thrown, Each(AllOf(HasSubstr("the version differs"), HasSubstr("rank 1 of 3 on here has 0.2"))));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -13,7 +13,7 @@
 #include <random>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using for_tests::Threads;
 using testing::AllOf;
@@ -276,5 +276,5 @@ TEST(RankExchange, BucketsOfAnyNumberAndLengthAreAddedUp) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 namespace fs = std::filesystem;
 using tessera::for_tests::error_of;
@@ -75,5 +75,5 @@ TEST_F(RunPartsTest, TheyGoWhenAllIsDone) {
   EXPECT_FALSE(fs::exists(folder));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

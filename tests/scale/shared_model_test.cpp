@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 namespace fs = std::filesystem;
 using for_tests::Threads;
@@ -77,5 +77,5 @@ TEST_F(SharedModelTest, WhatIsNoModelIsLeftToTheImporter) {
               Each(""));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

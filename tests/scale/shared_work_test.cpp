@@ -11,7 +11,7 @@
 #include <thread>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using for_tests::Threads;
 using testing::Each;
@@ -80,5 +80,5 @@ TEST(SharedWork, TheFirstDecides) {
   EXPECT_THAT(thrown, Each(""));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

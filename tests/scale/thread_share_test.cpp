@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 TEST(ThreadShare, CpusOfOneHostAreDividedAmongItsRanks) {
   const std::vector<RankCpus> ranks{{"a", {0, 1, 2, 3}}, {"a", {0, 1, 2, 3}}, {"b", {0, 1, 2, 3}}, {"a", {4, 5}}};
@@ -27,5 +27,5 @@ TEST(ThreadShare, RanksThatAreThreadsDivideWhatTheProcessHas) {
   EXPECT_EQ(share_of_threads(*single_process()), hardware_threads());
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

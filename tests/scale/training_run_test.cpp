@@ -9,7 +9,7 @@
 #include <memory>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using for_tests::error_of;
 using testing::HasSubstr;
@@ -75,5 +75,5 @@ TEST(TrainingRun, ACheckpointIsNotOverwrittenUnasked) {
   EXPECT_THAT(error_of([&] { other.resume(true, [](NcpCheckpoint&) {}); }), HasSubstr("already has a checkpoint"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -10,7 +10,7 @@
 #include <thread>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using namespace std::chrono_literals;
 using testing::AllOf;
@@ -154,5 +154,5 @@ TEST(Watch, TheTimeoutComesFromTheEnvironment) {
   unsetenv("TESSERA_PEER_TIMEOUT");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

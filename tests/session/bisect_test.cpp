@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 Array floats(std::vector<float> values) {
   return Array::of<float>(Shape{static_cast<std::int64_t>(values.size())}, values);
@@ -70,5 +70,5 @@ TEST(Bisect, CountsValuesThatTheOtherSideLacks) {
   EXPECT_FALSE(found.first->inputs[1].difference.has_value());
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

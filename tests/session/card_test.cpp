@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 using testing::Each;
 using testing::HasSubstr;
@@ -62,5 +62,5 @@ TEST(Card, OtherFamiliesAreRefused) {
   EXPECT_THAT(for_tests::error_of([] { Card(load_machine("trainium2")); }), HasSubstr("trainium2"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

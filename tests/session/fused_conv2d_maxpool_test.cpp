@@ -14,7 +14,7 @@
 #include <vector>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -220,5 +220,5 @@ TEST(FusedConv2dMaxPool, RefusesWhatDoesNotFitWithTheValuesFound) {
               HasSubstr("float32, bfloat16 or float16, not int8"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

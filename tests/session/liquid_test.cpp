@@ -14,7 +14,7 @@
 #include <string>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 Array normal(const Shape& shape, unsigned seed) {
   std::mt19937 random(seed);
@@ -68,5 +68,5 @@ TEST(LiquidSession, RunsEveryCellOfAWiring) {
   expect_runs(ncp::LtcLayer{.wiring = wiring}, "ltc_f32_", 1);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

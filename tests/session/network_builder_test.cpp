@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using for_tests::error_of;
 using testing::ElementsAre;
@@ -60,5 +60,5 @@ TEST(NetworkBuilder, ErrorsNameTheOperator) {
   EXPECT_THAT(error_of([&] { b.conv("c1", x, Array(ElementType::float32, Shape{8, 4, 3, 3})); }), HasSubstr("c1"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

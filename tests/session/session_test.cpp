@@ -17,7 +17,7 @@
 #include <thread>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -333,5 +333,5 @@ TEST(Session, AMemoryLimitIsAPlanningConstraint) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

@@ -13,7 +13,7 @@
 #include <random>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 constexpr std::int64_t kUnknown = TensorType::kUnknown;
 
@@ -151,5 +151,5 @@ TEST(Weights, InFewerBitsNeedValuesInFloat32) {
   EXPECT_THROW(Session(network().graph, {.storage = ElementType::bfloat16, .weights = DType::bfloat8_b}), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

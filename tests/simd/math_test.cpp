@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace tessera::simd {
-namespace TSR_FILE {
+namespace {
 
 // The sets that the library is compiled for; those above them have the same vectors.
 std::vector<Isa> vector_isas() {
@@ -208,5 +208,5 @@ TEST(SimdRounding, IsToTheNearestNumberOfSixteenBits) {
     }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::simd

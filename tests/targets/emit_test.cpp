@@ -15,7 +15,7 @@
 #include <cstdlib>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using namespace io_test;
 using tensix::CardPlan;
@@ -240,5 +240,5 @@ TEST(EmitScript, KeepsItsWeightsBesideIt) {
   EXPECT_THAT(read_all(folder / "net.py"), HasSubstr("WEIGHTS_FILE = \"net.safetensors\""));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

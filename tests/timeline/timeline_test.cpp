@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace tessera::sim {
-namespace TSR_FILE {
+namespace {
 
 using tessera::for_tests::error_of;
 
@@ -279,5 +279,5 @@ TEST(Timeline, AnEmptyOneEndsAtOnce) {
   EXPECT_TRUE(critical_path(s).empty());
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::sim

@@ -16,7 +16,7 @@
 #include <random>
 
 namespace tessera {
-namespace TSR_FILE {
+namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -272,5 +272,5 @@ TEST(Export, BranchesComeBack) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera

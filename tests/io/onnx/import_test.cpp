@@ -10,7 +10,7 @@
 #include <limits>
 
 namespace tessera::onnx {
-namespace TSR_FILE {
+namespace {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -410,5 +410,5 @@ TEST(Import, TellsWhichOpsetsAndOperatorsAModelUses) {
   EXPECT_THAT(report.notes[0], HasSubstr("opset 99"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::onnx

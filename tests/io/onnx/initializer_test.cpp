@@ -14,7 +14,7 @@
 #include <fstream>
 
 namespace tessera::onnx {
-namespace TSR_FILE {
+namespace {
 
 namespace fs = std::filesystem;
 using testing::ElementsAre;
@@ -167,5 +167,5 @@ TEST(Initializer, InMemoryModelsHaveNoFolder) {
   EXPECT_THROW(import_onnx_bytes(model.bytes()), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::onnx

@@ -17,7 +17,7 @@
 #include <random>
 
 namespace tessera::onnx {
-namespace TSR_FILE {
+namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -175,5 +175,5 @@ TEST_F(MappedWeights, MustHaveTheBytesThatTheirExtentsAskFor) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::onnx

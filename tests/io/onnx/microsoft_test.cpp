@@ -13,7 +13,7 @@
 #include <limits>
 
 namespace tessera::onnx {
-namespace TSR_FILE {
+namespace {
 
 using testing::ElementsAre;
 using testing::FloatNear;
@@ -191,5 +191,5 @@ TEST_F(Microsoft, OtherOperatorsOfTheDomainAreNamedInTheRefusal) {
               testing::ThrowsMessage<Error>(HasSubstr("domain 'com.microsoft' has no operator 'Frobnicate'")));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::onnx

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::onnx {
-namespace TSR_FILE {
+namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -117,5 +117,5 @@ TEST_F(Sequence, OfTheGraphAroundIsRefusedInABody) {
   EXPECT_THAT(refusal(model), HasSubstr("'s' is a sequence: a graph inside a node cannot use it"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::onnx

@@ -17,7 +17,7 @@
 #include <vector>
 
 namespace tessera::apple {
-namespace TSR_FILE {
+namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
@@ -177,5 +177,5 @@ TEST_F(HostProfile, WorksWhereNothingCanBeKept) {
   EXPECT_EQ(host_profile().name, "host");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::apple

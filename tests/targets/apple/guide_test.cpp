@@ -11,7 +11,7 @@
 #include <random>
 
 namespace tessera::apple {
-namespace TSR_FILE {
+namespace {
 
 using ::testing::HasSubstr;
 
@@ -184,5 +184,5 @@ TEST(CompiledLayer, PlansOncePerShapeAndFlagsAndGivesTheSameOutputs) {
   EXPECT_EQ(compiled.plans().size(), 4u);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::apple

@@ -11,7 +11,7 @@
 #include <algorithm>
 
 namespace tessera::apple {
-namespace TSR_FILE {
+namespace {
 
 using ::testing::HasSubstr;
 
@@ -204,5 +204,5 @@ TEST(Monitors, UseTheDevicesBatch) {
   EXPECT_THAT(quick_profile(layer, device), HasSubstr("Apple M1 (apple_m1), modelled"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::apple

@@ -7,7 +7,7 @@
 #include <cmath>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 using Kind = Binary::Kind;
 using testing::Contains;
@@ -169,5 +169,5 @@ TEST(BinaryKernels, RandomBroadcastsAgree) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

@@ -12,7 +12,7 @@
 #include <algorithm>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 constexpr ElementType kF32 = ElementType::float32;
 constexpr DType kDTypes[] = {DType::bfloat16, DType::bfloat8_b, DType::bfloat4_b};
@@ -62,7 +62,7 @@ KernelCase conv_case(const Spec& s, std::mt19937_64& random) {
   return test;
 }
 
-TEST(BlockWeights, ConvolutionsAgreeOnOddNumbersOfChannels) {
+TEST(BlockWeightsLong, ConvolutionsAgreeOnOddNumbersOfChannels) {
   std::mt19937_64 random(1);
   for (const DType dtype : kDTypes)
     for (const std::int64_t ic : {1, 5, 17, 130})
@@ -162,5 +162,5 @@ TEST(BlockWeights, EveryValueComesBackAsItIs) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

@@ -7,7 +7,7 @@
 #include <cmath>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 using enum ElementType;
 
@@ -50,5 +50,5 @@ TEST(CastKernels, EveryPairOfTypesIsExact) {
     }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

@@ -9,7 +9,7 @@
 #include <cmath>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
@@ -200,5 +200,5 @@ TEST(Chain, AgreesForRandomProblems) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

@@ -5,7 +5,7 @@
 #include <limits>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 Array scalar_of(ElementType type, double value) {
   Array out(type, Shape{});
@@ -44,5 +44,5 @@ TEST(ClipKernels, BoundsInTheWrongOrderAndNanAreAsInTheDefinition) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

@@ -10,7 +10,7 @@
 #include <cmath>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
@@ -102,5 +102,5 @@ TEST(Conv2dPlanar, AgreesForRandomProblems) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

@@ -7,7 +7,7 @@
 #include <limits>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 Conv2dSpec stem(std::int64_t ic, std::int64_t oc, std::int64_t height, std::int64_t width, std::int64_t kernel,
                 std::int64_t stride, std::int64_t pad) {
@@ -106,5 +106,5 @@ TEST(Conv2dPlanes, AgreesForRandomProblems) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

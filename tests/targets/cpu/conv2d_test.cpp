@@ -8,7 +8,7 @@
 #include <set>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 constexpr ElementType kF32 = ElementType::float32, kBf16 = ElementType::bfloat16;
 
@@ -242,5 +242,5 @@ TEST(Conv2dKernels, AgreeOnRandomProblems) {
   });
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

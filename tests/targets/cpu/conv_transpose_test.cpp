@@ -6,7 +6,7 @@
 #include <algorithm>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 constexpr ElementType kF32 = ElementType::float32, kBf16 = ElementType::bfloat16;
 
@@ -151,5 +151,5 @@ TEST(ConvTransposeKernels, AgreeOnRandomProblems) {
   });
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

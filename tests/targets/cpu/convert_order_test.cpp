@@ -9,7 +9,7 @@
 #include <optional>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 TEST(ConvertOrder, GoesThereAndBackForEveryElementSizeAndOddShapes) {
   std::mt19937_64 random(1);
@@ -99,5 +99,5 @@ TEST(ConvertOrder, KeepsTheBitsOfSignallingNaN) {
   set_active_isa(std::nullopt);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

@@ -7,7 +7,7 @@
 #include <limits>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 Conv2dSpec depthwise(std::int64_t channels, std::int64_t height, std::int64_t width, std::int64_t kernel,
                      std::int64_t stride, std::int64_t pad) {
@@ -106,5 +106,5 @@ TEST(DepthwisePlanes, AgreesForRandomProblems) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

@@ -7,7 +7,7 @@
 #include <cmath>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 using testing::Contains;
 using testing::IsEmpty;
@@ -160,5 +160,5 @@ TEST(Depthwise, AgreesForRandomProblems) {
   });
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

@@ -14,7 +14,7 @@
 #include <vector>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 using Halves = std::vector<std::uint16_t>;
@@ -133,5 +133,5 @@ TEST(EmulatedTiles, AreWhatAmxDoes) {
 #endif
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

@@ -10,7 +10,7 @@
 #include <cmath>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 constexpr float kSubnormal = 1e-40f, kHuge = 1e38f;
 // Times what a Winograd transform multiplies inputs by, still finite.
@@ -101,5 +101,5 @@ TEST(Flush, RecurrentLayersForgetSubnormalWeights) {
       op, {{filled({1, 2, 5}, kHuge)}, {filled({1, 8, 5}, kSubnormal), true}, {filled({1, 8, 8}, kSubnormal), true}}));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

@@ -7,7 +7,7 @@
 #include <optional>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 constexpr ElementType kF32 = ElementType::float32, kBf16 = ElementType::bfloat16;
 
@@ -155,5 +155,5 @@ TEST(GemmKernels, AgreeOnRandomProblems) {
   });
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

@@ -9,7 +9,7 @@
 #include <algorithm>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 Array scaled(const Shape& shape, std::mt19937_64& random, float by = 0.4f, float plus = 0) {
   Array out = random_array(ElementType::float32, shape, random);
@@ -113,5 +113,5 @@ TEST(LiquidKernels, WhatTheyDoNotTakeIsSaid) {
   EXPECT_TRUE(expect_kernels_agree(open).empty());
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

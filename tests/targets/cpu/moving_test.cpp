@@ -11,7 +11,7 @@
 #include <numeric>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 using testing::Contains;
 
@@ -250,5 +250,5 @@ TEST(Moving, AgreesForRandomProblems) {
   });
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

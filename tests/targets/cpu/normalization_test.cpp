@@ -8,7 +8,7 @@
 #include <cmath>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 constexpr ElementType kTypes[] = {ElementType::float32, ElementType::bfloat16};
 
@@ -117,5 +117,5 @@ TEST(NormalizationKernels, OtherStatisticsAreRefusedWithTheReason) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

@@ -18,7 +18,7 @@
 #include <string>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 PlanOptions plan_options(Isa isa, int threads, bool parts) {
   PlanOptions options;
@@ -250,5 +250,5 @@ TEST(PartsProgram, CopiesNothingWhereEverythingIsMadeInPlace) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 // Each part of a phase reads what all parts of the phase before have left.
 void expect_in_order(std::int64_t phases, int parts, int slow_part = -1) {
@@ -50,5 +50,5 @@ TEST(Phases, OfSeveralThreadsAtOnceDoNotMix) {
   for (std::thread& thread : threads) thread.join();
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 std::vector<const CpuKernel*> usable() {
   std::vector<const CpuKernel*> list;
@@ -103,5 +103,5 @@ TEST(Pointwise, Fuzz) {
   });
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

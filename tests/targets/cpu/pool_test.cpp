@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 using testing::Contains;
 using testing::Not;
@@ -92,5 +92,5 @@ TEST(Pool, AgreesForRandomProblems) {
   });
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

@@ -9,7 +9,7 @@
 #include <cstring>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 std::vector<Array> run(const Graph& graph, const std::vector<Array>& inputs) {
   std::vector<const KernelInfo*> infos;
@@ -85,5 +85,5 @@ TEST(Program, MakesResultsInTheCallersMemoryHoweverThatIsAligned) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 Shape image(Fuzz& fuzz) {
   const std::int64_t channels = fuzz.one_of<std::int64_t>({1, 3, 16, 17, 63, 64, 70, 200});
@@ -67,5 +67,5 @@ TEST(ByteKernels, TablesAreExact) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 struct ConvCase {
   Window window;
@@ -142,5 +142,5 @@ TEST(QuantizedMatMulKernels, AreExact) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

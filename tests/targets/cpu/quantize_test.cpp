@@ -9,7 +9,7 @@
 #include <cmath>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 std::size_t sets() { return std::min<std::size_t>(usable_isas().size(), 3); }
 
@@ -74,5 +74,5 @@ TEST(QuantizeKernels, DynamicScalesAreExact) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

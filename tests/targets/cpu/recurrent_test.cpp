@@ -8,7 +8,7 @@
 #include <algorithm>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 using Kind = Recurrent::Kind;
 using Direction = Recurrent::Direction;
@@ -141,5 +141,5 @@ TEST(RecurrentKernels, ASequenceLongerThanTheInputIsAnError) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 using testing::Contains;
 using testing::IsEmpty;
@@ -108,5 +108,5 @@ TEST(Resize, AgreesForRandomProblems) {
   });
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

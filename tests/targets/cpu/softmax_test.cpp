@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 using testing::Contains;
 using testing::StartsWith;
@@ -58,5 +58,5 @@ TEST(Softmax, AgreesForRandomProblems) {
   });
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

@@ -11,7 +11,7 @@
 #include <cmath>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 Graph network(std::mt19937_64& random) {
   Graph g;
@@ -80,5 +80,5 @@ TEST(SpatialProgram, AgreesWithTheDefinitionWithAndWithoutOrders) {
     }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

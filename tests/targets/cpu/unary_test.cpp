@@ -9,7 +9,7 @@
 #include <cmath>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 using Kind = Unary::Kind;
 
@@ -157,5 +157,5 @@ TEST(UnaryKernels, RandomParametersAgree) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 TEST(WhereKernels, RandomBroadcastsAgree) {
   for (Fuzz fuzz; fuzz.next();) {
@@ -35,5 +35,5 @@ TEST(WhereKernels, RandomBroadcastsAgree) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

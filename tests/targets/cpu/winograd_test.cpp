@@ -11,7 +11,7 @@
 #include <cmath>
 
 namespace tessera::cpu {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -64,13 +64,13 @@ TEST(Winograd, AgreesOnUnevenPads) {
 }
 
 // Few tiles and many weights: threads share them out. Many tiles: threads take blocks of their own.
-TEST(Winograd, AgreesHoweverTheWorkIsCut) {
+TEST(WinogradLong, AgreesHoweverTheWorkIsCut) {
   expect_all({.ic = 200, .oc = 260, .spatial = {8, 9}, .kernel = {3, 3}, .pads = {1, 1, 1, 1}});
   expect_all({.ic = 256, .oc = 96, .spatial = {40, 41}, .kernel = {3, 3}, .pads = {1, 1, 1, 1}});
   expect_all({.n = 3, .ic = 20, .oc = 300, .spatial = {50, 31}, .kernel = {3, 3}, .pads = {1, 1, 1, 1}});
 }
 
-TEST(Winograd, AgreesOnEveryEpilogue) {
+TEST(WinogradLong, AgreesOnEveryEpilogue) {
   for (int before = 0; before <= kActivations; ++before)
     for (int after = -1; after <= kActivations; after += 3)
       expect_all({.ic = 6,
@@ -172,5 +172,5 @@ TEST(Winograd, Fuzz) {
   });
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cpu

@@ -9,7 +9,7 @@
 #include <random>
 
 namespace tessera::cuda {
-namespace TSR_FILE {
+namespace {
 
 GpuSpec h200() { return *load_machine_file(TESSERA_MACHINES_DIR "/nvidia_h200.toml").gpu; }
 
@@ -198,5 +198,5 @@ TEST(CudaConv2dTable, RefusesWhatIsNoConvolution) {
   EXPECT_THROW(plan_conv2d({.h = 8, .w = 8, .c = 8, .oc = 8, .pool = 3}, h200()), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cuda

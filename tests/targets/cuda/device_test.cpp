@@ -11,7 +11,7 @@
 #include <vector>
 
 namespace tessera::cuda {
-namespace TSR_FILE {
+namespace {
 
 TEST(CudaDevice, SaysWhatIsMissing) {
   const auto missing = absence(1000);
@@ -79,5 +79,5 @@ TEST(CudaDevice, AFailureWhileRecordingLeavesTheStreamUsable) {
   stream.synchronize();
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cuda

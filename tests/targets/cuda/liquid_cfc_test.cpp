@@ -11,7 +11,7 @@
 #include <random>
 
 namespace tessera::cuda {
-namespace TSR_FILE {
+namespace {
 
 #define TSR_LIQUID_NEEDS_DEVICE() \
   if (const std::string why = no_device(); !why.empty()) GTEST_SKIP() << why
@@ -280,5 +280,5 @@ TEST(CudaCfc, RefusesSizesThatMakeNoLayer) {
   EXPECT_EQ(message(sized(0, 1, 4, 8, {})), "");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cuda

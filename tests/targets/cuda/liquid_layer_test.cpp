@@ -10,7 +10,7 @@
 #include <random>
 
 namespace tessera::cuda {
-namespace TSR_FILE {
+namespace {
 
 constexpr std::int64_t kBatch = 5, kSteps = 4;
 
@@ -104,5 +104,5 @@ TEST(CudaLayerRunner, SaysWhatIsMissing) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cuda

@@ -10,7 +10,7 @@
 #include <random>
 
 namespace tessera::cuda {
-namespace TSR_FILE {
+namespace {
 
 #define TSR_LTC_NEEDS_DEVICE() \
   if (const std::string why = no_device(); !why.empty()) GTEST_SKIP() << why
@@ -141,5 +141,5 @@ TEST(CudaLtc, PlansAndRefusesWithNumbers) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cuda

@@ -18,7 +18,7 @@
 #include <vector>
 
 namespace tessera::cuda {
-namespace TSR_FILE {
+namespace {
 
 #define TSR_NEEDS_DEVICE() \
   if (const std::string why = no_device(); !why.empty()) GTEST_SKIP() << why
@@ -349,5 +349,5 @@ TEST(CudaNetwork, RunsForSeveralBatchesAndInputs) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cuda

@@ -15,7 +15,7 @@
 #include <string>
 
 namespace tessera::cuda {
-namespace TSR_FILE {
+namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -154,5 +154,5 @@ TEST(CudaEpilogue, KeepsWhatKernelsTakeAndSplitsTheRest) {
   EXPECT_EQ(g.nodes[3].outputs[0], g.outputs[0]);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::cuda

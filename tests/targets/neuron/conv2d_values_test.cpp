@@ -18,7 +18,7 @@
 #include <vector>
 
 namespace tessera::neuron {
-namespace TSR_FILE {
+namespace {
 
 constexpr ElementType kF32 = ElementType::float32, kF16 = ElementType::float16, kBf16 = ElementType::bfloat16;
 
@@ -250,5 +250,5 @@ TEST(Conv2dProblem, SaysWhichRuleIsBroken) {
   EXPECT_EQ(message({}), "");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::neuron

@@ -14,7 +14,7 @@
 #include <vector>
 
 namespace tessera::neuron {
-namespace TSR_FILE {
+namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -204,5 +204,5 @@ TEST(Hazard, AutomaticProductsOverwriteOnceAndThenAdd) {
   EXPECT_EQ(sums[10], 64 * 6);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::neuron

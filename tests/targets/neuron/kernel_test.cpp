@@ -15,7 +15,7 @@
 #include <vector>
 
 namespace tessera::neuron {
-namespace TSR_FILE {
+namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -211,5 +211,5 @@ TEST_F(KernelTest, SummaryHasTheProfilersKeys) {
     EXPECT_THAT(keys, testing::Contains(key));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::neuron

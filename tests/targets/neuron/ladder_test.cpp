@@ -11,7 +11,7 @@
 #include <string>
 
 namespace tessera::neuron {
-namespace TSR_FILE {
+namespace {
 
 const NeuronSpec& trainium2() {
   static const Machine machine = load_machine(TESSERA_MACHINES_DIR "/trainium2.toml");
@@ -33,7 +33,7 @@ double simulated(std::string_view step, std::int64_t height, ElementType type, s
 
 constexpr ElementType kF32 = ElementType::float32, kF16 = ElementType::float16;
 
-TEST(LadderOnLargeImages, EveryStepIsWithinAQuarterOfWhatWasMeasured) {
+TEST(LadderLong, EveryStepIsWithinAQuarterOfWhatWasMeasured) {
   int compared = 0;
   for (const LadderRow& row : ladder()) {
     if (!row.published_us || row.problem.h != 224 || row.step == "independent") continue;
@@ -43,21 +43,21 @@ TEST(LadderOnLargeImages, EveryStepIsWithinAQuarterOfWhatWasMeasured) {
   EXPECT_EQ(compared, 12);
 }
 
-TEST(LadderOnLargeImages, TheFinalKernelIsWithinATenth) {
+TEST(LadderLong, TheFinalKernelIsWithinATenth) {
   EXPECT_NEAR(simulated("native", 224, kF16, 1) / 930, 1, 0.1);
   EXPECT_NEAR(simulated("native", 224, kF16, 2) / 870, 1, 0.1);
   EXPECT_NEAR(simulated("native", 224, kF32, 1) / 3000, 1, 0.1);
   EXPECT_NEAR(simulated("native", 224, kF32, 2) / 3000, 1, 0.1);
 }
 
-TEST(LadderOnLargeImages, TheIndependentKernelIsWithinFifteenPercent) {
+TEST(LadderLong, TheIndependentKernelIsWithinFifteenPercent) {
   EXPECT_NEAR(simulated("independent", 224, kF32, 1) / 3832, 1, 0.15);
   EXPECT_NEAR(simulated("independent", 224, kF16, 1) / 824, 1, 0.15);
   EXPECT_NEAR(simulated("independent", 224, kF32, 2) / 3830, 1, 0.15);
   EXPECT_NEAR(simulated("independent", 224, kF16, 2) / 825, 1, 0.15);
 }
 
-TEST(LadderOnLargeImages, EveryStepIsFasterThanTheOneBefore) {
+TEST(LadderLong, EveryStepIsFasterThanTheOneBefore) {
   const char* steps[] = {"baseline", "halo", "hoisted", "cached", "native"};
   for (const std::int64_t pool : {1, 2})
     for (const ElementType type : {kF32, kF16})
@@ -100,7 +100,7 @@ TEST(Ladder, TheFloorOfSmallImagesIsWhatNothingOverlaps) {
   EXPECT_NEAR(bound.floor_ns(), 10000 + bound.dma_ns + 1790, 1e-6);
 }
 
-TEST(LadderOnLargeImages, NothingIsFasterThanTheBound) {
+TEST(LadderLong, NothingIsFasterThanTheBound) {
   for (const LadderRow& row : ladder()) EXPECT_GE(row.profile.total_ns, row.bound.floor_ns()) << row.step;
   ConvProblem large;
   EXPECT_NEAR(conv_bound(trainium2(), large).tensor_ns, 2957e3, 1e3);
@@ -109,7 +109,7 @@ TEST(LadderOnLargeImages, NothingIsFasterThanTheBound) {
   EXPECT_NEAR(conv_bound(trainium2(), large).tensor_ns, 739e3, 1e3);
 }
 
-TEST(LadderOnLargeImages, EachStepDoesWhatItSays) {
+TEST(LadderLong, EachStepDoesWhatItSays) {
   const auto row = [&](std::string_view step) -> const LadderRow& {
     return *std::find_if(ladder().begin(), ladder().end(), [&](const LadderRow& r) {
       return r.step == step && r.problem.h == 224 && r.problem.type == kF32 && r.problem.pool == 1;
@@ -135,13 +135,13 @@ TEST(Ladder, TheMicrobenchmarksAreWithinAQuarter) {
   }
 }
 
-TEST(LadderOnLargeImages, SimulatingTakesLessThanTwoSeconds) {
+TEST(LadderLong, SimulatingTakesLessThanTwoSeconds) {
   const auto begin = std::chrono::steady_clock::now();
   run_conv(trainium2(), ConvProblem{}, conv_step("baseline").run);
   EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), 2);
 }
 
-TEST(LadderOnLargeImages, Trainium1HasAFasterArrayAndSlowerEverythingElse) {
+TEST(LadderLong, Trainium1HasAFasterArrayAndSlowerEverythingElse) {
   const Machine machine = load_machine(TESSERA_MACHINES_DIR "/trainium1.toml");
   const NeuronSpec& spec = neuron_of(machine);
   ConvProblem p;
@@ -151,5 +151,5 @@ TEST(LadderOnLargeImages, Trainium1HasAFasterArrayAndSlowerEverythingElse) {
   EXPECT_GT(run_conv(spec, p, conv_step("native").run).profile.total_us(), 1.5 * simulated("native", 224, kF16, 1));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::neuron

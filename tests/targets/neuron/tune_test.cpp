@@ -14,7 +14,7 @@
 #include <vector>
 
 namespace tessera::neuron {
-namespace TSR_FILE {
+namespace {
 
 constexpr ElementType kF32 = ElementType::float32, kF16 = ElementType::float16;
 
@@ -23,7 +23,7 @@ const NeuronSpec& trainium2() {
   return neuron_of(machine);
 }
 
-TEST(Tune, LargeImagesComeWithinFifteenPercentOfTheBound) {
+TEST(TuneLong, LargeImagesComeWithinFifteenPercentOfTheBound) {
   for (const ConvProblem& p : ladder_cases()) {
     if (p.h != 224) continue;
     const ConvTuning tuning = tune_conv(trainium2(), p);
@@ -108,7 +108,7 @@ TEST(Tune, WinnersComputeTheSameAsTheLadderForAnyLegalShape) {
 }
 
 // Whatever is bound by products or bytes for more than a quarter of a millisecond.
-TEST(Tune, LargeImagesOfAnyLegalShapeComeWithinFifteenPercentOfTheBound) {
+TEST(TuneLong, LargeImagesOfAnyLegalShapeComeWithinFifteenPercentOfTheBound) {
   std::mt19937 random(23);
   const auto pick = [&](int low, int high) { return std::uniform_int_distribution<std::int64_t>(low, high)(random); };
   int large = 0;
@@ -207,5 +207,5 @@ TEST(Tune, EmitsTheScheduleItFound) {
   EXPECT_THAT(nki_script({.pool = 2}, s), testing::HasSubstr("\nROWS = 2 "));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::neuron

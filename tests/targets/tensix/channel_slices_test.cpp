@@ -13,7 +13,7 @@
 #include <random>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 std::shared_ptr<Device> open_card() { return Device::open(card_golden::board("n150"), {.l1_small_bytes = 16384}); }
 
@@ -241,5 +241,5 @@ TEST(ChannelSlices, CutTensorsWhereTheyLie) {
   EXPECT_THROW(cut_channels(x, 3), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -4,7 +4,7 @@
 #include "tests/targets/tensix/card/golden.h"
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 using golden::Json;
 
@@ -27,5 +27,5 @@ TEST(ComputeDefaults, AreThoseOfTheRealOne) {
   EXPECT_EQ(sums, 6);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

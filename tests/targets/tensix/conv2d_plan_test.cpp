@@ -19,7 +19,7 @@
 #include <regex>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 using card_golden::Json;
 using ::testing::HasSubstr;
@@ -333,5 +333,5 @@ TEST(Conv2dPlan, FoldsAWindowThatStepsByItsOwnSize) {
   EXPECT_EQ(plan.problem.height, 28);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -7,7 +7,7 @@
 #include <string>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 std::string refusal(const Conv2dRequest& request, const Shape& input, const std::optional<Shape>& weights) {
   try {
@@ -114,5 +114,5 @@ TEST(Conv2dRequest, WantsToBeToldWhatPreparedWeightsDoNotShow) {
   EXPECT_EQ(conv2d_problem(r, {1, 8, 8, 16}, std::nullopt).out_channels, 32);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

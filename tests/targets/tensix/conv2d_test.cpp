@@ -11,7 +11,7 @@
 #include <random>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 using card_golden::ConvCase;
 using card_golden::Json;
@@ -459,5 +459,5 @@ TEST(Conv2d, LeavesTheDeviceAsItWasWhenItFailsAndNothingBehindWhenItDoesNot) {
   EXPECT_GT(fails, 50);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -14,7 +14,7 @@
 #include <vector>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 using ::testing::HasSubstr;
 
@@ -198,5 +198,5 @@ TEST(Conv2dTrial, PeaksAgreeWithThePlanOnAnyLayer) {
   EXPECT_GT(fit, 10);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

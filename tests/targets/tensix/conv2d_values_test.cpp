@@ -13,7 +13,7 @@
 #include <cmath>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 struct Case {
   Conv2dValues conv;
@@ -163,5 +163,5 @@ TEST(Conv2dValues, RefuseWhatDoesNotFitTogether) {
   EXPECT_THAT(message(conv, 2 * 42 * 16), testing::HasSubstr("does not fit into 7 x 6"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -6,7 +6,7 @@
 #include <random>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 TimedProgram random_program(std::mt19937& rng) {
   std::uniform_real_distribution<double> some(0, 1e5);
@@ -71,5 +71,5 @@ TEST(CoreTracks, ASingleBufferMakesTheReaderWaitForCompute) {
   EXPECT_GT(second_read(p), 0);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -11,7 +11,7 @@
 #include <vector>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 using tessera::for_tests::error_of;
 
@@ -176,5 +176,5 @@ TEST(DeviceQueues, TimePassesOnlyForwards) {
   EXPECT_EQ(DeviceQueues::of(device), queues);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

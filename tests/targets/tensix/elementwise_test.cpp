@@ -8,7 +8,7 @@
 #include <functional>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 using Kind = Binary::Kind;
 
@@ -226,5 +226,5 @@ TEST(Elementwise, NanAndInfinityPass) {
   EXPECT_EQ(z[5], INFINITY);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

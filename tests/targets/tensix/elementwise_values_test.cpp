@@ -10,7 +10,7 @@
 #include <cmath>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 constexpr DType kBf16 = DType::bfloat16, kF32 = DType::float32;
 
@@ -88,5 +88,5 @@ TEST(ElementwiseValues, SoftmaxAddsUpToOneAsFarAsItsTypesAllow) {
   for (const float v : softmax_values(bad, 2, 3, {})) EXPECT_TRUE(std::isnan(v));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -12,7 +12,7 @@
 #include <cmath>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 double relative_error(const Array& found, const Array& expected) {
   const auto a = found.as<float>(), b = expected.as<float>();
@@ -108,5 +108,5 @@ TEST(GraphValues, PartialResultsHaveTheTypeOfDstOnlyWhereThePackerAddsThemUp) {
   EXPECT_EQ(partials_dtype(compute, DType::bfloat8_b, 3, false), DType::bfloat8_b);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

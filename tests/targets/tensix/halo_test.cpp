@@ -11,7 +11,7 @@
 #include <set>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 using card_golden::Json;
 
@@ -207,5 +207,5 @@ TEST(Halo, RefusesAWindowThatReachesBeyondTheImage) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -10,7 +10,7 @@
 #include <cmath>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 MemoryConfig width_shards(std::int64_t cores, std::int64_t rows, std::int64_t columns) {
   return MemoryConfig(TensorMemoryLayout::width_sharded, BufferType::l1,
@@ -160,5 +160,5 @@ TEST(Concat, GroupsAreInterleaved) {
   EXPECT_EQ(CardState(*device), before);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

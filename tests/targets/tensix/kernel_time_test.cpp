@@ -26,7 +26,7 @@
 #include <set>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 constexpr std::int64_t kL1Small = 16384;
 
@@ -184,5 +184,5 @@ TEST(KernelTime, WhatIsNotSaidIsALowerBoundAndMarked) {
             time_of(device->trace().back(), card, costs_of(machine)).ns);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -11,7 +11,7 @@
 #include <regex>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 using golden::Json;
 
@@ -142,5 +142,5 @@ TEST(MatmulPlan, RefusesProgramsThatDoNotFitTheProduct) {
   EXPECT_THROW(plan_matmul(p), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

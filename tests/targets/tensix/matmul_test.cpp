@@ -7,7 +7,7 @@
 #include <cmath>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 std::vector<double> plain_product(const std::vector<float>& a, const std::vector<float>& b, std::int64_t batch,
                                   bool b_batched, std::int64_t m, std::int64_t k, std::int64_t n) {
@@ -186,5 +186,5 @@ TEST(Matmul, RandomConfigsGiveTheRightShapeOrARefusal) {
   EXPECT_GT(accepted, 30);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

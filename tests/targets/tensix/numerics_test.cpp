@@ -11,7 +11,7 @@
 #include <cmath>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 float bits(std::uint32_t u) { return float_from_bits(u); }
 
@@ -115,5 +115,5 @@ TEST(Numerics, ActivationsAreFoundByName) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

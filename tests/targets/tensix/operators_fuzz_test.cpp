@@ -16,7 +16,7 @@
 #include <optional>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 class Fuzz {
  public:
@@ -261,5 +261,5 @@ TEST(OperatorsFuzz, PoolsInSlicesAndWithIndices) {
   EXPECT_GT(tally.fails, 20) << tally.fits;
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

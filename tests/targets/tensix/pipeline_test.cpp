@@ -11,7 +11,7 @@
 #include <vector>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 const TensixSpec& n150() {
   static const Machine machine = load_machine("wormhole_n150");
@@ -193,5 +193,5 @@ TEST(HostModel, SaysWhichFigureAMachineLacks) {
   EXPECT_NE(error_of([&] { host_model(card); }).find("no 'host_call_ns'"), std::string::npos);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

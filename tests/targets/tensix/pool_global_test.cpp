@@ -9,7 +9,7 @@
 #include <algorithm>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 using golden::Json;
 
@@ -118,5 +118,5 @@ TEST(GlobalAverage, OfABatchIsThatOfItsImages) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

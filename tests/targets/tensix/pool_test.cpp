@@ -10,7 +10,7 @@
 #include <functional>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 using golden::Json;
 
@@ -58,7 +58,7 @@ DeviceTensor input_of(const std::shared_ptr<Device>& device, const Json& c) {
 
 // Which kind of shards TTNN picks for itself is known up to a few cases; with a given kind, or given shards, all is
 // equal.
-TEST(Pool, GoesWhereTheRealOneGoes) {
+TEST(PoolLong, GoesWhereTheRealOneGoes) {
   const Json answers = golden::load("pool_buffers_n150");
   int equal = 0, open = 0, refused = 0;
   std::vector<std::string> wrong;
@@ -400,5 +400,5 @@ TEST(GlobalAveragePool, IsTheMeanOfAllPixels) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -13,7 +13,7 @@
 #include <cmath>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 PoolValues small() {
   PoolValues pool{.batch = 2, .height = 9, .width = 8, .channels = 5};
@@ -123,5 +123,5 @@ TEST(PoolValues, RefuseWhatDoesNotFit) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -12,7 +12,7 @@
 #include <cmath>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 class OnEachIsa {
  public:
@@ -161,5 +161,5 @@ TEST(ProductValues, RefuseBlocksAndTypesThatNoCardHas) {
   EXPECT_THAT(message(product), testing::HasSubstr("added up by the packer"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

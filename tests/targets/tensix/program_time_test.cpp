@@ -18,7 +18,7 @@
 #include <string>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 using ::testing::HasSubstr;
 
@@ -220,5 +220,5 @@ TEST(ProgramTime, PricesAreCarriedOverByTheirRule) {
     EXPECT_NEAR(carried.*field.value, to.costs.*field.value, 2e-3 * to.costs.*field.value) << field.name;
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -13,7 +13,7 @@
 #include <random>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -372,5 +372,5 @@ TEST(Simulate, NetworksOfTheZooFitOrSpill) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

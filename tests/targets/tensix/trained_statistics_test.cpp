@@ -15,7 +15,7 @@
 #include <map>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 TEST(TrainedStatistics, BatchNormsFitWhatTheyRead) {
   const SmallNetwork network = small_network();
@@ -120,5 +120,5 @@ TEST(TrainedStatistics, PhasesMatterMostThenTypesAsPublished) {
   EXPECT_GT(correlation(graph_values(seeded, inputs, low)[0], plain), one);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

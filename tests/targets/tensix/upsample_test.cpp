@@ -5,7 +5,7 @@
 #include "program_events.h"
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 using golden::Json;
 
@@ -77,5 +77,5 @@ TEST(Bilinear, RefusesAnImageWhoseBuffersDoNotFit) {
   EXPECT_EQ(CardState(*device), before);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

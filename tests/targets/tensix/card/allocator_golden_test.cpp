@@ -11,7 +11,7 @@
 #include <map>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 using golden::Json;
 
@@ -98,5 +98,5 @@ TEST_P(AllocatorGolden, WalksGiveTheAddressesOfTtnn) {
 INSTANTIATE_TEST_SUITE_P(Boards, AllocatorGolden, testing::Values("n150", "p150"),
                          [](const auto& board) { return board.param; });
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

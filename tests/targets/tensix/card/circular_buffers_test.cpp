@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 std::vector<CircularBuffer> on(const CoreRangeSet& cores, const std::vector<std::int64_t>& sizes) {
   std::vector<CircularBuffer> out;
@@ -75,5 +75,5 @@ TEST(CircularBuffers, RefuseCoresThatDoNotExist) {
   EXPECT_THROW(place_circular_buffers(*device, {{"none", {}, 64}}, 0), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

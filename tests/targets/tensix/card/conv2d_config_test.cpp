@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 std::string refusal(const Conv2dConfig& config) {
   try {
@@ -49,5 +49,5 @@ TEST(Conv2dConfig, RunsOnShardsOnly) {
   EXPECT_THAT(refusal(config), testing::HasSubstr("INTERLEAVED"));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 CoreRange range(int x0, int y0, int x1, int y1) { return {{x0, y0}, {x1, y1}}; }
 
@@ -74,5 +74,5 @@ TEST(NumCores, SubgridsAreWalkedInOrderAndNeverBack) {
   EXPECT_THROW(num_cores_to_corerangeset_in_subcoregrids({0, 0}, 0, grids, true), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 class DefaultMachine : public testing::Test {
  protected:
@@ -32,5 +32,5 @@ TEST_F(DefaultMachine, IsTheOneChosenLast) {
   EXPECT_EQ(default_machine(), "wormhole_n300");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -8,7 +8,7 @@
 #include <random>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 constexpr std::int64_t kUnit = 32;
 
@@ -108,5 +108,5 @@ TEST(FreeList, AnEmptyBankRefusesEverything) {
   EXPECT_EQ(list.lowest_allocated_address(), std::nullopt);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

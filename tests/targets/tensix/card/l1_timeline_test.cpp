@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 std::shared_ptr<Device> card() { return Device::open(load_machine("wormhole_n150"), {.l1_small_bytes = 16384}); }
 
@@ -77,5 +77,5 @@ TEST(L1Timeline, WhatIsRefusedLeavesNothing) {
   EXPECT_EQ(recorder.step_peak_bytes(), 0);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -14,7 +14,7 @@
 #include <cstdlib>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 std::string golden(const std::string& file) {
   return read_text_file(std::string(TESSERA_TEST_DATA) + "/memory_reports/" + file);
@@ -87,5 +87,5 @@ TEST_F(MemoryReports, OnlyNewProgramsAddRows) {
 
 TEST_F(MemoryReports, PrefixCannotLeaveTheDirectory) { EXPECT_THROW(dump_device_memory_state(*device, "../x"), Error); }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -15,7 +15,7 @@
 #include <map>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 using golden::Json;
 
@@ -131,5 +131,5 @@ TEST(MovementBuffers, RefuseAReshardWhoseScratchDoesNotFit) {
   EXPECT_EQ(device->memory_view(BufferType::l1).allocated_bytes_per_bank, 0);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

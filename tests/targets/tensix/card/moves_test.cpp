@@ -14,7 +14,7 @@
 #include <algorithm>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 namespace tr = testing_random;
 
@@ -182,5 +182,5 @@ TEST_P(Moves, ARefusedMoveLeavesEverythingAsItWas) {
 INSTANTIATE_TEST_SUITE_P(Boards, Moves, testing::Values("wormhole_n150", "blackhole_p150"),
                          [](const auto& board) { return std::string(board.param); });
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

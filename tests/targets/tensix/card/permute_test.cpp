@@ -15,7 +15,7 @@
 #include <vector>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 class Permute : public testing::Test {
  protected:
@@ -121,5 +121,5 @@ TEST_F(Permute, RefusesOrdersThatAreNoneAndShards) {
   EXPECT_THROW(permute(x, last, rows), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

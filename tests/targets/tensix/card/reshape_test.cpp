@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 class Reshape : public testing::Test {
  protected:
@@ -62,5 +62,5 @@ TEST_F(Reshape, AViewKeepsItsTensorWhereItIs) {
   EXPECT_TRUE(x.is_allocated());
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

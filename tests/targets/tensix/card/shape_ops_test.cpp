@@ -16,7 +16,7 @@
 #include <cmath>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 namespace tr = testing_random;
 
@@ -181,5 +181,5 @@ TEST_F(ShapeOps, ReluKeepsNaN) {
   EXPECT_TRUE(std::isnan(out[2]));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 using golden::Json;
 
@@ -99,5 +99,5 @@ TEST_P(ShardGolden, NDimensionalShardsMatchTtnn) {
 INSTANTIATE_TEST_SUITE_P(Boards, ShardGolden, testing::Values("n150", "p150"),
                          [](const auto& board) { return board.param; });
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 using ::testing::HasSubstr;
 
@@ -88,5 +88,5 @@ TEST(Shortage, L1SmallAndDram) {
   EXPECT_EQ(refused(*device, BufferType::dram, bank).shortage, Shortage::none);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -12,7 +12,7 @@
 #include <set>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 TensorSpec tiles(const Shape& shape) {
   return TensorSpec(shape, DType::bfloat16, Layout::tile,
@@ -112,5 +112,5 @@ TEST(Device, UseAfterCloseIsAnError) {
   t.deallocate();
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -58,5 +58,5 @@ TEST(L1TimelinePicture, NothingRanIsAPictureToo) {
   EXPECT_EQ(read_markup(l1_timeline_svg(empty, ""), false).problem, "");
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

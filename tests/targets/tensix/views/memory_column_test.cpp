@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 std::int64_t end_of(const MemoryColumn& column) {
   std::int64_t end = 0;
@@ -73,5 +73,5 @@ TEST(MemoryColumn, BanksInLockStepShowWhatTheyHoldNothingOf) {
   EXPECT_EQ(last.bytes, round_up(taken, 32));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

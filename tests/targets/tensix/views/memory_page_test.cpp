@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 Markup read_page(const UsedDevice& used) {
   return read_markup(memory_html(memory_state(*used.device, used.circular_buffers)), true);
@@ -83,5 +83,5 @@ TEST(MemoryPage, MovesAreListedWithTheirKind) {
   EXPECT_NE(html.find("Times are not modelled"), std::string::npos);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -8,7 +8,7 @@
 #include <set>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 // The bytes that the column <g id="cN"> of a drawing stands for.
 std::map<std::string, std::int64_t> bytes_by_column(const Markup& drawing) {
@@ -93,5 +93,5 @@ TEST(MemoryPicture, ManyBuffersKeepTheirLooksApartAndTheLegendInside) {
   EXPECT_LT(lowest, std::stod(drawing.elements.front().attributes.at("height")));
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

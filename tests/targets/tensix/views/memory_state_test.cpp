@@ -10,7 +10,7 @@
 #include <map>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 using nlohmann::json;
 
@@ -113,5 +113,5 @@ TEST(MemoryState, AClosedDeviceIsRefused) {
   EXPECT_THROW(memory_state(*used.device), Error);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

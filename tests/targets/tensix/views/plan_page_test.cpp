@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 using testing::HasSubstr;
 
@@ -147,5 +147,5 @@ TEST(PlanPage, LargeNetworksStaySmall) {
   EXPECT_LT(html.size(), 2u << 20);
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix

@@ -15,7 +15,7 @@
 #include <filesystem>
 
 namespace tessera::tensix {
-namespace TSR_FILE {
+namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -240,5 +240,5 @@ TEST(RehearsedPlanReport, FollowsARealPlan) {
   }
 }
 
-}  // namespace TSR_FILE
+}  // namespace
 }  // namespace tessera::tensix
