@@ -44,7 +44,7 @@ struct Candidate {
   Offer offer;
 };
 
-Problem problem_of(const BenchNode& node, const KernelInfo& kernel, const CpuSpec& spec, int threads) {
+Problem problem_of(const BenchNode& node, const KernelInfo& kernel, const KernelMachine& spec, int threads) {
   const Node& n = node.graph.nodes[node.node];
   Problem problem{node.graph, n,      infer_node(node.graph, n), std::vector<Order>(n.inputs.size(), Order::row_major),
                   spec,       threads};
@@ -53,7 +53,8 @@ Problem problem_of(const BenchNode& node, const KernelInfo& kernel, const CpuSpe
 }
 
 // The node that would take longest, as the kernel itself says.
-Candidate largest(const cpu::CpuKernel& kernel, const std::vector<BenchNode>& nodes, const CpuSpec& spec, int threads) {
+Candidate largest(const cpu::CpuKernel& kernel, const std::vector<BenchNode>& nodes, const KernelMachine& spec,
+                  int threads) {
   Candidate found;
   for (const BenchNode& node : nodes) {
     if (kernel.info.op != name(node.graph.nodes[node.node].op)) continue;
@@ -65,7 +66,8 @@ Candidate largest(const cpu::CpuKernel& kernel, const std::vector<BenchNode>& no
   return found;
 }
 
-Row measure(const cpu::CpuKernel& kernel, const Candidate& candidate, const CpuSpec& spec, const Options& options) {
+Row measure(const cpu::CpuKernel& kernel, const Candidate& candidate, const KernelMachine& spec,
+            const Options& options) {
   Problem problem = problem_of(*candidate.node, kernel.info, spec, options.threads);
   problem.orders = candidate.offer.inputs;
   cpu::WeightCache weights;
@@ -128,7 +130,7 @@ void print(const std::vector<Row>& rows, const Options& options) {
 void run(const Options& options) {
   set_max_threads(options.threads);
   const std::vector<BenchNode> nodes = bench_nodes();
-  const CpuSpec spec = machine();
+  const KernelMachine spec = machine();
   std::vector<Row> rows;
   std::vector<std::string_view> without;
   for (const cpu::CpuKernel& kernel : cpu::kernels()) {
