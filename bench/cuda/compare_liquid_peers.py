@@ -15,6 +15,8 @@ import time
 import torch
 import torch.nn as nn
 
+from replays import card_state, replay_us
+
 REPLAYS = 100
 STEPS = 128
 # samples, inputs, units, width of the backbone: as bench/cuda/liquid_bench.cpp has them
@@ -40,31 +42,6 @@ class CfC(nn.Module):
         return torch.stack(states, 1)
 
 
-def graph_us(call):
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(5):
-            call()
-    torch.cuda.current_stream().wait_stream(stream)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        call()
-    for _ in range(5):
-        graph.replay()
-    times = []
-    for _ in range(REPLAYS):
-        before, after = torch.cuda.Event(True), torch.cuda.Event(True)
-        before.record()
-        graph.replay()
-        after.record()
-        after.synchronize()
-        times.append(before.elapsed_time(after) * 1e3)
-    times.sort()
-    return times[len(times) // 2], times[0]
-
-
 def make_peer(layer):
     samples, inputs, units, width = layer
     return CfC(inputs, units, width).cuda().eval(), torch.randn(samples, STEPS, inputs, device="cuda")
@@ -72,7 +49,7 @@ def make_peer(layer):
 
 def eager_times(layer):
     model, x = make_peer(layer)
-    median, minimum = graph_us(lambda: model(x))
+    median, minimum = replay_us(lambda: model(x), REPLAYS)
     return {"eager_us": median, "eager_minimum_us": minimum}
 
 
@@ -84,7 +61,7 @@ def compiled_times(layer):
         compiled = torch.compile(model)
         compiled(x)
         seconds = time.perf_counter() - start
-        median, minimum = graph_us(lambda: compiled(x))
+        median, minimum = replay_us(lambda: compiled(x), REPLAYS)
     except Exception as error:  # one peer that fails is a gap in the table, not the end of the run
         print(f"torch.compile failed on {layer}: {str(error)[:100]}")
         return {}
@@ -95,11 +72,6 @@ def ours(program):
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         subprocess.run([program, "--json", file.name], check=True, stdout=subprocess.DEVNULL)
         return {row["layer"]: row for row in json.load(open(file.name))}
-
-
-def card_state():
-    query = "clocks.sm,power.draw,temperature.gpu,driver_version"
-    return subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"], capture_output=True, text=True).stdout.strip()
 
 
 def main():

@@ -18,6 +18,8 @@ import torch.nn.functional as F
 import torchvision
 from torch import nn
 
+from replays import card_state, replay_us
+
 REPLAYS = 60
 
 
@@ -61,30 +63,6 @@ NETWORKS = {
 }
 
 
-def replay_ms(call):
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(4):
-            call()
-    torch.cuda.current_stream().wait_stream(stream)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        call()
-    for _ in range(10):
-        graph.replay()
-    times = []
-    for _ in range(REPLAYS):
-        before, after = torch.cuda.Event(True), torch.cuda.Event(True)
-        before.record()
-        graph.replay()
-        after.record()
-        after.synchronize()
-        times.append(before.elapsed_time(after))
-    return sorted(times)[REPLAYS // 2]
-
-
 def ours(program):
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         subprocess.run([program, "--networks", ",".join(NETWORKS), "--json", file.name], check=True)
@@ -97,7 +75,7 @@ def peer_times(name, batch, compiles):
     network = make().eval().cuda().half().to(memory_format=torch.channels_last)
     x = torch.randn(batch, 3, size, size, device="cuda", dtype=torch.half).to(memory_format=torch.channels_last)
     with torch.inference_mode():
-        eager = replay_ms(lambda: network(x))
+        eager = replay_us(lambda: network(x), REPLAYS)[0] / 1e3
         if not compiles:
             return eager, None, None
         torch._dynamo.reset()
@@ -106,15 +84,10 @@ def peer_times(name, batch, compiles):
             function = torch.compile(network, dynamic=False)
             function(x)
             seconds = time.time() - begin
-            return eager, replay_ms(lambda: function(x)), seconds
+            return eager, replay_us(lambda: function(x), REPLAYS)[0] / 1e3, seconds
         except Exception as error:  # one peer that fails is a gap in the table, not the end of the run
             print(f"torch.compile failed on {name}: {str(error)[:100]}")
             return eager, None, None
-
-
-def card_state():
-    query = "clocks.sm,power.draw,temperature.gpu,driver_version"
-    return subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"], capture_output=True, text=True).stdout.strip()
 
 
 def main():

@@ -14,6 +14,8 @@ import tempfile
 import torch
 import torch.nn.functional as F
 
+from replays import card_state, replay_us
+
 CALLS, REPLAYS = 20, 30
 
 # name, n, ic, oc, h, w, kernel, stride, pad, pool, relu: as bench/cuda/conv2d_bench.cpp names them
@@ -32,31 +34,6 @@ for name, n, pool in (("n1 3->64 224x224 k7s2", 1, 1), ("n16 3->64 224x224 k7s2"
     LAYERS.append((name, n, 3, 64, 224, 224, 7, 2, 3, pool, True))
 LAYERS.append(("n1 unet 64->64 256 +pool2", 1, 64, 64, 256, 256, 3, 1, 1, 2, True))
 LAYERS.append(("n8 vgg 64->64 224 +pool2", 8, 64, 64, 224, 224, 3, 1, 1, 2, True))
-
-
-def graph_us(call):
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(5):
-            call()
-    torch.cuda.current_stream().wait_stream(stream)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(CALLS):
-            call()
-    for _ in range(3):
-        graph.replay()
-    times = []
-    for _ in range(REPLAYS):
-        before, after = torch.cuda.Event(True), torch.cuda.Event(True)
-        before.record()
-        graph.replay()
-        after.record()
-        after.synchronize()
-        times.append(before.elapsed_time(after) * 1e3 / CALLS)
-    return sorted(times)[len(times) // 2]
 
 
 def ours(program):
@@ -79,22 +56,17 @@ def peer_times(layer, mode):
         return F.max_pool2d(y, pool) if pool > 1 else y
 
     with torch.inference_mode():
-        eager = graph_us(lambda: network(x))
+        eager = replay_us(lambda: network(x), REPLAYS, CALLS)[0]
         compiled = None
         if mode:
             torch._dynamo.reset()
             try:
                 function = torch.compile(network, mode=mode, dynamic=False)
                 function(x)
-                compiled = graph_us(lambda: function(x))
+                compiled = replay_us(lambda: function(x), REPLAYS, CALLS)[0]
             except Exception as error:  # one peer that fails is a gap in the table, not the end of the run
                 print(f"torch.compile failed on {name}: {str(error)[:100]}")
     return eager, compiled
-
-
-def card_state():
-    query = "clocks.sm,power.draw,temperature.gpu,driver_version"
-    return subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"], capture_output=True, text=True).stdout.strip()
 
 
 def main():
