@@ -410,21 +410,7 @@ CfcAnswer consider(const CfcRow& row, const CfcProblem& problem, const GpuSpec& 
 CfcPlan plan_cfc(const CfcProblem& problem, const GpuSpec& gpu) {
   check_problem(problem);
   CfcPlan plan;
-  for (const CfcRow& row : kCfcRows) {
-    const CfcAnswer answer = consider(row, problem, gpu);
-    if (const auto* refusal = std::get_if<CfcRefusal>(&answer)) {
-      plan.refused.push_back({&row, *refusal});
-      continue;
-    }
-    const auto& offer = std::get<CfcOffer>(answer);
-    if (plan.row == nullptr || offer.seconds < plan.offer.seconds) {
-      if (plan.row != nullptr) plan.slower.push_back({plan.row, plan.offer.seconds});
-      plan.row = &row;
-      plan.offer = offer;
-    } else {
-      plan.slower.push_back({&row, offer.seconds});
-    }
-  }
+  for (const CfcRow& row : kCfcRows) plan.weigh(row, consider(row, problem, gpu));
   return plan;
 }
 

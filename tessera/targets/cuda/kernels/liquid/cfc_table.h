@@ -70,33 +70,12 @@ struct CfcRefusal {
   TSR_API std::string text() const;
 };
 
-// How a row would do it.
-struct CfcOffer {
-  int cluster = 1;       // blocks that share the units
-  bool resident = true;  // weights in shared memory; else read from L2 at every step
-  int blocks = 0;
-  int shared_bytes = 0;
-  double seconds = 0;
-  LiquidBound bound = LiquidBound::latency;
-};
+using CfcOffer = LiquidOffer;
 using CfcAnswer = std::variant<CfcOffer, CfcRefusal>;
 // The best of the row's ways, by the time model. `cluster`: only with so many blocks, 0: any.
 TSR_API CfcAnswer consider(const CfcRow& row, const CfcProblem& problem, const GpuSpec& gpu, int cluster = 0);
 
-struct CfcPlan {
-  struct Refused {
-    const CfcRow* row;
-    CfcRefusal refusal;
-  };
-  struct Slower {
-    const CfcRow* row;
-    double seconds;
-  };
-  const CfcRow* row = nullptr;  // null: every row refused
-  CfcOffer offer;
-  std::vector<Refused> refused;
-  std::vector<Slower> slower;
-};
+using CfcPlan = LiquidPlan<CfcRow, CfcRefusal>;
 TSR_API CfcPlan plan_cfc(const CfcProblem& problem, const GpuSpec& gpu);
 
 // Of a row with weights in registers; none where they do not fit.

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 namespace tessera::cuda {
 
@@ -29,5 +31,47 @@ int resident_clusters(int cluster, const GpuSpec& gpu);
 int quotient_rounded_up(std::int64_t a, std::int64_t b);
 // The least power of two that is no less, as an exponent.
 int exponent_of_two(int at_least);
+
+// How a row would do it.
+struct LiquidOffer {
+  int cluster = 1;       // blocks that share the units
+  bool resident = true;  // weights or synapses in shared memory; else read from L2 every time
+  int blocks = 0;
+  int shared_bytes = 0;
+  double seconds = 0;
+  LiquidBound bound = LiquidBound::latency;
+};
+
+// The fastest row of a table, and why it is not another.
+template <class Row, class Refusal>
+struct LiquidPlan {
+  struct Refused {
+    const Row* row;
+    Refusal refusal;
+  };
+  struct Slower {
+    const Row* row;
+    double seconds;
+  };
+  const Row* row = nullptr;  // null: every row refused
+  LiquidOffer offer;
+  std::vector<Refused> refused;
+  std::vector<Slower> slower;
+
+  void weigh(const Row& other, const std::variant<LiquidOffer, Refusal>& answer) {
+    if (const auto* refusal = std::get_if<Refusal>(&answer)) {
+      refused.push_back({&other, *refusal});
+      return;
+    }
+    const LiquidOffer& offered = std::get<LiquidOffer>(answer);
+    if (row != nullptr && offered.seconds >= offer.seconds) {
+      slower.push_back({&other, offered.seconds});
+      return;
+    }
+    if (row != nullptr) slower.push_back({row, offer.seconds});
+    row = &other;
+    offer = offered;
+  }
+};
 
 }  // namespace tessera::cuda

@@ -163,21 +163,7 @@ LtcAnswer consider(const LtcRow& row, const LtcProblem& problem, const GpuSpec& 
 LtcPlan plan_ltc(const LtcProblem& problem, const GpuSpec& gpu) {
   check_problem(problem);
   LtcPlan plan;
-  for (const LtcRow& row : kLtcRows) {
-    const LtcAnswer answer = consider(row, problem, gpu);
-    if (const auto* refusal = std::get_if<LtcRefusal>(&answer)) {
-      plan.refused.push_back({&row, *refusal});
-      continue;
-    }
-    const auto& offer = std::get<LtcOffer>(answer);
-    if (plan.row == nullptr || offer.seconds < plan.offer.seconds) {
-      if (plan.row != nullptr) plan.slower.push_back({plan.row, plan.offer.seconds});
-      plan.row = &row;
-      plan.offer = offer;
-    } else {
-      plan.slower.push_back({&row, offer.seconds});
-    }
-  }
+  for (const LtcRow& row : kLtcRows) plan.weigh(row, consider(row, problem, gpu));
   return plan;
 }
 

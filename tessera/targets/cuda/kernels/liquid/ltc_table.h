@@ -54,32 +54,12 @@ struct LtcRefusal {
   TSR_API std::string text() const;
 };
 
-struct LtcOffer {
-  int cluster = 1;       // blocks that share the units
-  bool resident = true;  // synapses in shared memory; else read from L2 at every evaluation
-  int blocks = 0;
-  int shared_bytes = 0;
-  double seconds = 0;
-  LiquidBound bound = LiquidBound::latency;
-};
+using LtcOffer = LiquidOffer;
 using LtcAnswer = std::variant<LtcOffer, LtcRefusal>;
 // The best of the row's ways, by the time model. `cluster`: only with so many blocks, 0: any.
 TSR_API LtcAnswer consider(const LtcRow& row, const LtcProblem& problem, const GpuSpec& gpu, int cluster = 0);
 
-struct LtcPlan {
-  struct Refused {
-    const LtcRow* row;
-    LtcRefusal refusal;
-  };
-  struct Slower {
-    const LtcRow* row;
-    double seconds;
-  };
-  const LtcRow* row = nullptr;  // null: every row refused
-  LtcOffer offer;
-  std::vector<Refused> refused;
-  std::vector<Slower> slower;
-};
+using LtcPlan = LiquidPlan<LtcRow, LtcRefusal>;
 TSR_API LtcPlan plan_ltc(const LtcProblem& problem, const GpuSpec& gpu);
 
 struct LtcLayout {
