@@ -8,8 +8,10 @@ function(tessera_defaults target)
     POSITION_INDEPENDENT_CODE ON)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wvla)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-    # GCC 12 sees overlaps and overflows in std::string and std::vector that are not there (its bug 105651 and relatives).
-    target_compile_options(${target} PRIVATE -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)
+    # GCC 12 sees overlaps and overflows in std::string and std::vector that are not there (its bug 105651 and relatives),
+    # and alternatives of a std::variant that nobody reads (105562).
+    target_compile_options(${target} PRIVATE -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds
+                                             -Wno-maybe-uninitialized)
   endif()
   if(TESSERA_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
@@ -103,13 +105,27 @@ function(tessera_compile_together target)
   set(groups ${PROJECT_BINARY_DIR}/compile_groups/${name})
   list(JOIN paths "\n" lines)
   file(CONFIGURE OUTPUT ${groups}.txt CONTENT "${lines}\n" @ONLY)
-  execute_process(COMMAND ${TESSERA_PYTHON3} ${PROJECT_SOURCE_DIR}/tools/compile_groups ${groups}.txt
-    COMMAND_ERROR_IS_FATAL ANY)
+  set_property(GLOBAL APPEND PROPERTY tessera_compile_groups ${target}=${groups})
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   # What concerns one file alone is for builds that compile each alone (dev, tidy): GCC takes the files for headers
   # here, which must not use what is in unnamed namespaces, and a local name may be one that another file has.
   target_compile_options(${target} PRIVATE -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
-  include(${groups}.cmake)
+endfunction()
+
+# tessera_write_compile_groups(): once, after the last target: one start of Python for all of them.
+function(tessera_write_compile_groups)
+  get_property(targets GLOBAL PROPERTY tessera_compile_groups)
+  set(lists ${targets})
+  list(TRANSFORM lists REPLACE "^[^=]*=(.*)$" "\\1.txt")
+  if(lists)
+    execute_process(COMMAND ${TESSERA_PYTHON3} ${PROJECT_SOURCE_DIR}/tools/compile_groups ${lists}
+      COMMAND_ERROR_IS_FATAL ANY)
+  endif()
+  foreach(one IN LISTS targets)
+    string(REGEX MATCH "^([^=]*)=(.*)$" matched ${one})
+    set(target ${CMAKE_MATCH_1})
+    include(${CMAKE_MATCH_2}.cmake)
+  endforeach()
 endfunction()
 
 # tessera_compile_group(target name files...): what tools/compile_groups writes.
@@ -117,18 +133,19 @@ function(tessera_compile_group target name)
   set_source_files_properties(${ARGN} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP ${name})
 endfunction()
 
-# tessera_sources(files...): of the library, in the folder that calls this.
-function(tessera_sources)
-  target_sources(tessera PRIVATE ${ARGN})
-  tessera_compile_together(tessera ${ARGN})
+# tessera_sources(target files...): of the library, in the folder that calls this. The target is tessera or tessera_cold.
+function(tessera_sources target)
+  target_sources(${target} PRIVATE ${ARGN})
+  tessera_compile_together(${target} ${ARGN})
 endfunction()
 
-# tessera_module([ALONE] [EXCEPT regex] [UNSANITIZED regex]): every source of this folder and below it goes into the
-# library, so that a new file needs no line here; a name that ends in _simd.cpp is compiled for every instruction set.
-# ALONE: each file on its own, for kernels that take long; EXCEPT: paths that have a CMakeLists.txt or a condition of
-# their own; UNSANITIZED: files of instruction sets that sanitizers would take too long to compile.
+# tessera_module([ALONE] [COLD regex] [EXCEPT regex] [UNSANITIZED regex]): every source of this folder and below it goes
+# into the library, so that a new file needs no line here; a name that ends in _simd.cpp is compiled for every instruction
+# set. ALONE: kernels, each file on its own with -O3; COLD: paths where nothing has to be fast (tessera_cold); EXCEPT:
+# paths that have a CMakeLists.txt or a condition of their own; UNSANITIZED: files of instruction sets that sanitizers
+# would take too long to compile.
 function(tessera_module)
-  cmake_parse_arguments(arg "ALONE" "EXCEPT;UNSANITIZED" "" ${ARGN})
+  cmake_parse_arguments(arg "ALONE" "COLD;EXCEPT;UNSANITIZED" "" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.cpp)
   if(arg_EXCEPT)
     list(FILTER sources EXCLUDE REGEX "${arg_EXCEPT}")
@@ -141,9 +158,19 @@ function(tessera_module)
     list(FILTER made INCLUDE REGEX "${arg_UNSANITIZED}")
     set_property(SOURCE ${made} TARGET_DIRECTORY tessera APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=all)
   endif()
+  if(arg_COLD)
+    set(cold ${sources})
+    list(FILTER cold INCLUDE REGEX "${arg_COLD}")
+    list(FILTER sources EXCLUDE REGEX "${arg_COLD}")
+    tessera_sources(tessera_cold ${cold})
+  endif()
   if(arg_ALONE)
     target_sources(tessera PRIVATE ${sources})
-  else()
-    tessera_sources(${sources})
+    list(APPEND made ${sources})
+  elseif(sources)
+    tessera_sources(tessera ${sources})
+  endif()
+  if(made)  # the rest of the library has -O2
+    set_property(SOURCE ${made} TARGET_DIRECTORY tessera APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
   endif()
 endfunction()
