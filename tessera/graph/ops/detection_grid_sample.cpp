@@ -1,96 +1,18 @@
 #include "tessera/core/error.h"
 #include "tessera/core/shape.h"
 #include "tessera/graph/ops/detection.h"
-#include "tessera/graph/ops/internal/keys.h"
+#include "tessera/graph/ops/grid_taps.h"
 #include "tessera/graph/ops/internal/saturate.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace tessera {
 namespace {
 
-// Folds x back at both borders until it lies between them.
-double reflected(double x, double low, double high) {
-  const double range = high - low;
-  if (!(range > 0)) return low;
-  double beyond = std::fmod(std::abs(x - low), 2 * range);
-  if (beyond > range) beyond = 2 * range - beyond;
-  return low + beyond;
-}
-
-// The elements of one dimension that make a value, and their weights. -1: nothing there.
-struct Taps {
-  int count = 0;
-  std::array<std::int64_t, 4> at{};
-  std::array<double, 4> weight{};
-};
-
-class Sampler {
- public:
-  Sampler(const GridSample& op, std::int64_t extent)
-      : op_(op),
-        extent_(extent),
-        low_(op.align_corners ? 0.0 : -0.5),
-        high_(static_cast<double>(extent) - (op.align_corners ? 1.0 : 0.5)) {}
-
-  // Real is what the grid computes in: float for everything up to float, so that ties fall as they do elsewhere.
-  template <class Real>
-  Taps taps(Real normalized) const {
-    const Real length = static_cast<Real>(extent_);
-    const Real place = op_.align_corners ? (normalized + 1) / 2 * (length - 1) : ((normalized + 1) * length - 1) / 2;
-    double x = static_cast<double>(place);
-    if (op_.mode == GridSample::Mode::nearest) x = std::nearbyint(x);
-    x = inside(x);
-    Taps out;
-    if (op_.mode == GridSample::Mode::nearest) {
-      add(out, x, 1.0);
-      return out;
-    }
-    const double floor = std::floor(x), ratio = x - floor;
-    const bool cubic = op_.mode == GridSample::Mode::cubic;
-    for (int i = cubic ? -1 : 0; i <= (cubic ? 2 : 1); ++i)
-      add(out, floor + i, cubic ? internal::keys(ratio - i, -0.75) : i == 0 ? 1 - ratio : ratio);
-    return out;
-  }
-
- private:
-  double inside(double x) const {
-    const double last = static_cast<double>(extent_ - 1);
-    switch (op_.padding) {
-      // Far enough outside is all the same: nothing is seen from there. A NaN is nowhere.
-      case GridSample::Padding::zeros: return std::isnan(x) ? -8.0 : std::clamp(x, -8.0, last + 8.0);
-      case GridSample::Padding::border:
-        return std::isnan(x) ? 0.0 : x < low_ || x > high_ ? std::clamp(x, 0.0, last) : x;
-      case GridSample::Padding::reflection:
-        return !std::isfinite(x) ? 0.0 : x < low_ || x > high_ ? reflected(x, low_, high_) : x;
-    }
-    fail(Code::internal, "GridSample: no such padding");
-  }
-
-  void add(Taps& taps, double at, double weight) const {
-    const double last = static_cast<double>(extent_ - 1);
-    std::int64_t index = -1;
-    if (op_.padding == GridSample::Padding::zeros) {
-      if (at >= 0 && at <= last) index = static_cast<std::int64_t>(at);
-    } else {
-      if (op_.padding == GridSample::Padding::reflection) at = std::trunc(reflected(at, low_, high_));
-      index = static_cast<std::int64_t>(std::clamp(at, 0.0, last));
-    }
-    taps.at[static_cast<std::size_t>(taps.count)] = index;
-    taps.weight[static_cast<std::size_t>(taps.count)] = weight;
-    ++taps.count;
-  }
-
-  const GridSample& op_;
-  std::int64_t extent_;
-  double low_, high_;
-};
-
 // The weighted sum over every combination of taps, from dimension d on.
 template <class T>
-double blend(const T* plane, const std::vector<Taps>& taps, const std::vector<std::int64_t>& extents, std::size_t d,
+double blend(const T* plane, const std::vector<GridTaps>& taps, const std::vector<std::int64_t>& extents, std::size_t d,
              std::int64_t at) {
   if (d == taps.size()) return static_cast<double>(plane[at]);
   double sum = 0;
@@ -104,7 +26,7 @@ double blend(const T* plane, const std::vector<Taps>& taps, const std::vector<st
 
 // The one element that every dimension's only tap names; null if there is none.
 template <class T>
-const T* pick(const T* plane, const std::vector<Taps>& taps, const std::vector<std::int64_t>& extents) {
+const T* pick(const T* plane, const std::vector<GridTaps>& taps, const std::vector<std::int64_t>& extents) {
   std::int64_t at = 0;
   for (std::size_t d = 0; d < taps.size(); ++d) {
     if (taps[d].at[0] < 0) return nullptr;
@@ -155,10 +77,10 @@ std::vector<Array> reference(const GridSample& op, const Arrays& inputs) {
   std::vector<std::int64_t> dims{x.shape()[0], x.shape()[1]};
   dims.insert(dims.end(), grid.shape().begin() + 1, grid.shape().end() - 1);
   Array y(x.type(), Shape(dims));
-  std::vector<Sampler> samplers;
+  std::vector<GridAxis> axes;
   std::int64_t in_area = 1, out_area = 1;
   for (std::size_t d = 0; d < extents.size(); ++d) {
-    samplers.emplace_back(op, extents[d]);
+    axes.emplace_back(op, extents[d]);
     in_area *= extents[d];
     out_area *= dims[d + 2];
   }
@@ -167,15 +89,14 @@ std::vector<Array> reference(const GridSample& op, const Arrays& inputs) {
     using T = typename decltype(tag)::type;
     const T* xs = x.as<T>().data();
     T* ys = y.as<T>().data();
-    std::vector<Taps> taps(extents.size());
+    std::vector<GridTaps> taps(extents.size());
     for (std::int64_t n = 0; n < dims[0]; ++n)
       for (std::int64_t o = 0; o < out_area; ++o) {
         // The grid names the last dimension first.
         const double* place = places.data() + (n * out_area + o) * static_cast<std::int64_t>(taps.size());
         for (std::size_t d = 0; d < taps.size(); ++d) {
           const double at = place[taps.size() - 1 - d];
-          taps[d] =
-              grid.type() == ElementType::float64 ? samplers[d].taps(at) : samplers[d].taps(static_cast<float>(at));
+          taps[d] = grid.type() == ElementType::float64 ? axes[d].taps(at) : axes[d].taps(static_cast<float>(at));
         }
         for (std::int64_t c = 0; c < dims[1]; ++c) {
           const T* plane = xs + (n * dims[1] + c) * in_area;
