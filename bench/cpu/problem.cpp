@@ -136,6 +136,7 @@ void add_floats(Nodes& n, ElementType t) {
   n.add("ArgReduce", ArgReduce{false, 1}, {n.input(t, {64, 1000})});
   n.add("Resize nearest", Resize{}, {n.input(t, image), n.absent(), n.floats({1, 1, 2, 2})});
   n.add("Resize linear", Resize{Resize::Mode::linear}, {n.input(t, image), n.absent(), n.floats({1, 1, 2, 2})});
+  n.add("GridSample", GridSample{}, {n.input(t, image), n.input(ElementType::float32, {image[0], 56, 56, 2})});
   n.add("Transpose", Transpose{{0, 2, 3, 1}}, {n.input(t, image)});
   n.add("Concat", Concat{1}, {n.input(t, image), n.input(t, image)});
   n.add("Split", Split{1, {32, 32}, 2}, {n.input(t, image)}, 2);
