@@ -17,10 +17,11 @@ namespace tessera::cli {
 struct Context {
   Format format = Format::table;
   bool quiet = false;
+  bool wide = false;  // tables are as wide as they are
 
   // Standard output, with an Error if it cannot take the text (a full disk).
   void print(std::string_view text) const;
-  void print(const Table& table) const { print(render(table, format)); }
+  void print(const Table& table) const;
   void print(const View& view) const;
   // Whether people read the output: a table or Markdown.
   bool for_people() const { return format == Format::table || format == Format::markdown; }

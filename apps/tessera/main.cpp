@@ -7,11 +7,15 @@
 #include "tessera/core/error.h"
 
 #include <CLI/CLI.hpp>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <new>
+#include <optional>
 #include <system_error>
 #include <thread>
 
@@ -21,6 +25,25 @@ void Context::print(std::string_view text) const {
   if (launched_rank() != 0) return;  // one of several that would print the same
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
   if (!written) fail(Code::io, "cannot write the output: {}", std::generic_category().message(errno));
+}
+
+namespace {
+
+// Columns of the terminal that people look at; COLUMNS says it for others.
+std::optional<int> terminal_columns() {
+  winsize size{};
+  if (::isatty(STDOUT_FILENO) != 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    return size.ws_col;
+  const char* columns = std::getenv("COLUMNS");
+  const int given = columns == nullptr ? 0 : std::atoi(columns);
+  return given > 0 ? std::optional(given) : std::nullopt;
+}
+
+}  // namespace
+
+void Context::print(const Table& table) const {
+  const std::optional<int> columns = wide || format != Format::table ? std::nullopt : terminal_columns();
+  print(columns ? render_text(table, *columns) : render(table, format));
 }
 
 void Context::print(const View& view) const {
@@ -53,6 +76,7 @@ void add_global_options(CLI::App& app, Context& context) {
       ->type_name("FORMAT")
       ->default_str("table");
   app.add_flag("--quiet,-q", context.quiet, "No progress and no remarks");
+  app.add_flag("--wide", context.wide, "Tables as wide as they are, not cut to the terminal");
 }
 
 // No option means anything by an empty word: `-o "$FILE"` with nothing in FILE would be as good as no -o.

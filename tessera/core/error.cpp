@@ -1,5 +1,7 @@
 #include "tessera/core/error.h"
 
+#include "tessera/core/text.h"
+
 namespace tessera {
 
 std::string_view name(Code code) {
@@ -30,6 +32,7 @@ void Error::compose() {
   text_ = message_;
   for (const std::string& line : context_) text_ += "\n  " + line;
   if (!hint_.empty()) text_ += "\nhint: " + hint_;
+  if (!is_printable(text_, true)) text_ = printable(text_, true);  // names from files may be anything
 }
 
 }  // namespace tessera

@@ -3,6 +3,7 @@
 #include "tessera/core/error.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +11,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -103,15 +106,53 @@ fs::path directory_of(const fs::path& target) {
   return target.has_parent_path() ? target.parent_path() : fs::path(".");
 }
 
-// Creates a new, uniquely named file beside the target; its mode follows the umask (mkstemp's would be 0600).
+// Creates a new, uniquely named file beside the target; its mode follows the umask (mkstemp's would be 0600). It is
+// locked as long as it is open: one that is not locked was left by a process that is gone.
 int create_beside(const fs::path& target, std::string& name) {
   const fs::path directory = directory_of(target);
   for (unsigned attempt = 0; attempt < 10000; ++attempt) {
     name = (directory / fmt::format(".{}.{}-{}.tmp", target.filename().string(), ::getpid(), attempt)).string();
     const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd >= 0 || errno != EEXIST) return fd;
+    if (fd < 0 && errno == EEXIST) continue;
+    if (fd < 0) return fd;
+    struct stat mine{}, there{};
+    ::flock(fd, LOCK_EX);  // where files cannot be locked, none is taken for left over either
+    if (::fstat(fd, &mine) == 0 && ::stat(name.c_str(), &there) == 0 && mine.st_ino == there.st_ino) return fd;
+    ::close(fd);  // taken for one that was left over, before it was locked
   }
+  errno = EEXIST;
   return -1;
+}
+
+// .NAME.PROCESS-NUMBER.tmp
+bool is_temporary_name(std::string_view name) {
+  if (!name.starts_with('.') || !name.ends_with(".tmp")) return false;
+  name.remove_suffix(4);
+  const std::size_t dot = name.rfind('.');
+  const std::string_view tail = name.substr(dot + 1);
+  return dot > 0 && tail.find('-') != std::string_view::npos &&
+         tail.find_first_not_of("0123456789-") == std::string_view::npos;
+}
+
+// What processes that were killed while they wrote have left in a folder; looked for once by a process.
+void remove_left_over(const fs::path& directory) {
+  static std::mutex mutex;
+  static std::set<std::string> seen;
+  {
+    const std::lock_guard lock(mutex);
+    std::error_code error;
+    const fs::path whole = fs::weakly_canonical(directory, error);
+    if (error || seen.size() > 1000 || !seen.insert(whole.string()).second) return;
+  }
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
+    if (!is_temporary_name(entry->path().filename().string())) continue;
+    const Descriptor file(::open(entry->path().c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    struct stat status{};
+    if (file.get() >= 0 && ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) &&
+        ::flock(file.get(), LOCK_EX | LOCK_NB) == 0)
+      ::unlink(entry->path().c_str());
+  }
 }
 
 // The file that is written when `path` is, or the Error that it cannot be one.
@@ -151,10 +192,12 @@ void write_file_atomically(const fs::path& path, std::span<const std::span<const
     if (error) fail_os("create directory", target.parent_path(), error.value());
   }
 
+  remove_left_over(directory_of(target));
   std::string temporary_name;
   Descriptor file(create_beside(target, temporary_name));
   if (file.get() < 0) fail_os("write", path, errno);
   TemporaryFile temporary(temporary_name);
+  const Descriptor lock(::dup(file.get()));  // until it has its name
   if (::fchmod(file.get(), mode_for(target, file.get())) != 0) fail_os("write", path, errno);
   for (const std::span<const std::byte> piece : pieces) write_all(file.get(), piece, path);
   if (::fsync(file.get()) != 0) fail_os("write", path, errno);

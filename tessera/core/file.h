@@ -21,9 +21,9 @@ TSR_API std::string read_text_file(const std::filesystem::path& path, std::uint6
 enum class Directories { must_exist, create };
 
 // Readers see the old file or the whole new one, never a part: a temporary file beside it is written, synced and
-// renamed over it. A file that exists keeps its mode; a new one gets what the umask allows. On failure nothing is left
-// behind. A symbolic link is followed, so the file it points to is the one replaced; anything but a regular file is
-// refused. Pieces are written one after the other.
+// renamed over it, and those that killed processes have left are removed. A file that exists keeps its mode; a new one
+// gets what the umask allows. On failure nothing is left behind. A symbolic link is followed, so the file it points to
+// is the one replaced; anything but a regular file is refused. Pieces are written one after the other.
 TSR_API void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes,
                                    Directories directories = Directories::must_exist);
 TSR_API void write_file_atomically(const std::filesystem::path& path,

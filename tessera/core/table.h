@@ -23,6 +23,7 @@ struct Column {
   std::string key = {};   // field name in CSV and JSON, with the unit of the raw value: "l1_bytes"; empty: the heading
   std::string unit = {};  // shown with the heading
   Align align = Align::left;
+  int detail = 0;  // where a table is too wide, columns of more detail are left out first, the last of them before
 };
 
 class Cell {

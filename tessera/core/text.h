@@ -16,6 +16,11 @@ TSR_API std::size_t edit_distance(std::string_view a, std::string_view b);
 // The candidate that `text` was probably meant to be; nothing if all are too different to be a slip of the fingers.
 TSR_API std::optional<std::string> closest(std::string_view text, std::span<const std::string> candidates);
 
+// Whether a text is UTF-8 without control characters, but for tabs and, with `lines`, ends of lines.
+TSR_API bool is_printable(std::string_view text, bool lines = false);
+// The text, and \xNN for each byte that keeps it from being so: what a file says cannot move a terminal's cursor.
+TSR_API std::string printable(std::string_view text, bool lines = false);
+
 // "; did you mean 'x'?" or "".
 TSR_API std::string did_you_mean(std::string_view text, std::span<const std::string> candidates);
 

@@ -1,14 +1,16 @@
 #include "tessera/report/table.h"
 
 #include "tessera/core/error.h"
+#include "tessera/core/text.h"
 #include "tessera/report/units.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 
 namespace tessera {
 namespace {
@@ -57,12 +59,159 @@ const std::string& field(const Column& column) { return column.key.empty() ? col
 std::string one_line(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';
-  return text;
+  return is_printable(text) ? text : printable(text);
 }
 
 void append_padded(std::string& out, const std::string& text, int width, Align align) {
   const std::string padding(static_cast<std::size_t>(std::max(0, width - display_width(text))), ' ');
   out += align == Align::right ? padding + text : text + padding;
+}
+
+// Words of a text in lines of so many columns; a longer word is cut.
+std::vector<std::string> wrapped(std::string_view text, int width) {
+  std::vector<std::string> lines{""};
+  int used = 0;
+  while (!text.empty()) {
+    const std::size_t space = text.find(' '), end = std::min(space, text.size());
+    std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const int gap = used > 0 ? 1 : 0;
+    if (used > 0 && used + gap + display_width(word) > width) {
+      lines.emplace_back();
+      used = 0;
+    } else if (gap > 0) {
+      lines.back() += ' ';
+      ++used;
+    }
+    while (!word.empty()) {
+      std::string_view rest = word;
+      next_code_point(rest);
+      const std::string_view letter = word.substr(0, word.size() - rest.size());
+      const int columns = display_width(letter);
+      if (used > 0 && used + columns > width) {
+        lines.emplace_back();
+        used = 0;
+      }
+      lines.back() += letter;
+      used += columns;
+      word = rest;
+    }
+  }
+  return lines;
+}
+
+// A table on its way to being lines of text.
+class TextTable {
+ public:
+  explicit TextTable(const Table& table) : columns_(table.columns()) {
+    for (const Column& column : columns_) head_.push_back(one_line(heading(column)));
+    for (const std::vector<Cell>& row : table.rows()) {
+      std::vector<std::string>& line = rows_.emplace_back();
+      for (const Cell& cell : row) line.push_back(one_line(cell.empty() ? "-" : cell.text()));
+    }
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      shown_.push_back(i);
+      widths_.push_back(display_width(head_[i]));
+      for (const std::vector<std::string>& line : rows_) widths_[i] = std::max(widths_[i], display_width(line[i]));
+    }
+  }
+
+  void fit(int width) {
+    while (total() > width && (narrow_one(width) || leave_one_out())) {
+    }
+    if (total() < width)  // what was left out may have been more than there was to save
+      for (const std::size_t i : shown_) widths_[i] = std::min(natural(i), widths_[i] + width - total());
+  }
+
+  std::string text() const {
+    std::string out = line_of(head_);
+    for (const std::size_t i : shown_)
+      out += (i == shown_.front() ? "" : "  ") + std::string(static_cast<std::size_t>(widths_[i]), '-');
+    out += '\n';
+    for (const std::vector<std::string>& row : rows_) out += line_of(row);
+    if (!left_out_.empty()) {
+      std::vector<std::string> names;
+      for (const std::size_t i : left_out_) names.push_back(head_[i]);
+      out += fmt::format("({} more: {}; --wide shows them)\n",
+                         left_out_.size() == 1 ? "1 column" : fmt::format("{} columns", left_out_.size()),
+                         fmt::join(names, ", "));
+    }
+    return out;
+  }
+
+ private:
+  static constexpr int kNarrowest = 16;  // of a text that is wrapped
+
+  int total() const {
+    int sum = 2 * (static_cast<int>(shown_.size()) - 1);
+    for (const std::size_t i : shown_) sum += widths_[i];
+    return sum;
+  }
+
+  int natural(std::size_t i) const {
+    int width = display_width(head_[i]);
+    for (const std::vector<std::string>& line : rows_) width = std::max(width, display_width(line[i]));
+    return width;
+  }
+
+  // The widest text, down to the next one.
+  bool narrow_one(int width) {
+    std::size_t widest = columns_.size();
+    for (const std::size_t i : shown_)
+      if (columns_[i].align == Align::left && widths_[i] > kNarrowest &&
+          (widest == columns_.size() || widths_[i] > widths_[widest]))
+        widest = i;
+    if (widest == columns_.size()) return false;
+    int next = kNarrowest;
+    for (const std::size_t i : shown_)
+      if (i != widest && columns_[i].align == Align::left && widths_[i] < widths_[widest])
+        next = std::max(next, widths_[i]);
+    widths_[widest] = std::max({next, widths_[widest] - (total() - width), kNarrowest});
+    return true;
+  }
+
+  bool leave_one_out() {
+    std::size_t out = 0;  // among those that are shown
+    for (std::size_t s = 1; s < shown_.size(); ++s)
+      if (out == 0 || columns_[shown_[s]].detail >= columns_[shown_[out]].detail) out = s;
+    if (out == 0) return false;
+    left_out_.insert(shown_[out]);
+    shown_.erase(shown_.begin() + static_cast<std::ptrdiff_t>(out));
+    for (const std::size_t i : shown_) widths_[i] = natural(i);  // perhaps none need be wrapped now
+    return true;
+  }
+
+  std::string line_of(const std::vector<std::string>& cells) const {
+    std::vector<std::vector<std::string>> lines;
+    std::size_t height = 1;
+    for (const std::size_t i : shown_) {
+      lines.push_back(display_width(cells[i]) > widths_[i] ? wrapped(cells[i], widths_[i])
+                                                           : std::vector<std::string>{cells[i]});
+      height = std::max(height, lines.back().size());
+    }
+    std::string out;
+    for (std::size_t n = 0; n < height; ++n) {
+      for (std::size_t s = 0; s < shown_.size(); ++s) {
+        if (s > 0) out += "  ";
+        append_padded(out, n < lines[s].size() ? lines[s][n] : "", widths_[shown_[s]], columns_[shown_[s]].align);
+      }
+      out.erase(out.find_last_not_of(' ') + 1);  // what pads the last column is of no use
+      out += '\n';
+    }
+    return out;
+  }
+
+  const std::vector<Column>& columns_;
+  std::vector<std::string> head_;
+  std::vector<std::vector<std::string>> rows_;
+  std::vector<std::size_t> shown_;
+  std::vector<int> widths_;
+  std::set<std::size_t> left_out_;
+};
+
+// A spreadsheet would take a text that begins so for a formula, and run it.
+bool looks_like_a_formula(std::string_view text) {
+  return !text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos;
 }
 
 std::string csv_field(std::string_view text) {
@@ -85,6 +234,12 @@ std::string raw_text(const Cell& cell) {
     std::string operator()(const std::string& text) const { return text; }
   };
   return std::visit(Visitor{}, cell.value());
+}
+
+std::string csv_cell(const Cell& cell) {
+  const auto* text = std::get_if<std::string>(&cell.value());
+  if (text != nullptr && looks_like_a_formula(*text)) return csv_field("'" + *text);
+  return csv_field(raw_text(cell));
 }
 
 nlohmann::ordered_json json_value(const Cell& cell) {
@@ -145,32 +300,12 @@ int display_width(std::string_view utf8) {
   return width;
 }
 
-std::string render_text(const Table& table) {
-  const std::size_t count = table.columns().size();
-  std::vector<std::vector<std::string>> lines(1);
-  for (const Column& column : table.columns()) lines.front().push_back(one_line(heading(column)));
-  for (const std::vector<Cell>& row : table.rows()) {
-    std::vector<std::string>& line = lines.emplace_back();
-    for (const Cell& cell : row) line.push_back(one_line(cell.empty() ? "-" : cell.text()));
-  }
-  std::vector<int> widths(count, 0);
-  for (const std::vector<std::string>& line : lines)
-    for (std::size_t i = 0; i < count; ++i) widths[i] = std::max(widths[i], display_width(line[i]));
+std::string render_text(const Table& table) { return TextTable(table).text(); }
 
-  std::string out;
-  for (std::size_t n = 0; n < lines.size(); ++n) {
-    for (std::size_t i = 0; i < count; ++i) {
-      if (i > 0) out += "  ";
-      append_padded(out, lines[n][i], widths[i], table.columns()[i].align);
-    }
-    out.erase(out.find_last_not_of(' ') + 1);  // what pads the last column is of no use
-    out += '\n';
-    if (n > 0) continue;
-    for (std::size_t i = 0; i < count; ++i)
-      out += (i > 0 ? "  " : "") + std::string(static_cast<std::size_t>(widths[i]), '-');
-    out += '\n';
-  }
-  return out;
+std::string render_text(const Table& table, int width) {
+  TextTable text(table);
+  text.fit(width);
+  return text.text();
 }
 
 std::string render_markdown(const Table& table) {
@@ -200,7 +335,7 @@ std::string render_csv(const Table& table) {
   for (std::size_t i = 0; i < table.columns().size(); ++i) out += (i ? "," : "") + csv_field(field(table.columns()[i]));
   out += "\r\n";
   for (const std::vector<Cell>& row : table.rows()) {
-    for (std::size_t i = 0; i < row.size(); ++i) out += (i ? "," : "") + csv_field(raw_text(row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i) out += (i ? "," : "") + csv_cell(row[i]);
     out += "\r\n";
   }
   return out;

@@ -23,6 +23,9 @@ TSR_API std::span<const Format> all_formats();
 // meaning of a field changes.
 TSR_API std::string render(const Table& table, Format format);
 TSR_API std::string render_text(const Table& table);
+// In so many columns of a terminal, if it can: long texts are wrapped, then columns are left out (Column::detail, never
+// the first) and named below the table.
+TSR_API std::string render_text(const Table& table, int width);
 TSR_API std::string render_markdown(const Table& table);
 TSR_API std::string render_csv(const Table& table);  // RFC 4180
 TSR_API std::string render_json(const Table& table);

@@ -2,15 +2,19 @@
 
 #include "tessera/core/error.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 namespace tessera {
@@ -127,6 +131,32 @@ TEST_F(File, WriteThatRunsOutOfSpaceHalfWayLeavesTheOldOneAndNothingElse) {
   EXPECT_EQ(error.message(), "cannot write " + (directory_ / "x").string() + ": File too large");
   EXPECT_EQ(read_text_file(directory_ / "x"), "old");
   EXPECT_EQ(entries(), 1);
+}
+
+TEST_F(File, LeftByAKilledProcessGoesWithTheNextWrite) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {  // killed by the limit while it writes: the temporary file stays
+    const rlimit small{4096, 4096};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+    std::signal(SIGXFSZ, SIG_DFL);
+    write_file_atomically(directory_ / "x", std::string(1 << 20, 'x'));
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  ASSERT_EQ(entries(), 1);
+  // Not ours, whatever they look like.
+  for (const char* name : {".x.tmp", ".x.12-a.tmp", "x.12-0.tmp"}) std::ofstream(directory_ / name) << name;
+  // And one that is being written by somebody else.
+  const fs::path busy = directory_ / ".y.1-0.tmp";
+  const int fd = ::open(busy.c_str(), O_WRONLY | O_CREAT, 0666);
+  ASSERT_EQ(::flock(fd, LOCK_EX), 0);
+  write_file_atomically(directory_ / "z", "z");
+  EXPECT_EQ(entries(), 5);
+  EXPECT_TRUE(fs::exists(busy));
+  ::close(fd);
 }
 
 TEST_F(File, ThatCannotBeWrittenIsToldBeforehand) {

@@ -26,6 +26,22 @@ TEST(Closest, FindsTheSlipAndNothingForStrangers) {
   EXPECT_EQ(closest(std::string(100'000, 'x'), names), std::nullopt);
   EXPECT_EQ(did_you_mean("pln", names), "; did you mean 'plan'?");
   EXPECT_EQ(did_you_mean("zzz", names), "");
+  const std::vector<std::string> machines = {"blackhole_p150", "wormhole_n150", "wormhole_n300"};
+  EXPECT_EQ(closest("n150", machines), "wormhole_n150");
+  EXPECT_EQ(closest("p150", machines), "blackhole_p150");
+}
+
+TEST(Printable, EscapesWhatATerminalWouldObeyAndWhatIsNoUtf8) {
+  EXPECT_EQ(printable("größe 層 \t x"), "größe 層 \t x");
+  EXPECT_EQ(printable("a\x1b[2Jb\x7f\n"), "a\\x1b[2Jb\\x7f\\x0a");
+  EXPECT_EQ(printable("a\nb", true), "a\nb");
+  EXPECT_EQ(printable("\xff\xc3"), "\\xff\\xc3");
+  EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf") << "longer than need be";
+  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80") << "half of a pair";
+  EXPECT_EQ(printable("\xe2\x80\xae"), "\\xe2\\x80\\xae") << "turns the writing around";
+  EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b") << "a control character of one byte in other sets";
+  EXPECT_TRUE(is_printable(""));
+  EXPECT_FALSE(is_printable("a\nb"));
 }
 
 }  // namespace

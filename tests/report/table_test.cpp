@@ -29,6 +29,55 @@ TEST(Table, TextIsAlignedByWhatTheTerminalShows) {
             "größe, \"x\"|y        -        7  false\n");
 }
 
+TEST(Table, LongTextsAreWrappedToFitATerminal) {
+  Table table({{.name = "node"}, {.name = "why"}, {.name = "us", .align = Align::right}});
+  table.add_row({"conv1", "reads the whole input once for each row of the output", 12});
+  EXPECT_EQ(render_text(table, 40),
+            "node   why                            us\n"
+            "-----  -----------------------------  --\n"
+            "conv1  reads the whole input once     12\n"
+            "       for each row of the output\n");
+  EXPECT_EQ(render_text(table, 400), render_text(table));
+}
+
+TEST(Table, ColumnsOfDetailGoWhereWrappingIsNotEnough) {
+  Table table({{.name = "node"},
+               {.name = "one", .align = Align::right, .detail = 1},
+               {.name = "two", .align = Align::right},
+               {.name = "three", .align = Align::right}});
+  table.add_row({"conv1", 1, 2, 3});
+  EXPECT_EQ(render_text(table, 17),
+            "node   two  three\n"
+            "-----  ---  -----\n"
+            "conv1    2      3\n"
+            "(1 column more: one; --wide shows them)\n");
+  EXPECT_EQ(render_text(table, 10),
+            "node   two\n"
+            "-----  ---\n"
+            "conv1    2\n"
+            "(2 columns more: one, three; --wide shows them)\n");
+  EXPECT_EQ(render_text(table, 1).substr(0, 5), "node\n");  // the first stays
+}
+
+TEST(Table, NoLineIsWiderThanAskedWhateverTheCells) {
+  Table table({{.name = "name"}, {.name = "text"}, {.name = "n", .align = Align::right}});
+  table.add_row({"größe", std::string(300, 'x'), 1});
+  table.add_row({"層", "日本語の長い説明 mit Wörtern\x1b[2J and a\nbreak \xff", -1});
+  for (int width = 12; width < 90; ++width) {
+    std::string text = render_text(table, width);
+    if (const std::size_t note = text.find("\n("); note != std::string::npos) text.resize(note + 1);
+    for (std::size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
+      EXPECT_LE(display_width(text.substr(begin, end - begin)), width) << text;
+  }
+}
+
+TEST(Table, CsvTextsAreNoFormulas) {
+  Table table({{.name = "a"}, {.name = "b"}});
+  table.add_row({"=HYPERLINK(\"x\")", -5});
+  table.add_row({"@x", "+1"});
+  EXPECT_EQ(render_csv(table), "a,b\r\n\"'=HYPERLINK(\"\"x\"\")\",-5\r\n'@x,'+1\r\n");
+}
+
 TEST(Table, TextOfNoRowsIsTheHeading) {
   EXPECT_EQ(render_text(Table({{.name = "a"}, {.name = "bc"}})), "a  bc\n-  --\n");
 }

@@ -2,6 +2,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/io/onnx/internal/graph_import.h"
+#include "tessera/io/onnx/internal/printable_names.h"
 #include "tessera/io/onnx/internal/weights_apart.h"
 
 #include <google/protobuf/io/coded_stream.h>
@@ -29,6 +30,7 @@ std::vector<std::span<const std::byte>> parse_model(std::span<const std::byte> b
   const bool parsed = model.ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage();
   check(parsed, Code::parse, "these {} B are not an ONNX model, or not all of one", bytes.size());
   check(model.has_graph(), Code::parse, "the file has no graph: it is not an ONNX model");
+  make_names_printable(model);
   return apart ? std::move(apart->raw) : std::vector<std::span<const std::byte>>();
 }
 
