@@ -3,7 +3,9 @@
 #include "arguments.h"
 
 #include "tessera/core/error.h"
+#include "tessera/core/text.h"
 #include "tessera/graph/passes/pass.h"
+#include "tessera/graph/rebatch.h"
 #include "tessera/graph/zoo/zoo.h"
 #include "tessera/io/npy.h"
 #include "tessera/io/npz.h"
@@ -11,7 +13,7 @@
 #include "tessera/io/plan_document.h"
 #include "tessera/io/plan_file.h"
 #include "tessera/io/samples.h"
-#include "tessera/kernel_plan/parts.h"
+#include "tessera/kernel_plan/planning_stages.h"
 
 #include <fmt/ranges.h>
 
@@ -48,32 +50,40 @@ bool in_zoo(const std::string& name) {
 
 // The first extent of every input, where it is open and nothing else was said.
 void set_batch(Graph& graph, std::int64_t batch) {
+  bool taken = false;
+  std::string fixed;
   for (const ValueId id : graph.inputs) {
     TensorType& type = graph.value(id).type;
-    if (type.dims && !type.dims->empty() && type.dims->front() == TensorType::kUnknown) type.dims->front() = batch;
+    if (!type.dims || type.dims->empty()) continue;
+    if (type.dims->front() == TensorType::kUnknown) type.dims->front() = batch;
+    taken = taken || type.dims->front() == batch;
+    if (!taken && fixed.empty()) fixed = fmt::format("'{}' is {}", graph.value(id).name, type.to_string());
   }
+  check(taken, Code::invalid_argument,
+        Hint{fmt::format("--rebatch {} changes it, or export the model with an open batch", batch)},
+        "the batch is fixed by the model and cannot be {}{}", batch, fixed.empty() ? "" : ": " + fixed);
 }
 
 Graph load_graph(const ModelArgument& argument, const std::map<std::string, Array>& given,
                  std::span<const std::byte> file, const fs::path& folder) {
   if (in_zoo(argument.model) && file.empty() && !fs::exists(argument.model)) {
-    check(argument.shapes.empty() && argument.dimensions.empty(), Code::invalid_argument,
+    check(argument.shapes.empty() && argument.dimensions.empty() && argument.rebatch == 0, Code::invalid_argument,
           "the shapes of zoo networks are fixed; --batch changes the batch");
     return make_zoo_model(argument.model, std::max<std::int64_t>(1, argument.batch));
   }
   if (const std::optional<ConvBlock> layer = find_layer(argument.model)) {
-    check(argument.shapes.empty() && argument.dimensions.empty() && argument.batch == 0, Code::invalid_argument,
-          "the shapes of a layer are those that its file says");
+    check(argument.shapes.empty() && argument.dimensions.empty() && argument.batch == 0 && argument.rebatch == 0,
+          Code::invalid_argument, "the shapes of a layer are those that its file says");
     return make_layer(*layer);
   }
   check(!is_layer_file(argument.model), Code::invalid_argument,
         Hint{"FILE.txt:NAME is one of its layers; `tessera bench` takes them all"}, "{} is a file of layers",
         argument.model);
   if (file.empty() && !fs::exists(argument.model)) {
-    std::vector<std::string_view> names;
-    for (const ZooModel& model : zoo()) names.push_back(model.name);
-    fail(Code::not_found, "there is no file '{}', and no network of that name: {}", argument.model,
-         fmt::join(names, ", "));
+    std::vector<std::string> names;
+    for (const ZooModel& model : zoo()) names.emplace_back(model.name);
+    fail(Code::not_found, "there is no file '{}', and no network of that name{} (there are {})", argument.model,
+         did_you_mean(argument.model, names), fmt::join(names, ", "));
   }
   check(!looks_like_plan(argument.model), Code::invalid_argument,
         Hint{"run, simulate, explain, and plan --check take plans for cards"},
@@ -82,6 +92,7 @@ Graph load_graph(const ModelArgument& argument, const std::map<std::string, Arra
   for (const auto& [name, array] : given) options.shapes[name] = array.shape().dims();
   Graph graph = file.empty() ? import_onnx(argument.model, options) : import_onnx_bytes(file, folder, options);
   if (argument.batch > 0) set_batch(graph, argument.batch);
+  if (argument.rebatch > 0) rebatch(graph, argument.rebatch);
   return graph;
 }
 
@@ -112,6 +123,10 @@ void add_model_argument(CLI::App& command, ModelArgument& argument) {
       ->type_name("NAME=N");
   command.add_option("--batch", argument.batch, "The first extent of the inputs, where the model leaves it open")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
+      ->type_name("N");
+  command.add_option("--rebatch", argument.rebatch, "Another batch than the one that the model was saved with")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
+      ->excludes("--batch")
       ->type_name("N");
   command.add_option("--seed", argument.seed, "Of the random inputs")
       ->check(seed_number())
@@ -160,8 +175,9 @@ void add_session_argument(CLI::App& command, SessionArgument& argument) {
       ->default_str("float32");
   command.add_flag("--exact", argument.exact,
                    "No kernels that round more than the definition (Winograd's), and subnormal weights stay");
-  std::vector<std::string> names{"order", std::string(kPartsPass), std::string(kChainPass)};
-  for (const Pass& pass : all_passes()) names.emplace_back(pass.name);
+  std::vector<std::string_view> names;
+  for (const Pass& pass : all_passes()) names.push_back(pass.name);
+  for (const PlanningStage& stage : planning_stages()) names.push_back(stage.name);
   command
       .add_option("--without-pass", argument.passes_off,
                   fmt::format("Leave an optimisation out: {}", fmt::join(names, ", ")))
@@ -196,7 +212,11 @@ SessionOptions session_options(const SessionArgument& argument) {
   options.passes_off = argument.passes_off;
   options.kernels_off = argument.kernels_off;
   if (argument.memory_limit_bytes > 0) options.memory_limit_bytes = argument.memory_limit_bytes;
-  if (!argument.plan.empty()) options.kernels = load_plan_file(argument.plan).kernels;
+  if (!argument.plan.empty()) {
+    PlanFile plan = load_plan_file(argument.plan);
+    options.kernels = std::move(plan.kernels);
+    options.kernels_are_for = std::move(plan.network_digest);
+  }
   return options;
 }
 

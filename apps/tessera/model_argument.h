@@ -19,11 +19,12 @@ namespace tessera::cli {
 struct ModelArgument {
   std::string model;
   std::vector<std::string> inputs, shapes, dimensions;
-  std::int64_t batch = 0;  // 0: as the model says, 1 for the zoo
+  std::int64_t batch = 0;    // 0: as the model says, 1 for the zoo
+  std::int64_t rebatch = 0;  // 0: as the model says
   std::uint64_t seed = 0;
 };
 
-// MODEL, --input, --shape, --dim, --batch, --seed.
+// MODEL, --input, --shape, --dim, --batch, --rebatch, --seed.
 void add_model_argument(CLI::App& command, ModelArgument& argument);
 
 struct Model {

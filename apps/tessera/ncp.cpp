@@ -211,7 +211,10 @@ void add_ncp_eval(CLI::App& ncp, const Context& context) {
       ->check(CLI::IsMember({"f32", "bf16", "f16", "tf32"}));
   command->add_option("--batch", options->batch, "Sequences at a time")->check(whole_number(1));
   command->add_option("--threads", options->threads, "Threads; 0: all")->check(whole_number(0, 4096));
-  command->callback([options, command, &context] { evaluate_model(*options, command->count("--task") > 0, context); });
+  command->callback([options, command, &context] {
+    check_task_options(*command, options->task);
+    evaluate_model(*options, command->count("--task") > 0, context);
+  });
 }
 
 }  // namespace

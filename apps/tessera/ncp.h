@@ -74,6 +74,8 @@ struct TrainOptions {
 };
 
 void add_task_options(CLI::App& command, NcpTaskOptions& options);
+// An Error for those that are for another task.
+void check_task_options(const CLI::App& command, const NcpTaskOptions& options);
 void add_train_options(CLI::App& command, TrainOptions& options);
 
 // What the task is trained with where nothing else was asked for.

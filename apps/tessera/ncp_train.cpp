@@ -72,6 +72,7 @@ class TrainCommand {
               .on_epoch = [this](const ncp::EpochReport& report) { show_epoch(report); }}) {}
 
   void run() {
+    check_task_options(command_, options_.task);
     must_agree(world_.all(), "where and how long",
                fmt::format("--checkpoint '{}' --max-seconds {}{}", options_.checkpoint, options_.most_seconds,
                            options_.resume ? " --resume" : ""));

@@ -82,6 +82,44 @@ void add_task_options(CLI::App& command, NcpTaskOptions& options) {
   command.add_option("--stride", options.stride, "Rows from window to window; 0: the window")->check(whole_number(0));
 }
 
+void check_task_options(const CLI::App& command, const NcpTaskOptions& options) {
+  struct OfTask {
+    std::string_view task;
+    std::vector<const char*> flags;
+  };
+  const bool csv = options.task.starts_with("csv:");
+  for (const OfTask& of : {OfTask{"cheetah", {"--data"}}, OfTask{"xor", {"--samples"}},
+                           OfTask{"csv:FILE", {"--loss", "--readout", "--window", "--stride"}}})
+    for (const char* flag : of.flags)
+      check(command.count(flag) == 0 || options.task.empty() || (of.task == "csv:FILE" ? csv : options.task == of.task),
+            Code::invalid_argument, Hint{"leave it out"}, "{} has no effect: it is for --task {}, not for {}", flag,
+            of.task, options.task);
+}
+
+namespace {
+
+// Settings of what was not chosen.
+void check_choices(const CLI::App& command, const TrainOptions& o) {
+  const auto needs = [&](const char* flag, bool used, std::string_view why) {
+    check(command.count(flag) == 0 || used, Code::invalid_argument, Hint{"leave it out"}, "{} has no effect: {}", flag,
+          why);
+  };
+  const std::string optimizer = fmt::format("the optimizer is {}", o.optimizer);
+  needs("--momentum", o.optimizer == "sgd" || o.optimizer == "rmsprop", optimizer);
+  needs("--smoothing", o.optimizer == "rmsprop", optimizer);
+  needs("--epsilon", o.optimizer != "sgd", optimizer);
+  const std::string schedule = fmt::format("the schedule of the learning rate is {}", o.schedule);
+  needs("--decay", o.schedule == "exponential" || o.schedule == "step", schedule);
+  needs("--every", o.schedule == "step", schedule);
+  for (const char* flag : {"--mode", "--activation", "--backbone", "--dropout"})
+    needs(flag, o.layer.model == "cfc", "it is for a CfC, and the layer is an LTC");
+  for (const char* flag : {"--backbone", "--dropout"})
+    needs(flag, o.layer.wiring.empty(), "a layer with a wiring has no backbone");
+  needs("--units", o.layer.wiring.empty(), "the wiring says how many neurons there are");
+}
+
+}  // namespace
+
 void add_train_options(CLI::App& command, TrainOptions& o) {
   add_task_options(command, o.task);
   add_layer_options(command, o.layer);
@@ -116,6 +154,7 @@ void set_defaults(TrainOptions& o, const CLI::App& command) {
     unless_given("--epochs", o.training.epochs, 400);
     unless_given("--lr", o.training.learning_rate, 1e-2);
   }
+  check_choices(command, o);
   o.training.optimizer.kind = *ncp::parse_optimizer(o.optimizer);
   o.training.schedule.kind = *ncp::parse_schedule(o.schedule);
   o.training.precision = *ncp::parse_precision(o.precision);

@@ -160,6 +160,7 @@ void set_kernel_fields(PlanRequest& request, const SessionArgument& session, con
   request.passes_off = options.passes_off;
   request.kernels_off = options.kernels_off;
   request.kernels = options.kernels;
+  request.kernels_are_for = options.kernels_are_for;
   request.memory_limit_bytes = options.memory_limit_bytes;
 }
 

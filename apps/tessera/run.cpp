@@ -126,6 +126,19 @@ std::vector<std::string> read_labels(const std::string& path) {
   return labels;
 }
 
+void check_labels(const std::string& file, const std::vector<std::string>& labels, const std::vector<Port>& ports,
+                  const std::vector<Array>& outputs) {
+  bool any = false;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!is_ranking(outputs[i])) continue;
+    any = true;
+    check(static_cast<std::int64_t>(labels.size()) == outputs[i].shape()[1], Code::invalid_argument,
+          Hint{"one name on each line, in the order of the classes"}, "{} names {} classes, the output '{}' has {}",
+          file, labels.size(), ports[i].name, outputs[i].shape()[1]);
+  }
+  check(any, Code::invalid_argument, "--labels has no effect: no output gives a score to each class");
+}
+
 Table top_classes(const std::string& output, const Array& scores, const std::vector<std::string>& labels) {
   Table table({{.name = "output"},
                {.name = "image", .align = Align::right},
@@ -254,6 +267,7 @@ void print_outputs(const PrintedRun& ran, const RunOptions& options, const Conte
   const auto& [outputs, ports, closing] = ran;
   const std::vector<std::string> labels =
       options.labels.empty() ? std::vector<std::string>() : read_labels(options.labels);
+  if (!options.labels.empty()) check_labels(options.labels, labels, ports, outputs);
   context.print(summary(ports, outputs, options));
   if (context.format != Format::table) return;
   for (std::size_t i = 0; i < outputs.size(); ++i)
@@ -274,7 +288,35 @@ void run_over_samples(const RunOptions& options, const Context& context) {
   });
 }
 
+// An option that would change nothing is a mistake of whoever gave it.
+void check_options_have_effect(const RunOptions& options, const Context& context) {
+  const auto given = [&](const char* option) { return options.command->count(option) > 0; };
+  const bool planned = is_plan_file(options.model.model);
+  check(planned || !given("--network"), Code::invalid_argument, Hint{"MODEL itself says which network"},
+        "--network is for plans, and {} is none", options.model.model);
+  check(!planned || !given("--device"), Code::invalid_argument,
+        "--device {} has no effect: the plan says for which "
+        "machine it is",
+        options.device);
+  check(!given("--labels") || context.format == Format::table, Code::invalid_argument,
+        Hint{"leave out --labels or --format"}, "--labels has no effect: names of classes are in tables alone");
+  if (options.device == "reference")
+    for (const CLI::Option* option : options.cpu_options)
+      check(option->count() == 0, Code::invalid_argument, "{} has no effect with --device reference",
+            option->get_name());
+  if (options.device == "cuda")
+    for (const char* option : {"--samples", "--resume"})
+      check(!given(option), Code::unsupported, Hint{"--device cpu"}, "{} is for this machine's own processor", option);
+  if (!options.output.empty()) {
+    std::error_code ignored;
+    check(!fs::exists(options.output, ignored) || fs::is_directory(options.output, ignored), Code::io,
+          "--output {} is a file: outputs are written into a folder", options.output);
+    check_can_write(fs::path(options.output) / "output.npy", Directories::create);
+  }
+}
+
 void run_model(const RunOptions& options, const Context& context) {
+  check_options_have_effect(options, context);
   if (is_plan_file(options.model.model)) return print_outputs(run_planned(options, context), options, context);
   if (options.device == "cpu" && wants_dataset(options.model, options.dataset))
     return run_over_samples(options, context);

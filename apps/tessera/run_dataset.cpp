@@ -4,11 +4,12 @@
 #include "world.h"
 
 #include "tessera/core/error.h"
-#include "tessera/core/sha256.h"
+#include "tessera/core/file.h"
 #include "tessera/graph/graph.h"
 #include "tessera/io/samples.h"
 #include "tessera/report/units.h"
 #include "tessera/scale/chunked_run.h"
+#include "tessera/scale/run_identity.h"
 #include "tessera/scale/run_parts.h"
 #include "tessera/scale/shared_model.h"
 
@@ -33,11 +34,11 @@ std::vector<std::string> marked(std::string_view mark, std::vector<std::string> 
 
 // What all ranks must have been told alike; inputs, outputs and threads are their own affair.
 std::string told(const ModelArgument& model, const SessionArgument& session) {
-  return fmt::format("{}, chunks of {}, {}, weights {}{}{}{}{}{}", model.model, model.batch, session.dtype,
-                     session.weights, session.exact ? ", exact" : "", fmt::join(marked(", shape ", model.shapes), ""),
-                     fmt::join(marked(", extent ", model.dimensions), ""),
-                     fmt::join(marked(", without ", session.passes_off), ""),
-                     fmt::join(marked(", without ", session.kernels_off), ""));
+  return fmt::format(
+      "{}, chunks of {}, {}, weights {}{}{}{}{}{}", model.model, std::max(model.batch, model.rebatch), session.dtype,
+      session.weights, session.exact ? ", exact" : "", fmt::join(marked(", shape ", model.shapes), ""),
+      fmt::join(marked(", extent ", model.dimensions), ""), fmt::join(marked(", without ", session.passes_off), ""),
+      fmt::join(marked(", without ", session.kernels_off), ""));
 }
 
 // A layer or a network of the zoo is made by each rank for itself.
@@ -48,15 +49,23 @@ std::string network_text(const Session& session) {
   return fmt::format("{}", fmt::join(ports, ", "));
 }
 
-std::string fingerprint_of(const ModelArgument& model, const Payload& file, const std::vector<Array>& samples,
-                           const Session& session) {
-  std::string text =
-      fmt::format("model {} {}\nchunks of {}\n{} {}\n", model.model, file.empty() ? "of the zoo" : sha256_hex(file, 16),
-                  model.batch, name(session.isa()), name(session.options().storage));
-  for (std::size_t i = 0; i < samples.size(); ++i)
-    text +=
-        fmt::format("{} {} {}\n", session.inputs()[i].name, samples[i].to_string(), sha256_hex(samples[i].bytes(), 16));
-  return text;
+// One sample at a time where nothing says how many; else what the inputs begin with.
+std::int64_t set_open_batch(Graph& graph) {
+  std::int64_t batch = 1;
+  for (const ValueId id : graph.inputs) {
+    TensorType& type = graph.value(id).type;
+    if (!type.dims || type.dims->empty()) continue;
+    if (type.dims->front() == TensorType::kUnknown) type.dims->front() = 1;
+    batch = type.dims->front();
+  }
+  return batch;
+}
+
+// A layer is one line of a file of them.
+Payload layer_file(const std::string& model) {
+  const std::size_t colon = model.rfind(':');
+  const bool layer = find_layer(model).has_value() && colon != std::string::npos;
+  return layer ? read_file(model.substr(0, colon), std::uint64_t{64} << 20) : Payload{};
 }
 
 std::string closing_text(const ChunkedRunReport& report, const Communicator& world, const Session& session) {
@@ -104,29 +113,41 @@ DatasetRun run_dataset(const ModelArgument& given, const SessionArgument& sessio
   must_agree(all, "the version", TESSERA_VERSION);
   check(!argument.resume || !folder.empty(), Code::invalid_argument, "--resume needs the --output to go on in");
   ModelArgument model = given;
-  model.batch = std::max<std::int64_t>(1, given.batch);
   model.inputs.clear();
   must_agree(all, "what to run", told(model, session_argument));
   const SharedModel file(all, model.model);
 
   std::optional<Session> session;
   std::vector<Array> samples;
+  std::optional<Graph> network;  // of rank 0
+  std::int64_t chunk = 1;
   together(all, [&] {
     Graph graph = all.rank() == 0 ? load_graph(model) : load_graph(model, file.bytes(), file.folder());
+    chunk = set_open_batch(graph);
     for (const ValueId id : graph.inputs)
       check(graph.value(id).type.is_static(), Code::invalid_argument, Hint{"--shape, --dim, --batch"},
             "input '{}' is {}: which shape shall it have?", graph.value(id).name, graph.value(id).type.to_string());
     if (all.rank() == 0) samples = read_samples(graph, given.inputs, {.count = argument.samples, .seed = given.seed});
+    if (all.rank() == 0 && !folder.empty()) network = graph;
     session.emplace(std::move(graph), session_options(session_argument));
   });
   must_agree(all, "the network", network_text(*session));
   must_agree(all, "the instruction set (--isa sets it)", name(session->isa()));
 
   ChunkedRunOptions options;
-  options.chunk = model.batch;
+  options.chunk = chunk;
   options.resume = argument.resume;
   if (!folder.empty()) options.parts = parts_folder(folder);
-  if (all.rank() == 0) options.fingerprint = fingerprint_of(model, file.bytes(), samples, *session);
+  together(all, [&] {
+    if (!network) return;
+    const Payload layers = layer_file(model.model);
+    options.identity = run_identity({.version = TESSERA_VERSION,
+                                     .model = model.model,
+                                     .file = layers.empty() ? file.bytes() : layers,
+                                     .chunk = chunk},
+                                    *network, *session, samples);
+    network.reset();
+  });
   Progress progress("running", all.rank() == 0 ? static_cast<std::size_t>(samples[0].shape()[0]) : 0, context.quiet);
   ChunkedRun done = run_chunks(all, *session, samples, options,
                                [&](std::int64_t samples_done) { progress.at(static_cast<std::size_t>(samples_done)); });

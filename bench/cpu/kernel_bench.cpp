@@ -130,7 +130,7 @@ void print(const std::vector<Row>& rows, const Options& options) {
 void run(const Options& options) {
   set_max_threads(options.threads);
   const std::vector<BenchNode> nodes = bench_nodes();
-  const KernelMachine spec = machine();
+  const KernelMachine spec(machine());
   std::vector<Row> rows;
   std::vector<std::string_view> without;
   for (const cpu::CpuKernel& kernel : cpu::kernels()) {

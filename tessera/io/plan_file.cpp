@@ -85,7 +85,9 @@ PlanFile parse_plan_file(std::string_view text) {
     if (schema == kPlanDocumentSchema && json.contains("body")) {  // the whole plan file
       check(json.at("target") == "cpu", Code::invalid_argument, Hint{"tessera run FILE follows it"},
             "the plan is for {}, not for this machine's own processor", json.at("machine").get<std::string>());
-      return parse_plan_file(json.at("body").dump());
+      PlanFile file = parse_plan_file(json.at("body").dump());
+      file.network_digest = json.value("network_digest", "");
+      return file;
     }
     check(schema == kPlanFileSchema, Code::unsupported, "plan files of schema {} are known here, this one has {}",
           kPlanFileSchema, schema);

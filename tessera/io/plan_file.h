@@ -20,6 +20,7 @@ constexpr int kPlanFileSchema = 1;  // rises when the meaning of a field changes
 
 struct PlanFile {
   std::string network;
+  std::string network_digest;  // empty: of a body, or of a file that does not say it
   std::string isa;
   int threads = 0;
   std::map<std::string, std::string> kernels;  // by node

@@ -13,9 +13,10 @@ namespace tessera {
 
 class KernelMachine {
  public:
-  KernelMachine() = default;                               // a processor of which nothing is known
-  KernelMachine(CpuSpec spec) : spec_(std::move(spec)) {}  // NOLINT: each is a machine
-  KernelMachine(GpuSpec spec) : spec_(std::move(spec)) {}  // NOLINT
+  KernelMachine() = default;  // a processor of which nothing is known
+  // Explicit, since problems refer to their machine: one made on the way into a call would be gone after it.
+  explicit KernelMachine(CpuSpec spec) : spec_(std::move(spec)) {}
+  explicit KernelMachine(GpuSpec spec) : spec_(std::move(spec)) {}
 
   bool is_gpu() const { return std::holds_alternative<GpuSpec>(spec_); }
   // A kernel only ever asks for the machine that its own table is for.

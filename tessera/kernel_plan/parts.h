@@ -6,11 +6,7 @@
 #include "tessera/core/export.h"
 #include "tessera/kernel_plan/plan.h"
 
-#include <string_view>
-
 namespace tessera {
-
-constexpr std::string_view kPartsPass = "place_parts";  // what switches it off
 
 // The buffer whose bytes a buffer has, or in whose pixels it lies, in the end.
 TSR_API int root_of(const Plan& plan, int buffer);

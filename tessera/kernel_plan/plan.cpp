@@ -1,6 +1,8 @@
 #include "tessera/kernel_plan/plan.h"
 
 #include "tessera/core/error.h"
+#include "tessera/core/text.h"
+#include "tessera/graph/digest.h"
 #include "tessera/kernel_plan/arena.h"
 #include "tessera/kernel_plan/parts.h"
 
@@ -38,6 +40,8 @@ class Planner {
     plan_.weights = options.weights;
     plan_.machine = options.machine;
     for (const KernelInfo* kernel : kernels_) by_op_[kernel->op].push_back(kernel);
+    for (const std::string& name : options_.without) check_is_kernel(name);
+    for (const auto& [node, name] : options_.decided) check_is_kernel(name);
   }
 
   Plan run() {
@@ -57,6 +61,14 @@ class Planner {
 
  private:
   const Graph& graph() const { return plan_.graph; }
+
+  void check_is_kernel(const std::string& name) const {
+    if (std::ranges::find(kernels_, name, &KernelInfo::name) != kernels_.end()) return;
+    std::vector<std::string> names;
+    for (const KernelInfo* kernel : kernels_) names.emplace_back(kernel->name);
+    fail(Code::not_found, Hint{"tessera kernels lists them"}, "there is no kernel '{}'{}", name,
+         did_you_mean(name, names));
+  }
 
   void check_static(ValueId id) const {
     const Value& value = graph().value(id);
@@ -351,6 +363,13 @@ Plan better_of(Plan a, Plan b, const PlanOptions& options) {
 }
 
 }  // namespace
+
+void check_kernels_are_for(const Graph& graph, const std::string& digest) {
+  if (digest.empty()) return;
+  const std::string here = network_digest(graph);
+  check(here == digest, Code::invalid_argument, Hint{"plan this network: tessera plan MODEL -o FILE"},
+        "the plan is for another network: it has the digest {}, this one {}", digest, here);
+}
 
 std::string op_text(const Node& node) {
   std::string text(name(node.op));

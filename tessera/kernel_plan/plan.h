@@ -94,6 +94,10 @@ struct TSR_API Plan {
   std::string step_name(std::size_t step) const;
 };
 
+// An Error if kernels that were chosen for one network are to be taken for another. `digest`: network_digest() of the
+// first (graph/digest.h), empty if it is not known.
+TSR_API void check_kernels_are_for(const Graph& graph, const std::string& digest);
+
 // What a node computes, with all that is fused into it: "Conv+Binary+Unary".
 TSR_API std::string op_text(const Node& node);
 

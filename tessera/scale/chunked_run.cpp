@@ -194,7 +194,7 @@ class Leader {
     given_.resize(static_cast<std::size_t>(world_.size()));
     done_.assign(static_cast<std::size_t>(report_.chunks), false);
     if (!options_.parts.empty()) {
-      parts_.emplace(options_.parts, options_.fingerprint, options_.resume);
+      parts_.emplace(options_.parts, options_.identity, options_.resume);
       for (const auto& [chunk, bytes] : parts_->there()) {
         check(chunk >= 0 && chunk < report_.chunks, Code::parse, "{} holds chunk {} of a run that has {}",
               options_.parts.string(), chunk, report_.chunks);

@@ -20,8 +20,9 @@ struct ChunkedRunOptions {
   std::int64_t chunk = 1;  // samples at a time: the first extent of the session's inputs
   // Where rank 0 keeps what is done until all of it is; empty: nowhere.
   std::filesystem::path parts = {};
-  bool resume = false;           // go on from what is there; otherwise parts that are there are an Error
-  std::string fingerprint = {};  // of model, inputs and options: parts of another run are refused
+  bool resume = false;  // go on from what is there; otherwise parts that are there are an Error
+  std::string identity =
+      {};  // all that can change a byte of the outputs (run_identity.h): parts of another are refused
 };
 
 struct ChunkedRunReport {

@@ -6,7 +6,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <sstream>
 #include <vector>
 
 namespace tessera {
@@ -20,7 +23,8 @@ constexpr std::chrono::milliseconds kBetweenWrites{1000};
 constexpr std::size_t kMostWaiting = 8 << 20;
 constexpr std::string_view kNote = "run.txt", kEnding = ".part";
 
-// A part: entries of number, length, bytes; then the SHA-256 of all that.
+// A part: the SHA-256 of the run's identity; entries of number, length, bytes; then the SHA-256 of all that.
+constexpr std::size_t kDigestBytes = 32;
 void put(Payload& to, std::span<const std::byte> bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
 void put(Payload& to, std::int64_t number) { put(to, std::as_bytes(std::span(&number, 1))); }
 
@@ -30,15 +34,22 @@ std::int64_t number_at(std::span<const std::byte> bytes) {
   return out;
 }
 
-void read_part(const fs::path& path, std::map<std::int64_t, Payload>& to) {
+std::array<std::byte, kDigestBytes> digest_of(const std::string& identity) {
+  return sha256(std::as_bytes(std::span(identity)));
+}
+
+void read_part(const fs::path& path, const std::string& identity, std::map<std::int64_t, Payload>& to) {
   const Payload file = read_file(path, kLargestPart);
   const auto broken = [&] {
     fail(Code::parse, Hint{"remove it: what it held is computed again"}, "{} is damaged", path.string());
   };
-  if (file.size() < 32) broken();
-  std::span<const std::byte> rest = std::span(file).first(file.size() - 32);
+  if (file.size() < 2 * kDigestBytes) broken();
+  std::span<const std::byte> rest = std::span(file).first(file.size() - kDigestBytes);
   const auto digest = sha256(rest);
-  if (!std::equal(digest.begin(), digest.end(), file.end() - 32)) broken();
+  if (!std::equal(digest.begin(), digest.end(), file.end() - kDigestBytes)) broken();
+  check(std::ranges::equal(digest_of(identity), rest.first(kDigestBytes)), Code::invalid_argument,
+        Hint{"remove it: what it held is computed again"}, "{} was written by another run", path.string());
+  rest = rest.subspan(kDigestBytes);
   while (!rest.empty()) {
     if (rest.size() < 16) broken();
     const std::int64_t number = number_at(rest), length = number_at(rest.subspan(8));
@@ -66,9 +77,33 @@ void remove_unwritten(const fs::path& folder) {
     if (entry.path().extension() == ".tmp") fs::remove(entry.path(), ignored);
 }
 
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// The lines that only one of them has.
+std::string difference(const std::string& there, const std::string& here) {
+  const std::vector<std::string> before = lines_of(there), now = lines_of(here);
+  std::string text;
+  const auto add = [&](std::string_view mark, const std::vector<std::string>& some,
+                       const std::vector<std::string>& others) {
+    for (const std::string& line : some)
+      if (std::ranges::find(others, line) == others.end()) text += fmt::format("\n  {}: {}", mark, line);
+  };
+  add("it was begun with", before, now);
+  add("this one has", now, before);
+  return text;
+}
+
 }  // namespace
 
-RunParts::RunParts(fs::path folder, const std::string& fingerprint, bool resume) : folder_(std::move(folder)) {
+RunParts::RunParts(fs::path folder, std::string identity, bool resume)
+    : folder_(std::move(folder)),
+      identity_(std::move(identity)),
+      lock_(folder_, "wait until that run has ended, or give this one an --output of its own") {
   const std::vector<fs::path> parts = parts_in(folder_);
   const fs::path note = folder_ / kNote;
   remove_unwritten(folder_);
@@ -76,13 +111,13 @@ RunParts::RunParts(fs::path folder, const std::string& fingerprint, bool resume)
     check(resume, Code::invalid_argument, Hint{"--resume goes on from it; remove the folder to begin anew"},
           "{} holds what an earlier run has finished", folder_.string());
     const std::string found = fs::exists(note) ? read_text_file(note) : "";
-    check(found == fingerprint, Code::invalid_argument,
+    check(found == identity_, Code::invalid_argument,
           Hint{"go on with the model, inputs and options it was begun with, or remove the folder"},
-          "{} belongs to another run:\n{}this one is\n{}", folder_.string(), found, fingerprint);
-    for (const fs::path& part : parts) read_part(part, there_);
+          "{} belongs to another run:{}", folder_.string(), difference(found, identity_));
+    for (const fs::path& part : parts) read_part(part, identity_, there_);
     return;
   }
-  write_file_atomically(note, fingerprint, Directories::create);
+  write_file_atomically(note, identity_, Directories::create);
 }
 
 void RunParts::add(std::int64_t number, const Payload& bytes) {
@@ -93,6 +128,7 @@ void RunParts::add(std::int64_t number, const Payload& bytes) {
 void RunParts::flush() {
   if (waiting_.empty()) return;
   Payload file;
+  put(file, digest_of(identity_));
   for (const auto& [number, bytes] : waiting_) {
     put(file, number);
     put(file, static_cast<std::int64_t>(bytes.size()));
@@ -111,6 +147,7 @@ void remove_parts(const fs::path& folder) {
   std::error_code ignored;  // what stays behind is refused next time, with its name
   for (const fs::path& part : parts_in(folder)) fs::remove(part, ignored);
   fs::remove(folder / kNote, ignored);
+  fs::remove(folder / FolderLock::kFile, ignored);
   fs::remove(folder, ignored);
 }
 

@@ -3,6 +3,7 @@
 // What a long run has finished, kept in a folder until all of it is: a run that was stopped goes on from there.
 
 #include "tessera/core/export.h"
+#include "tessera/core/folder_lock.h"
 #include "tessera/scale/communicator.h"
 
 #include <chrono>
@@ -15,8 +16,10 @@ namespace tessera {
 
 class TSR_API RunParts {
  public:
-  // Without `resume`, a folder that holds parts already is an Error; with it, parts of another run are.
-  RunParts(std::filesystem::path folder, const std::string& fingerprint, bool resume);
+  // `identity` says line by line all that can change a byte of what the run computes, and every part carries its
+  // digest. Without `resume`, a folder that holds parts already is an Error; with it, parts of a run of another
+  // identity are, and the Error says which lines differ. The folder is locked as long as this lives.
+  RunParts(std::filesystem::path folder, std::string identity, bool resume);
 
   const std::map<std::int64_t, Payload>& there() const { return there_; }
 
@@ -26,6 +29,8 @@ class TSR_API RunParts {
 
  private:
   std::filesystem::path folder_;
+  std::string identity_;
+  FolderLock lock_;
   std::map<std::int64_t, Payload> there_, waiting_;
   std::size_t waiting_bytes_ = 0;
   std::chrono::steady_clock::time_point written_ = std::chrono::steady_clock::now();

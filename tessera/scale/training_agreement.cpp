@@ -22,6 +22,21 @@ std::string digest_of(const ncp::Dataset& data) {
 
 }  // namespace
 
+std::array<NamedDataset, 3> datasets_of(const ncp::Task& task) {
+  return {NamedDataset{"the data to train on", &task.training},
+          NamedDataset{"the data to validate with", &task.validation},
+          NamedDataset{"the data to test with", &task.test}};
+}
+
+std::string data_digest(std::span<const NamedDataset> data) {
+  std::string text;
+  for (const NamedDataset& one : data) {
+    if (!text.empty()) text += "; ";
+    text += fmt::format("{}: {}", one.what, one.data ? digest_of(*one.data) : "none");
+  }
+  return text;
+}
+
 void must_agree_to_train(Communicator& world, const ncp::Layer& layer, const ncp::TrainingOptions& options,
                          std::span<const NamedDataset> data) {
   if (world.size() == 1) return;

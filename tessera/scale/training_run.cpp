@@ -2,7 +2,9 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
+#include "tessera/core/folder_lock.h"
 #include "tessera/io/ncp_file.h"
+#include "tessera/scale/training_agreement.h"
 
 #include <nlohmann/json.hpp>
 
@@ -18,6 +20,8 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
+
+constexpr std::string_view kData = "data_digest";  // the note with data_digest()
 
 OrderedJson report_json(const ncp::EpochReport& r) {
   OrderedJson fields{{"epoch", r.epoch},
@@ -44,6 +48,7 @@ struct TrainingRun::Impl {
   OrderedJson history = OrderedJson::array();
   std::int64_t samples = 0;
   Clock::time_point began = Clock::now(), saved{};
+  std::optional<FolderLock> lock = {};  // of the first process
 
   std::filesystem::path file(const char* name) const { return options.folder / name; }
 
@@ -76,6 +81,19 @@ struct TrainingRun::Impl {
     const bool stop = options.most_seconds > 0 && since_begin.count() > options.most_seconds;
     const std::uint8_t said = world.agreed(static_cast<std::uint8_t>((save ? 1 : 0) + (stop ? 2 : 0)));
     return {.save = (said & 1) != 0, .stop = (said & 2) != 0};
+  }
+
+  // A checkpoint goes on with the data that it was begun with: others would give a layer that nothing describes.
+  void check_data(const ncp::Task& task) {
+    const auto [known, is_new] = notes.try_emplace(std::string(kData), data_digest(datasets_of(task)));
+    if (is_new) return;
+    for (const NamedDataset& one : datasets_of(task)) {
+      const std::string now = data_digest(std::span(&one, 1));
+      check(known->second.find(now) != std::string::npos, Code::invalid_argument,
+            Hint{"go on with the data it was begun with, or name another folder"},
+            "the checkpoint in {} was trained on other data: now {}, but it has {}", options.folder.string(), now,
+            known->second);
+    }
   }
 
   // False when the time is up; the state is saved.
@@ -120,6 +138,7 @@ bool TrainingRun::resume(bool can_begin, const std::function<void(NcpCheckpoint&
   }
   const std::filesystem::path path = impl_->file("checkpoint.safetensors");
   together(world.all(), [&] {
+    if (world.first()) impl_->lock.emplace(options.folder, "wait until that one has ended, or name another folder");
     check(!world.first() || options.resume || !std::filesystem::exists(path), Code::invalid_argument,
           Hint{"add --resume to go on with it, or name another folder"}, "{} already has a checkpoint",
           options.folder.string());
@@ -164,6 +183,7 @@ double TrainingRun::seconds_per_epoch() const {
 
 bool TrainingRun::train(const ncp::Task& task) {
   impl_->world.check_agreement(trainer().layer(), trainer().options(), task);
+  impl_->check_data(task);
   impl_->save();
   while (!trainer().finished())
     if (!impl_->train_epoch(task)) return false;

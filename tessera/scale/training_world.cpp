@@ -38,10 +38,7 @@ Payload TrainingWorld::share_file(const std::filesystem::path& path) {
 
 void TrainingWorld::check_agreement(const ncp::Layer& layer, const ncp::TrainingOptions& options,
                                     const ncp::Task& task) {
-  const NamedDataset data[] = {{"the data to train on", &task.training},
-                               {"the data to validate with", &task.validation},
-                               {"the data to test with", &task.test}};
-  must_agree_to_train(all_, layer, options, data);
+  must_agree_to_train(all_, layer, options, datasets_of(task));
 }
 
 std::uint8_t TrainingWorld::agreed(std::uint8_t mine) {

@@ -1,7 +1,7 @@
 #include "tessera/session/bisect.h"
 
-#include "tessera/graph/passes/pass.h"
 #include "tessera/kernel_plan/plan.h"
+#include "tessera/kernel_plan/planning_stages.h"
 #include "tessera/session/session.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ std::vector<std::string> fusing_passes(std::vector<std::string> off) {
     if (pass.name != "constant_folding" && pass.name != "dead_code" &&
         std::find(off.begin(), off.end(), pass.name) == off.end())
       off.emplace_back(pass.name);
-  off.emplace_back(kChainPass);
+  off.emplace_back(kFuseChains);
   return off;
 }
 

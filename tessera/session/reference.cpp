@@ -1,6 +1,6 @@
 #include "tessera/session/reference.h"
 
-#include "tessera/graph/passes/pass.h"
+#include "tessera/kernel_plan/planning_stages.h"
 #include "tessera/session/session.h"
 
 namespace tessera {
@@ -12,7 +12,7 @@ SessionOptions plain_options(bool exact) {
   options.exact = exact;
   for (const Pass& pass : all_passes())
     if (exact || pass.name != "constant_folding") options.passes_off.emplace_back(pass.name);
-  options.passes_off.emplace_back(kChainPass);
+  options.passes_off.emplace_back(kFuseChains);
   return options;
 }
 

@@ -58,6 +58,7 @@ struct PlanRequest {
   bool exact = false;
   std::vector<std::string> passes_off = {}, kernels_off = {};
   std::map<std::string, std::string> kernels = {};  // by node: the kernel it must take
+  std::string kernels_are_for = {};                 // network_digest() of the network they were chosen for
   std::optional<std::int64_t> memory_limit_bytes = {};
 };
 

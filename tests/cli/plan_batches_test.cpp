@@ -127,7 +127,7 @@ TEST_F(PlanBatches, ABatchThatTheModelFixesIsSaid) {
   ASSERT_EQ(run_tessera({"export", "mobilenet_v2", model}).status, 0);
   const CommandResult fixed = run_tessera({"plan", model, "--device", "wormhole_n150", "--batches", "2,4"});
   EXPECT_EQ(fixed.status, 1);
-  EXPECT_THAT(fixed.err, AllOf(HasSubstr("is 1 and cannot be 2"), HasSubstr("open batch")));
+  EXPECT_THAT(fixed.err, AllOf(HasSubstr("fixed by the model and cannot be 2"), HasSubstr("open batch")));
 }
 
 TEST_F(PlanBatches, ABudgetLeavesOutWhatItHasNoTimeFor) {

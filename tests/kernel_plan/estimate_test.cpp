@@ -16,7 +16,8 @@ constexpr KernelInfo kPairs{
 constexpr KernelInfo kTiles{.name = "tiles", .op = "Conv", .isa = Isa::amx, .arithmetic = Arithmetic::bf16_tiles};
 
 // Of a product that no memory bounds.
-double seconds(const KernelMachine& machine, const KernelInfo& kernel, int threads = 1) {
+double seconds(const CpuSpec& spec, const KernelInfo& kernel, int threads = 1) {
+  const KernelMachine machine(spec);
   Graph graph;
   Node node;
   const Problem problem{graph, node, {}, {}, machine, threads};
@@ -59,8 +60,8 @@ TEST(Estimate, AMachineThatDoesNotSayIsTakenForOneOfHalfTheRate) {
 }
 
 TEST(Estimate, ConversionsAreOfTheMachineThatIsPlannedFor) {
-  const KernelMachine cpu = spec("cpu_amx");
-  const KernelMachine gpu = *load_machine_file(std::filesystem::path(TESSERA_MACHINES_DIR) / "nvidia_h200.toml").gpu;
+  const KernelMachine cpu(spec("cpu_amx"));
+  const KernelMachine gpu(*load_machine_file(std::filesystem::path(TESSERA_MACHINES_DIR) / "nvidia_h200.toml").gpu);
   for (const double bytes : {1e3, 1e6, 1e9}) {
     EXPECT_LE(conversion_estimate(gpu, bytes).seconds, conversion_estimate(cpu, bytes).seconds);
     EXPECT_GT(conversion_estimate(gpu, 2 * bytes).seconds, conversion_estimate(gpu, bytes).seconds);

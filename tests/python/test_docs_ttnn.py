@@ -16,9 +16,6 @@ def test_python_examples_run(capsys):
         weight=random.standard_normal((32, 64, 3, 3), np.float32), bias=random.standard_normal(32, np.float32),
     )  # fmt: skip
     names = {
-        "array": random.standard_normal((256, 768), np.float32),
-        "image": random.standard_normal((1, 56, 56, 64), np.float32),
-        "filters": random.standard_normal((32, 16, 3, 3), np.float32),
         "layer": layer,
     }
     for block in re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE):

@@ -67,7 +67,7 @@ TEST(ChunkedRun, AnyNumberOfRanksGivesTheSameBits) {
 
 TEST(ChunkedRun, GoesOnFromWhatIsThere) {
   ChunkedRunOptions options{
-      .chunk = 2, .parts = std::filesystem::path(testing::TempDir()) / "chunked", .resume = false, .fingerprint = "f"};
+      .chunk = 2, .parts = std::filesystem::path(testing::TempDir()) / "chunked", .resume = false, .identity = "f"};
   const Array wanted = run_on(1, 7, {.chunk = 2}).output;
   {
     RunParts parts(options.parts, "f", false);

@@ -3,7 +3,9 @@
 #include "tessera/core/file.h"
 #include "tests/error_of.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 namespace tessera {
 namespace {
@@ -42,12 +44,32 @@ TEST_F(RunPartsTest, WhatWasAddedIsThereAgain) {
 }
 
 TEST_F(RunPartsTest, MuchIsWrittenAtOnce) {
-  RunParts parts(folder, "run a\n", true);
-  parts.add(7, Payload(5 << 20));
-  EXPECT_EQ(RunParts(folder, "run a\n", true).there().count(7), 0U);
-  parts.add(8, Payload(5 << 20));
-  EXPECT_EQ(RunParts(folder, "run a\n", true).there().count(7), 1U);
-  EXPECT_EQ(RunParts(folder, "run a\n", true).there().at(8).size(), std::size_t{5} << 20);
+  const auto files = [&] { return std::distance(fs::directory_iterator(folder), fs::directory_iterator()); };
+  {
+    RunParts parts(folder, "run a\n", true);
+    const auto before = files();
+    parts.add(7, Payload(5 << 20));
+    EXPECT_EQ(files(), before);
+    parts.add(8, Payload(5 << 20));
+    EXPECT_EQ(files(), before + 1);
+  }
+  const RunParts again(folder, "run a\n", true);
+  EXPECT_EQ(again.there().count(7), 1U);
+  EXPECT_EQ(again.there().at(8).size(), std::size_t{5} << 20);
+}
+
+TEST_F(RunPartsTest, AFolderIsForOneAtATime) {
+  {
+    const RunParts first(folder, "run a\n", true);
+    EXPECT_THAT(error_of([&] { RunParts(folder, "run a\n", true); }),
+                HasSubstr(fmt::format("is in use by process {}", ::getpid())));
+  }
+  EXPECT_EQ(RunParts(folder, "run a\n", true).there().size(), 2U);
+}
+
+TEST_F(RunPartsTest, APartCarriesTheRunItIsOf) {
+  write_file_atomically(folder / "run.txt", std::string_view("run b\n"));
+  EXPECT_THAT(error_of([&] { RunParts(folder, "run b\n", true); }), HasSubstr("was written by another run"));
 }
 
 TEST_F(RunPartsTest, PartsAreNotOverwrittenUnasked) {
@@ -55,7 +77,10 @@ TEST_F(RunPartsTest, PartsAreNotOverwrittenUnasked) {
 }
 
 TEST_F(RunPartsTest, PartsOfAnotherRunAreRefused) {
-  EXPECT_THAT(error_of([&] { RunParts(folder, "run b\n", true); }), HasSubstr("belongs to another run"));
+  const std::string error = error_of([&] { RunParts(folder, "run b\n", true); });
+  EXPECT_THAT(error, HasSubstr("belongs to another run"));
+  EXPECT_THAT(error, HasSubstr("it was begun with: run a"));
+  EXPECT_THAT(error, HasSubstr("this one has: run b"));
 }
 
 TEST_F(RunPartsTest, ADamagedPartIsRefused) {

@@ -12,6 +12,7 @@ namespace tessera {
 namespace {
 
 using for_tests::error_of;
+using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr const char* kLayer = R"({"type":"CfC","input_size":1,"units":8,"backbone_units":[8],"proj_size":2})";
@@ -30,6 +31,32 @@ struct Alone {
   std::unique_ptr<Communicator> one = single_process();
   TrainingWorld world{*one, "1", false, 1};
 };
+
+TEST(TrainingRun, ChangedDataAreNoticed) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "training_run_data";
+  const ncp::Task task = small_task();
+  {
+    Alone alone;
+    TrainingRun run(alone.world, {.folder = folder});
+    EXPECT_FALSE(run.resume(true, [](NcpCheckpoint&) {}));
+    run.begin(ncp::layer_from_json(kLayer), options_of(1));
+    EXPECT_TRUE(run.train(task));
+  }
+  const auto go_on_with = [&](const ncp::Task& changed) {
+    Alone alone;
+    TrainingRun again(alone.world, {.folder = folder, .resume = true});
+    EXPECT_TRUE(again.resume(false, [](NcpCheckpoint& found) { found.options.epochs = 2; }));
+    return error_of([&] { again.train(changed); });
+  };
+  ncp::Task changed = task;
+  changed.training.input[0] += 1;
+  EXPECT_THAT(go_on_with(changed), AllOf(HasSubstr("was trained on other data"), HasSubstr("the data to train on")));
+  changed = task;
+  changed.validation.targets[0] = 1 - changed.validation.targets[0];
+  EXPECT_THAT(go_on_with(changed), HasSubstr("now the data to validate with"));
+  EXPECT_EQ(go_on_with(task), "no error");
+  std::filesystem::remove_all(folder);
+}
 
 TEST(TrainingRun, GoesOnFromACheckpointAsIfItHadNeverStopped) {
   const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "training_run";
@@ -67,10 +94,14 @@ TEST(TrainingRun, GoesOnFromACheckpointAsIfItHadNeverStopped) {
 TEST(TrainingRun, ACheckpointIsNotOverwrittenUnasked) {
   const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "training_run_kept";
   Alone alone;
-  TrainingRun run(alone.world, {.folder = folder});
-  EXPECT_FALSE(run.resume(true, [](NcpCheckpoint&) {}));
-  run.begin(ncp::layer_from_json(kLayer), options_of(1));
-  EXPECT_TRUE(run.train(small_task()));
+  {
+    TrainingRun run(alone.world, {.folder = folder});
+    EXPECT_FALSE(run.resume(true, [](NcpCheckpoint&) {}));
+    run.begin(ncp::layer_from_json(kLayer), options_of(1));
+    EXPECT_TRUE(run.train(small_task()));
+    TrainingRun beside(alone.world, {.folder = folder});
+    EXPECT_THAT(error_of([&] { beside.resume(true, [](NcpCheckpoint&) {}); }), HasSubstr("is in use by process"));
+  }
   TrainingRun other(alone.world, {.folder = folder});
   EXPECT_THAT(error_of([&] { other.resume(true, [](NcpCheckpoint&) {}); }), HasSubstr("already has a checkpoint"));
 }

@@ -79,15 +79,14 @@ TSR_API bool may_fuse_activation(const Op& op);
 // stay.
 TSR_API bool remove_dead_code(Graph& graph);
 
-// Not one of all_passes(), since only a kernel that runs several convolutions row by row gains from it: joins a
-// depthwise Conv with the Conv before it and the 1x1 Conv behind it into one node, where the value between is large.
-// Shapes must be known.
+// Not one of all_passes(), since it needs shapes and the sizes of a machine's caches: a planning stage of kernels calls
+// it. Joins a depthwise Conv with the Conv before it and the 1x1 Conv behind it into one node that runs row by row,
+// where the value between is large.
 struct ChainLimits {
   std::int64_t min_bytes = 1 << 20;         // of a value that is worth it: less stays in a cache
   std::int64_t max_rows_bytes = 1 << 19;    // of the rows of it that are kept
   std::int64_t max_weight_bytes = 1 << 18;  // of a convolution beside it, read once for some rows
 };
-constexpr std::string_view kChainPass = "fuse_chains";  // what switches it off
 TSR_API bool fuse_chains(Graph& graph, const ChainLimits& limits = {});
 
 // Not one of all_passes(), since it changes what comes out: keeps float32 values and weights of convolutions, products,

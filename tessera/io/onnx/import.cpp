@@ -1,9 +1,12 @@
 #include "tessera/io/onnx/import.h"
 
+#include "tessera/core/text.h"
 #include "tessera/io/internal/mapped_file.h"
 #include "tessera/io/onnx/internal/graph_import.h"
 #include "tessera/io/onnx/internal/parse_model.h"
 #include "tessera/io/onnx/internal/registry.h"
+
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
@@ -22,6 +25,16 @@ void check_options(const onnx::pb::ModelProto& model, const ImportOptions& optio
     for (const auto& input : inputs) names += (names.empty() ? "" : ", ") + input.name();
     check(known, Code::invalid_argument, "the model has no input '{}' to give a shape, only {}", name, names);
   }
+  if (options.dimensions.empty()) return;
+  std::vector<std::string> open;
+  for (const auto& input : model.graph().input())
+    for (const auto& dim : input.type().tensor_type().shape().dim())
+      if (!dim.dim_param().empty() && std::ranges::find(open, dim.dim_param()) == open.end())
+        open.push_back(dim.dim_param());
+  for (const auto& [name, extent] : options.dimensions)
+    check(std::ranges::find(open, name) != open.end(), Code::invalid_argument,
+          "no input of the model has an extent called '{}'{}{}", name, did_you_mean(name, open),
+          open.empty() ? "; none has a name" : fmt::format(" (there are {})", fmt::join(open, ", ")));
 }
 
 // A model in memory, or (with `file`) in a mapped file.

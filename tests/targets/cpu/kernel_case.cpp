@@ -141,7 +141,7 @@ double tolerance(ElementType type, const KernelCase& test, double wanted) {
 std::variant<std::vector<Array>, Refusal> run_kernel(const CpuKernel& kernel, const KernelCase& test, int threads,
                                                      bool wide) {
   const Node& node = test.graph.nodes.at(0);
-  const KernelMachine spec = machine();
+  const KernelMachine spec(machine());
   Problem problem{test.graph, node, infer_node(test.graph, node), test.orders, spec, threads, test.exact, test.weights};
   problem.orders.resize(node.inputs.size(), Order::row_major);
   const Answer answer = kernel.info.consider(kernel.info, problem);

@@ -2,6 +2,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
+#include "tessera/graph/digest.h"
 #include "tessera/io/plan_file.h"
 #include "tessera/report/kernel_plan_view.h"
 #include "tessera/report/units.h"
@@ -35,6 +36,7 @@ Options options_of(const PlanRequest& request) {
   options.passes_off = request.passes_off;
   options.kernels_off = request.kernels_off;
   options.kernels = request.kernels;
+  options.kernels_are_for = request.kernels_are_for;
   options.memory_limit_bytes = request.memory_limit_bytes;
   return options;
 }
@@ -51,6 +53,7 @@ CpuPlan::CpuPlan(LoadedNetwork network, PlanRequest request)
   }
   if (!network.inputs.empty() && network.inputs[0].shape().rank() > 0)
     batch_ = std::max<std::int64_t>(1, network.inputs[0].shape()[0]);
+  network_digest_ = tessera::network_digest(network.graph);
   engine_ = std::make_unique<Engine>(prepared(std::move(network.graph), options_), options_, weights_);
   const ThreadLimit limit(options_.threads);
   plans_ = engine_->plans(addresses(network.inputs));

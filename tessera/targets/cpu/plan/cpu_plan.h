@@ -21,7 +21,7 @@ class TSR_API CpuPlan : public NetworkPlan {
   const std::string& model() const override { return model_; }
   const std::string& machine() const override { return machine_; }
   std::string machine_digest() const override { return {}; }
-  std::string network_digest() const override { return {}; }
+  std::string network_digest() const override { return network_digest_; }
   std::vector<std::string> model_inputs() const override { return model_inputs_; }
   PlanRequest request() const override { return request_; }
   std::int64_t batch() const override { return batch_; }
@@ -41,7 +41,7 @@ class TSR_API CpuPlan : public NetworkPlan {
   RunResult run(const std::vector<Array>& inputs) const;
 
  private:
-  std::string model_, name_, machine_ = "cpu";
+  std::string model_, name_, machine_ = "cpu", network_digest_;
   std::vector<std::string> model_inputs_;
   PlanRequest request_;
   Options options_;

@@ -6,7 +6,7 @@
 #include "tessera/graph/evaluate.h"
 #include "tessera/graph/ops/control_flow_run.h"
 #include "tessera/graph/passes/pass.h"
-#include "tessera/kernel_plan/parts.h"
+#include "tessera/kernel_plan/planning_stages.h"
 #include "tessera/targets/cpu/plan/host.h"
 #include "tessera/targets/cpu/plan/stage.h"
 
@@ -16,15 +16,9 @@
 
 namespace tessera::cpu {
 
-PassOptions pass_options(const Options& options) {
-  PassOptions passes;
-  for (const std::string& name : options.passes_off)
-    if (name != kOrderPass && name != kChainPass && name != kPartsPass) passes.off.push_back(name);
-  return passes;
-}
-
 Graph prepared(Graph graph, const Options& options) {
-  run_passes(graph, pass_options(options));
+  check_kernels_are_for(graph, options.kernels_are_for);
+  run_passes(graph, without(options.passes_off).passes);
   check(options.storage == ElementType::float32 || options.storage == ElementType::bfloat16, Code::unsupported,
         "values can be stored as float32 or bfloat16, not as {}", name(options.storage));
   check(options.weights == DType::float32 || options.storage == ElementType::float32, Code::unsupported,
@@ -36,10 +30,6 @@ Graph prepared(Graph graph, const Options& options) {
 
 namespace {
 
-bool is_off(const Options& options, std::string_view pass) {
-  return std::find(options.passes_off.begin(), options.passes_off.end(), pass) != options.passes_off.end();
-}
-
 Plan plan_of(Graph graph, const Options& options) {
   static const std::vector<const KernelInfo*> infos = [] {
     std::vector<const KernelInfo*> list;
@@ -49,15 +39,16 @@ Plan plan_of(Graph graph, const Options& options) {
   PlanOptions plan;
   plan.isa = options.isa.value_or(active_isa());
   plan.threads = options.threads > 0 ? options.threads : max_threads();
-  plan.machine = cpu_spec(plan.isa);
-  plan.orders = !is_off(options, kOrderPass);
-  plan.parts = !is_off(options, kPartsPass);
+  plan.machine = KernelMachine(cpu_spec(plan.isa));
+  const Optimisations optimisations = without(options.passes_off);
+  plan.orders = optimisations.orders;
+  plan.parts = optimisations.parts;
   plan.exact = options.exact;
   plan.weights = options.weights;
   plan.without = options.kernels_off;
   plan.decided = options.kernels;
   plan.memory_limit_bytes = options.memory_limit_bytes.value_or(memory_size_bytes());
-  if (!is_off(options, kChainPass)) {
+  if (optimisations.chains) {
     ChainLimits limits;
     limits.min_bytes = std::min(limits.min_bytes, plan.machine.cpu().l2_bytes);
     limits.max_rows_bytes = std::min(limits.max_rows_bytes, plan.machine.cpu().l2_bytes / 2);
@@ -141,7 +132,7 @@ Stage::Body make_body(const Graph& body, const std::vector<std::shared_ptr<const
     }
   }
   g.inputs = std::move(kept);
-  run_passes(g, pass_options(options));
+  run_passes(g, without(options.passes_off).passes);
   result.graph = &body;
   result.engine = std::make_unique<Engine>(std::move(g), options, weights);
   return result;
@@ -252,7 +243,7 @@ std::shared_ptr<Stage> Engine::make_stage(const std::vector<const Array*>& input
   Cut parts;
   for (;;) {
     g = specialised(graph_, inputs, bound_);
-    run_passes(g, pass_options(options_));
+    run_passes(g, without(options_.passes_off).passes);
     parts = cut(g);
     if (parts.whole()) break;
     std::vector<std::size_t> open;  // positions of the inputs that are still inputs

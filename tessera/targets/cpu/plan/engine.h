@@ -24,12 +24,6 @@
 
 namespace tessera::cpu {
 
-// The choice of orders is the planner's, but is switched off by name like a pass of the graph.
-constexpr std::string_view kOrderPass = "order";
-
-// The passes of the graph that these options leave out.
-PassOptions pass_options(const Options& options);
-
 // The graph through the passes that need no shapes, its weights and values in the types that the options say.
 Graph prepared(Graph graph, const Options& options);
 

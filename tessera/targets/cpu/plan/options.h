@@ -25,6 +25,7 @@ struct Options {
   std::vector<std::string> passes_off = {};             // names of graph passes to leave out; "order": no channels-last
   std::vector<std::string> kernels_off = {};            // names of kernels to leave out
   std::map<std::string, std::string> kernels = {};      // by node: the kernel it must take (from a plan file)
+  std::string kernels_are_for = {};                     // network_digest() of that plan's network; empty: not known
   std::size_t max_plans = 8;                            // kept for this many different input shapes
   std::optional<std::int64_t> memory_limit_bytes = {};  // for values; none: what this machine has
 };

@@ -1,6 +1,7 @@
 #include "tessera/targets/cuda/plan/cuda_plan.h"
 
 #include "tessera/core/error.h"
+#include "tessera/graph/digest.h"
 #include "tessera/graph/evaluate.h"
 #include "tessera/io/plan_file.h"
 #include "tessera/report/kernel_plan_view.h"
@@ -43,6 +44,8 @@ CudaPlan::CudaPlan(LoadedNetwork network, const Machine& machine, PlanRequest re
         fmt::format("{} {}", network.graph.value(network.graph.inputs[i]).name, types.back().to_string()));
   }
   if (!types.empty() && types[0].shape().rank() > 0) batch_ = std::max<std::int64_t>(1, types[0].shape()[0]);
+  network_digest_ = tessera::network_digest(network.graph);
+  check_kernels_are_for(network.graph, request_.kernels_are_for);
   plans_.push_back(std::make_shared<const Plan>(
       plan_kernels(lowered(std::move(network.graph), types, request_), gpu_of(machine), request_)));
 }

@@ -2,7 +2,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/graph/passes/pass.h"
-#include "tessera/kernel_plan/parts.h"
+#include "tessera/kernel_plan/planning_stages.h"
 #include "tessera/targets/cuda/kernels/epilogue.h"
 #include "tessera/targets/cuda/kernels/kernel.h"
 
@@ -22,22 +22,13 @@ bool parts_are_aligned(const Plan& plan) {
   });
 }
 
-bool is_off(const PlanRequest& request, std::string_view pass) {
-  return std::ranges::find(request.passes_off, pass) != request.passes_off.end();
-}
-
-constexpr std::string_view kOrderPass = "order";  // the planner's choice of orders, switched off like a pass
-
 }  // namespace
 
 tessera::Graph lowered(tessera::Graph graph, const std::vector<TensorType>& inputs, const PlanRequest& request) {
   check(inputs.size() == graph.inputs.size(), Code::invalid_argument, "the network takes {} inputs, {} were given",
         graph.inputs.size(), inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) graph.value(graph.inputs[i]).type = inputs[i];
-  PassOptions passes;
-  for (const std::string& name : request.passes_off)
-    if (name != kOrderPass && name != kPartsPass && name != kChainPass) passes.off.push_back(name);
-  run_passes(graph, passes);
+  run_passes(graph, without(request.passes_off).passes);
   const ElementType storage = request.storage.value_or(kDefaultStorage);
   if (storage != ElementType::float32) store_narrow(graph, storage);
   split_epilogues(graph);
@@ -51,9 +42,10 @@ Plan plan_kernels(tessera::Graph graph, const GpuSpec& gpu, const PlanRequest& r
     return list;
   }();
   PlanOptions options;
-  options.machine = gpu;
-  options.orders = !is_off(request, kOrderPass);
-  options.parts = !is_off(request, kPartsPass);
+  options.machine = KernelMachine(gpu);
+  const Optimisations optimisations = without(request.passes_off);
+  options.orders = optimisations.orders;
+  options.parts = optimisations.parts;
   options.without = request.kernels_off;
   options.decided = request.kernels;
   options.memory_limit_bytes = request.memory_limit_bytes.value_or(gpu.memory_bytes);
