@@ -374,7 +374,10 @@ double dense_efficiency(const DenseKernel& kernel, std::int64_t rows, std::int64
                         static_cast<double>(taps * depth) /
                         static_cast<double>(packed_depth(kernel, taps, depth).elements());
   const double expanding = kernel.expand ? 0.93 : 1;  // measured
-  return useful * std::min(waiting, fed) * expanding * (clash ? 0.75 : 1) * (kernel.rows > 8 ? 0.93 : 0.96);
+  // Of AVX2's tiles that are as good otherwise, the one whose last is as wide as the others: measured 3 to 13 % sooner.
+  // (Of AVX-512's it is not: more weights of a row at once count for more.)
+  const double even = kernel.isa == Isa::avx2 && columns % kernel.columns != 0 ? 0.995 : 1;
+  return useful * std::min(waiting, fed) * expanding * even * (clash ? 0.75 : 1) * (kernel.rows > 8 ? 0.93 : 0.96);
 }
 
 KernelInfo as_wide(const KernelInfo& info) {
