@@ -21,6 +21,7 @@ help:
 	@echo 'make bench-ncps    liquid layers beside ncps with PyTorch (6 GB; ARGS="--models ltc_ncp64")'
 	@echo 'make format    rewrite sources to the project style'
 	@echo 'make lint      format, include rules, spelling, shell scripts, exported symbols'
+	@echo 'make clang     everything compiled with clang 19 as well, without a warning'
 	@echo 'make tidy      clang-tidy over all sources'
 	@echo 'make sanitize  tests under address, undefined-behaviour and thread sanitizers; seconds of fuzzing'
 	@echo 'make fuzz      minutes of fuzzing (FUZZ_SECONDS=60 for each reader)'
@@ -82,11 +83,15 @@ bench-ncps: $(call configured,build)
 	cmake --build build --target tessera_ncp_worker -j $(JOBS)
 	.venv-peers/bin/python bench/peers/compare_ncps.py --worker build/bench/peers/tessera_ncp_worker $(ARGS)
 
-.PHONY: format lint tidy
+.PHONY: format lint clang tidy
 format: setup-lint
 	@tools/format --fix
 lint: setup-lint $(call configured,build)
 	@JOBS=$(JOBS) tools/lint
+# MATCH: only paths that have this.
+clang: setup-lint $(call configured,build)
+	cmake --build build --target all benchmarks -j $(JOBS)
+	@tools/check_clang --jobs $(JOBS) --match '$(MATCH)'
 tidy: CMAKE_FLAGS += $(WITH_PYTHON)
 tidy: setup-lint $(call configured,build-tidy)
 	cmake --build build-tidy -j $(JOBS)

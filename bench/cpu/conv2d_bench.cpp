@@ -71,7 +71,7 @@ std::unique_ptr<Setup> make_setup(const ConvBlock& l, const Options& options) {
   g.outputs = {g.add("conv", conv, std::move(operands))};
   if (l.relu) g.nodes[0].fused.push_back({Unary{Unary::Kind::relu}, {FusedOp::kChained}});
   setup->x = random_array(options.type, Shape{l.n, l.h, l.w, l.ic}, random);
-  setup->machine = machine();
+  setup->machine = KernelMachine(machine());
   const Node& node = g.nodes[0];
   setup->problem = std::make_unique<Problem>(Problem{g, node, infer_node(g, node),
                                                      std::vector<Order>(operand_count, Order::row_major),

@@ -105,7 +105,7 @@ TEST(CpuPlan, IsADocumentWhoseKernelsAreRead) {
   EXPECT_EQ(out["steps"].size(), plan->steps().size());
   const PlanFile whole = parse_plan_file(text), old = parse_plan_file(plan->body());
   EXPECT_EQ(whole.kernels, old.kernels);
-  EXPECT_EQ(whole.kernels.at(out["steps"][0]["node"]), out["steps"][0]["config"]);
+  EXPECT_EQ(whole.kernels.at(out["steps"][0]["node"]), out["steps"][0]["config"].get<std::string>());
   EXPECT_EQ(parse_plan_document(plan->body()).target, "cpu");  // as schema 1 had it
 }
 

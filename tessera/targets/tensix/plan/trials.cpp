@@ -58,8 +58,7 @@ std::vector<std::int64_t> last_uses(const tensix::LoweredGraph& network) {
 }
 
 Trials::Trials(const tensix::LoweredGraph& network, const Machine& machine, std::int64_t l1_small_bytes)
-    : network_(network),
-      card_(tensix_of(machine)),
+    : card_(tensix_of(machine)),
       trial_card_(network, machine, l1_small_bytes),
       limit_bytes_(trial_card_.limit_bytes()) {
   std::map<std::string, int> seen;

@@ -93,7 +93,6 @@ class Trials {
   Trial numbered(UnnumberedTrial trial);
   const Trial& found(Wanted wanted);
 
-  const tensix::LoweredGraph& network_;
   TensixSpec card_;
   tensix::TrialCard trial_card_;
   std::int64_t limit_bytes_;

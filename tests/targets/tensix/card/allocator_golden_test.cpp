@@ -84,9 +84,9 @@ TEST_P(AllocatorGolden, WalksGiveTheAddressesOfTtnn) {
     if (walk.contains("reports")) {
       ++reports;
       const MemoryReport ours = memory_report(*device);
-      EXPECT_EQ(ours.l1_usage_summary, walk["reports"]["l1_usage_summary.csv"]);
-      EXPECT_EQ(ours.memory_usage_summary, walk["reports"]["memory_usage_summary.csv"]);
-      EXPECT_EQ(ours.detailed_memory_usage, walk["reports"]["detailed_memory_usage.csv"]);
+      EXPECT_EQ(ours.l1_usage_summary, walk["reports"]["l1_usage_summary.csv"].get<std::string>());
+      EXPECT_EQ(ours.memory_usage_summary, walk["reports"]["memory_usage_summary.csv"].get<std::string>());
+      EXPECT_EQ(ours.detailed_memory_usage, walk["reports"]["detailed_memory_usage.csv"].get<std::string>());
     }
   }
   EXPECT_GT(steps, 300);

@@ -83,7 +83,7 @@ TEST_P(ShardGolden, NDimensionalShardsMatchTtnn) {
                                                : TensorSpec(shape, dtype, layout, MemoryConfig(type, shard));
       if (r["ok"].get<bool>()) {
         const Json& mem = r["mem"];
-        EXPECT_EQ(std::string(name(spec.memory_config().layout())), mem["layout"]) << r;
+        EXPECT_EQ(std::string(name(spec.memory_config().layout())), mem["layout"].get<std::string>()) << r;
         EXPECT_EQ(spec.memory_config().shard_spec().has_value(), mem.contains("shard") && !mem["shard"].is_null()) << r;
         if (spec.memory_config().shard_spec() && mem.contains("shard")) {
           EXPECT_EQ(spec.memory_config().shard_spec()->shape.height, mem["shard"][0]) << r;
