@@ -6,10 +6,16 @@
 #include "plan_options.h"
 
 #include "tessera/core/error.h"
+#include "tessera/graph/graph.h"
 #include "tessera/session/reference.h"
+#include "tessera/target/fused_nodes.h"
 #include "tessera/targets/registry.h"
 
+#include <fmt/format.h>
+
+#include <cstdio>
 #include <memory>
+#include <set>
 #include <string>
 
 namespace tessera::cli {
@@ -21,7 +27,28 @@ struct ExplainOptions {
   std::string node, device = "cpu";
 };
 
-std::unique_ptr<NetworkPlan> plan_to_explain(const ExplainOptions& options, const CLI::App& command) {
+// A node that has no step of its own becomes the one that it is part of, which is said.
+void follow(const Graph& graph, const NetworkPlan& plan, std::string& node) {
+  std::set<std::string> steps;
+  for (const StepView& step : plan.steps()) steps.insert(step.node);
+  const NodeFate fate = fate_of(graph, steps, node);
+  switch (fate.kind) {
+    case NodeFate::Kind::step:
+    case NodeFate::Kind::unknown: return;  // whose name may still be one that the plan has given
+    case NodeFate::Kind::ahead:
+      fail(Code::not_found,
+           "'{}' takes no time: it reads constants alone, and was computed when the network was planned", node);
+    case NodeFate::Kind::gone:
+      fail(Code::not_found,
+           "'{}' takes no time: the plan does without it, since it changes nothing or nothing needs it", node);
+    case NodeFate::Kind::part:
+      fmt::print(stderr, "'{}' is fused into '{}'\n", node, fate.step);
+      node = fate.step;
+      return;
+  }
+}
+
+std::unique_ptr<NetworkPlan> plan_to_explain(ExplainOptions& options, const CLI::App& command) {
   PlanRequest request;
   set_kernel_fields(request, options.session, command);
   if (is_plan_file(options.model.model)) {
@@ -34,7 +61,11 @@ std::unique_ptr<NetworkPlan> plan_to_explain(const ExplainOptions& options, cons
   target.check_request(machine, request);
   PlanHooks hooks;
   hooks.reference = session_reference();
-  return target.plan(load_network(options.model), machine, request, hooks);
+  LoadedNetwork network = load_network(options.model);
+  const Graph graph = network.graph;
+  std::unique_ptr<NetworkPlan> plan = target.plan(std::move(network), machine, request, hooks);
+  follow(graph, *plan, options.node);
+  return plan;
 }
 
 }  // namespace
@@ -49,8 +80,10 @@ void add_explain(CLI::App& app, const Context& context) {
   command->add_option("--device", options->device, "What to plan MODEL for: cpu, this machine, or a machine file")
       ->type_name("NAME")
       ->default_str("cpu");
-  command->callback(
-      [options, command, &context] { context.print(plan_to_explain(*options, *command)->explain(options->node)); });
+  command->callback([options, command, &context] {
+    const std::unique_ptr<NetworkPlan> plan = plan_to_explain(*options, *command);
+    context.print(plan->explain(options->node));
+  });
 }
 
 }  // namespace tessera::cli
