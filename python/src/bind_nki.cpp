@@ -10,6 +10,7 @@
 #include "tessera/targets/neuron/language/kernel.h"
 #include "tessera/targets/neuron/plan/tune.h"
 
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -20,6 +21,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -43,7 +45,10 @@ Enum named(const std::string& word, std::initializer_list<Enum> all, const char*
 }
 
 ElementType type_named(const std::string& word) {
-  return named(word, {ElementType::float32, ElementType::float16, ElementType::bfloat16}, "element type here called");
+  using enum ElementType;
+  return named(
+      word, {float32, float16, bfloat16, float8_e4m3, float8_e5m2, int8, uint8, int16, uint16, int32, uint32, boolean},
+      "element type here called");
 }
 
 neuron::Engine engine_named(const std::string& word) {
@@ -69,15 +74,37 @@ neuron::Function function_named(const std::string& word) {
 neuron::Accumulate accumulation_named(const std::string& word) {
   if (word == "add") return neuron::Accumulate::add;
   if (word == "automatic") return neuron::Accumulate::automatic;
+  if (word == "where_written") return neuron::Accumulate::where_written;
   return neuron::Accumulate::overwrite;
 }
 
 // A kernel keeps its own copy of the machine.
 struct NkiKernel {
-  NkiKernel(const std::string& device, bool values)
-      : kernel(neuron_of(load_machine(device)), {.values = values, .time = true}) {}
+  NkiKernel(const std::string& device, bool values, bool endless_memory, const std::vector<std::int64_t>& lifetimes)
+      : kernel(neuron_of(load_machine(device)),
+               {.values = values,
+                .time = !endless_memory,
+                .endless_memory = endless_memory,
+                .lifetimes = lifetimes.empty() ? nullptr : std::make_shared<neuron::Lifetimes>(lifetimes)}) {}
   Kernel kernel;
 };
+
+// What a view reaches, as numpy sees it: float32, whatever the tile's type is. The tile lives as long as the array.
+nb::object numpy_view(const NkiKernel& k, const View& view) {
+  const std::span<float> values = k.kernel.values(view);
+  check(!values.empty(), Code::invalid_argument, "'{}' has no values: the run is without them", view.tile_name());
+  std::vector<std::size_t> shape;
+  std::vector<std::int64_t> strides;
+  for (const neuron::Extent& each : view.dims()) {
+    shape.push_back(static_cast<std::size_t>(each.size));
+    strides.push_back(each.stride);
+  }
+  auto kept = std::make_unique<View>(view);
+  nb::capsule owner(kept.get(), [](void* p) noexcept { delete static_cast<View*>(p); });
+  static_cast<void>(kept.release());  // the capsule owns it now
+  return nb::cast(
+      nb::ndarray<nb::numpy, float>(values.data() + view.offset(), shape.size(), shape.data(), owner, strides.data()));
+}
 
 using Scalar = std::variant<float, View>;
 
@@ -119,10 +146,12 @@ void bind_nki(nb::module_& module) {
       });
 
   nb::class_<NkiKernel>(module, "NkiKernel", "A kernel while it is being written.")
-      .def(nb::init<const std::string&, bool>(), "device"_a, "values"_a)
+      .def(nb::init<const std::string&, bool, bool, const std::vector<std::int64_t>&>(), "device"_a, "values"_a,
+           "endless_memory"_a = false, "lifetimes"_a = std::vector<std::int64_t>())
+      .def("lifetimes", [](const NkiKernel& k) { return k.kernel.lifetimes(); })
       .def("input",
-           [](NkiKernel& k, const std::string& name, const nb::object& array) {
-             return k.kernel.input(name, import_host_array(array, ElementType::float32));
+           [](NkiKernel& k, const std::string& name, const std::string& type, const nb::object& array) {
+             return k.kernel.input(name, type_named(type), import_host_array(array, ElementType::float32));
            })
       .def("shape_input",
            [](NkiKernel& k, const std::string& name, const std::string& type, std::vector<std::int64_t> shape) {
@@ -139,6 +168,29 @@ void bind_nki(nb::module_& module) {
       .def("psum",
            [](NkiKernel& k, const std::string& name, const std::string& type, std::vector<std::int64_t> shape) {
              return k.kernel.psum(name, type_named(type), std::move(shape));
+           })
+      .def("placed",
+           [](NkiKernel& k, const std::string& name, const std::string& memory, const std::string& type,
+              std::vector<std::int64_t> shape, std::int64_t address) {
+             const neuron::Memory where =
+                 named(memory, {neuron::Memory::sbuf, neuron::Memory::psum}, "memory on chip called");
+             return k.kernel.placed(name, where, type_named(type), std::move(shape), address);
+           })
+      .def("pass_", [](NkiKernel& k, const std::string& op, const std::string& engine, const std::vector<View>& results,
+                       const std::vector<View>& inputs,
+                       int streams) { k.kernel.pass(op, engine_named(engine), results, inputs, streams); })
+      .def("transfer",
+           [](NkiKernel& k, const View& dst, const View& src, bool read_too) { k.kernel.transfer(dst, src, read_too); })
+      .def("array", &numpy_view, "What a view reaches, without a copy.")
+      .def("wrote", [](const NkiKernel& k, const View& view) { k.kernel.wrote(view); })
+      .def("unwritten", [](const NkiKernel& k, const View& view) { return k.kernel.unwritten(view); })
+      .def("limits",
+           [](const NkiKernel& k) {
+             const NeuronSpec& spec = k.kernel.spec();
+             return std::map<std::string, std::int64_t>{{"sbuf_partition_bytes", spec.sbuf_partition_bytes},
+                                                        {"psum_partition_bytes", spec.psum_partition_bytes},
+                                                        {"psum_bank_bytes", spec.psum_bank_bytes()},
+                                                        {"cores", spec.cores}};
            })
       .def("zero", [](NkiKernel& k, const View& v) { k.kernel.zero(v); })
       .def("memset", [](NkiKernel& k, const View& dst, float value,

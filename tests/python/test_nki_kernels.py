@@ -286,7 +286,7 @@ def test_loops_without_order_may_not_carry_anything():
         total = nl.zeros(a.shape, dtype=a.dtype, buffer=nl.sbuf)
         tile = nl.load(a)
         for _ in nl.affine_range(3):
-            total += tile
+            total -= tile
         return total
 
     def stored_twice(a):

@@ -1,10 +1,10 @@
-"""Lets programs written for ttnn, ncps and MLX run on Tessera.
+"""Lets programs written for ttnn, ncps, MLX and NKI run on Tessera.
 
     import tessera.compat            # from here on, `import ttnn` is tessera.ttnn
     python -m tessera.compat [--device NAME] [--simulated-time] script.py ...
 
-Where they are not installed, `ncps` and `ncps.torch` are tessera.ncps (numpy arrays in and out), and `mlx.core` is
-tessera.mlx.
+Where they are not installed, `ncps` and `ncps.torch` are tessera.ncps (numpy arrays in and out), `mlx.core` is
+tessera.mlx, and `neuronxcc.nki` and `nki` are tessera.nki.
 """
 
 import importlib
@@ -27,7 +27,22 @@ _STAND_INS = {
     "ncps.torch": "tessera.ncps",
     "ncps.wirings": "tessera.ncps.wirings",
     "mlx.core": "tessera.mlx",
+    "neuronxcc.starfish.support.util": "tessera.nki.support",
 }
+# Both generations of NKI's names.
+for _package in ("neuronxcc.nki", "nki"):
+    _STAND_INS[_package] = "tessera.nki"
+    for _module in (
+        "compiler",
+        "isa",
+        "isa.constants",
+        "isa.neuron_isa",
+        "language",
+        "language.constants",
+        "language.iterators",
+        "typing",
+    ):
+        _STAND_INS[f"{_package}.{_module}"] = f"tessera.nki.{_module}"
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -53,13 +68,14 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         for below, ours in _STAND_INS.items():
             if below.startswith(name + "."):
                 sys.modules[below] = importlib.import_module(ours)
-                setattr(sys.modules[name], below.removeprefix(name + "."), sys.modules[below])
+                if "." not in (last := below.removeprefix(name + ".")):
+                    setattr(sys.modules[name], last, sys.modules[below])
 
 
 def install() -> None:
     """Makes `import ttnn` give tessera.ttnn in this process, also where a real ttnn is installed, and
-    `models.tt_cnn.tt.builder`, `ncps` and `mlx.core` give tessera.cnn, tessera.ncps and tessera.mlx, unless there are
-    real ones."""
+    `models.tt_cnn.tt.builder`, `ncps`, `mlx.core` and `neuronxcc.nki` give tessera.cnn, tessera.ncps, tessera.mlx and
+    tessera.nki, unless there are real ones."""
     sys.modules["ttnn"] = tessera.ttnn
     for name in ("device", "core", "experimental", "model_preprocessing"):
         sys.modules[f"ttnn.{name}"] = importlib.import_module(f"tessera.ttnn.{name}")

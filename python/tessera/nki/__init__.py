@@ -1,163 +1,159 @@
-"""NKI kernels on a simulated NeuronCore: ``import tessera.nki as nki`` in place of ``neuronxcc.nki``.
+"""NKI kernels on a simulated NeuronCore: ``import tessera.nki as nki`` in place of ``neuronxcc.nki`` or ``nki``.
 
-A kernel is traced like the real one: its loops run in Python, its instructions are checked, computed and timed in C++.
+A kernel is traced like the real one: its loops run in Python, its instructions are checked and timed in C++. Arguments
+are honoured or refused by name.
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
-import os
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tessera._tessera import Error, InvalidArgument, nki_conv2d_script
-from tessera.nki import isa, language
-from tessera.nki._tile import Recorder, Tile, recording, script_line, type_name
+from tessera._tessera import InvalidArgument, nki_conv2d_script
+from tessera.nki import compiler, isa, language, typing
+from tessera.nki._calls import public
+from tessera.nki._dtypes import type_name
+from tessera.nki._kernel import Artifacts, BenchmarkKernel, Kernel, default_device, launch_of, plain, target_of
+from tessera.nki.typing import tensor
 
-__all__ = ["baremetal", "benchmark", "conv2d_script", "isa", "jit", "language", "profile", "simulate_kernel"]
+__all__ = [
+    "baremetal",
+    "benchmark",
+    "compiler",
+    "conv2d_script",
+    "isa",
+    "jit",
+    "language",
+    "profile",
+    "simulate_kernel",
+    "tensor",
+    "trace",
+    "typing",
+]
 
-_TARGETS = {"trn1": "trainium1", "trn2": "trainium2"}
-
-
-def _device(target: str | None) -> str:
-    word = target or os.environ.get("NEURON_PLATFORM_TARGET_OVERRIDE") or "trn2"
-    return _TARGETS.get(word, word)
-
-
-def _is_array(value: Any) -> bool:
-    return isinstance(value, np.ndarray) or (hasattr(value, "__array__") and hasattr(value, "shape") and value.shape != ())
-
-
-def _trace(function: Callable[..., Any], device: str, values: bool, args: Any, kwargs: Any) -> tuple[Recorder, Any]:
-    recorder = Recorder(device, values)
-
-    def tensor(name: str, value: Any) -> Any:
-        if not _is_array(value):
-            return value
-        if values:
-            return Tile(recorder, recorder.kernel.input(name, value))
-        array = np.asarray(value)
-        return Tile(recorder, recorder.kernel.shape_input(name, type_name(array.dtype), list(array.shape)))
-
-    bound = inspect.signature(function).bind(*args, **kwargs)
-    for name, value in bound.arguments.items():
-        kind = bound.signature.parameters[name].kind
-        if kind is inspect.Parameter.VAR_POSITIONAL:
-            bound.arguments[name] = tuple(tensor(f"{name}{i}", each) for i, each in enumerate(value))
-        elif kind is inspect.Parameter.VAR_KEYWORD:
-            bound.arguments[name] = {key: tensor(key, each) for key, each in value.items()}
-        else:
-            bound.arguments[name] = tensor(name, value)
-    with recording(recorder):
-        try:
-            return recorder, function(*bound.args, **bound.kwargs)
-        except Error as error:
-            line = script_line(error)
-            if "in the kernel, " in str(error) or not line:
-                raise
-            raise type(error)(f"{error}\n  in the kernel, {line}") from None
+_MODES = ("auto", "jax", "torchxla", "trace", "simulation", "baremetal", "benchmark")
 
 
-def _read(recorder: Recorder, result: Any) -> Any:
-    if isinstance(result, (tuple, list)):
-        return type(result)(_read(recorder, each) for each in result)
-    return recorder.kernel.read(result.view) if isinstance(result, Tile) else result
+def _check_options(additional_compile_opt: Any, show_compiler_tb: Any = False, debug_kernel: Any = False) -> None:
+    """Options of a compiler that is not here say nothing about values; they have to be of the right kind."""
+    if not isinstance(additional_compile_opt, str):
+        raise InvalidArgument(f"additional_compile_opt is a text, not {type(additional_compile_opt).__name__}")
+    for flag in (show_compiler_tb, debug_kernel):
+        if not isinstance(flag, (bool, int)):
+            raise InvalidArgument(f"{flag!r} is no flag")
 
 
-class Latency:
-    """Of one core. A simulated kernel takes the same time whenever it is run, so every percentile is that time."""
+@public
+def jit(
+    func: Callable[..., Any] | None = None,
+    mode: str = "auto",
+    *,
+    platform_target: str | None = None,
+    kernel_return: bool = True,
+    additional_compile_opt: str = "",
+    show_compiler_tb: bool = False,
+    debug_kernel: bool = False,
+) -> Any:
+    """A kernel. Every mode computes here; `benchmark` and `baremetal` time as well."""
+    if mode not in _MODES:
+        raise InvalidArgument(f"jit: there is no mode '{mode}'; there are {', '.join(_MODES)}")
+    if kernel_return not in (True, False):
+        raise InvalidArgument(f"jit: kernel_return={kernel_return!r}")
+    _check_options(additional_compile_opt, show_compiler_tb, debug_kernel)
 
-    def __init__(self, us: float) -> None:
-        self.us = us
-
-    def get_latency_percentile(self, percentile: float) -> float:
-        if not 0 <= percentile <= 100:
-            raise InvalidArgument(f"there is no {percentile}th percentile")
-        return self.us
-
-
-class BenchmarkResult:
-    def __init__(self, summary: dict[str, float]) -> None:
-        self.summary = summary
-        self.nc_latency = Latency(summary["total_time"] * 1e6)
-
-
-class Kernel:
-    """A traced function: called with arrays, it gives arrays."""
-
-    def __init__(self, function: Callable[..., Any], target: str | None = None) -> None:
-        functools.update_wrapper(self, function)
-        self.function, self.target = function, target
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        # A kernel that another one calls is part of that.
-        if any(isinstance(each, Tile) for each in (*args, *kwargs.values())):
-            return self.function(*args, **kwargs)
-        recorder, result = _trace(self.function, _device(self.target), True, args, kwargs)
-        return _read(recorder, result)
-
-    def __getitem__(self, grid: Any) -> Kernel:
-        raise InvalidArgument("kernels over a grid of programs are not simulated: one core runs one program")
-
-
-class BenchmarkKernel(Kernel):
-    """Called with arrays, it gives arrays; `benchmark_result` then says how long that took on the machine."""
-
-    benchmark_result: BenchmarkResult
-
-    def __init__(self, function: Callable[..., Any], target: str | None, values: bool) -> None:
-        super().__init__(function, target)
-        self.values = values
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        recorder, result = _trace(self.function, _device(self.target), self.values, args, kwargs)
-        self.benchmark_result = BenchmarkResult(recorder.kernel.profile())
-        return _read(recorder, result) if self.values else None
-
-
-def _plain(kernel: Any) -> Callable[..., Any]:
-    return kernel.function if isinstance(kernel, Kernel) else kernel
-
-
-def jit(function: Callable[..., Any] | None = None, *, platform_target: str | None = None, **_: Any) -> Any:
     def wrap(given: Callable[..., Any]) -> Kernel:
-        return Kernel(_plain(given), platform_target)
+        if mode in ("baremetal", "benchmark"):
+            return BenchmarkKernel(plain(given), platform_target, True)
+        return Kernel(plain(given), platform_target)
 
-    return wrap if function is None else wrap(function)
+    return wrap if func is None else wrap(func)
+
+
+@public
+def trace(func: Callable[..., Any] | None = None, **options: Any) -> Any:
+    return jit(func, mode="trace", **options)
 
 
 def simulate_kernel(kernel: Any, *args: Any, **kwargs: Any) -> Any:
-    target = kernel.target if isinstance(kernel, Kernel) else None
-    return Kernel(_plain(kernel), target)(*args, **kwargs)
+    """Computes; arrays that the kernel writes are written."""
+    return Kernel(plain(kernel), target_of(kernel), launch_of(kernel))(*args, **kwargs)
 
 
-def baremetal(function: Callable[..., Any] | None = None, **_: Any) -> Any:
-    """Real arrays in and out, timed as benchmark does."""
-
+def _timed(
+    function: Any, target: str | None, values: bool, artifacts: Artifacts
+) -> Any:
     def wrap(given: Any) -> BenchmarkKernel:
-        return BenchmarkKernel(_plain(given), given.target if isinstance(given, Kernel) else None, True)
+        return BenchmarkKernel(plain(given), target or target_of(given), values, artifacts, launch_of(given))
 
     return wrap if function is None else wrap(function)
 
 
+@public
+def baremetal(
+    kernel: Callable[..., Any] | None = None,
+    *,
+    platform_target: str | None = None,
+    artifacts_dir: str | None = None,
+    save_neff_name: str | None = None,
+    save_trace_name: str | None = None,
+    additional_compile_opt: str = "",
+    debug_kernel: bool = False,
+    show_compiler_tb: bool = False,
+) -> Any:
+    """Real arrays in and out, timed as benchmark does."""
+    _check_options(additional_compile_opt, show_compiler_tb, debug_kernel)
+    traces = [save_trace_name] if save_trace_name else []
+    return _timed(kernel, platform_target, True, Artifacts(artifacts_dir, save_neff_name, traces))
+
+
+@public
 def benchmark(
-    function: Callable[..., Any] | None = None, *, warmup: int = 10, iters: int = 100, platform_target: str | None = None, **_: Any
+    kernel: Callable[..., Any] | None = None,
+    *,
+    warmup: int = 10,
+    iters: int = 100,
+    device_count: int | None = None,
+    platform_target: str | None = None,
+    artifacts_dir: str | None = None,
+    save_neff_name: str | None = None,
+    save_trace_name: str | None = None,
+    additional_compile_opt: str = "",
+    show_compiler_tb: bool = False,
 ) -> Any:
     """Times a kernel without computing values. `warmup` and `iters` are taken as given: each run takes the same time."""
     if warmup < 0 or iters < 1:
         raise InvalidArgument(f"{warmup} warm-ups and {iters} iterations measure nothing")
+    if device_count not in (None, 1):
+        raise InvalidArgument(f"benchmark: device_count={device_count!r} is not simulated")
+    _check_options(additional_compile_opt, show_compiler_tb)
+    traces = [save_trace_name] if save_trace_name else []
+    return _timed(kernel, platform_target, False, Artifacts(artifacts_dir, save_neff_name, traces))
 
-    def wrap(given: Any) -> BenchmarkKernel:
-        target = platform_target or (given.target if isinstance(given, Kernel) else None)
-        return BenchmarkKernel(_plain(given), target, False)
 
-    return wrap if function is None else wrap(function)
-
-
-profile = benchmark
+@public
+def profile(
+    kernel: Callable[..., Any] | None = None,
+    *,
+    working_directory: str | None = None,
+    save_neff_name: str = "file.neff",
+    save_trace_name: str = "profile.ntff",
+    overwrite: bool = False,
+    profile_nth: int | None = None,
+    platform_target: str | None = None,
+    additional_compile_opt: str = "",
+) -> Any:
+    """Times a kernel and leaves its summary in files. Every run is the same, so the n-th is any."""
+    if profile_nth is not None and int(profile_nth) < 1:
+        raise InvalidArgument(f"profile: there is no run {profile_nth}")
+    if overwrite not in (True, False):
+        raise InvalidArgument(f"profile: overwrite={overwrite!r}")
+    _check_options(additional_compile_opt)
+    stem, dot, end = save_trace_name.rpartition(".")
+    traces = [f"{stem}_exec_{profile_nth}{dot}{end}" if profile_nth and stem else save_trace_name]
+    files = Artifacts(working_directory, save_neff_name, traces) if working_directory is not None else Artifacts()
+    return _timed(kernel, platform_target, True, files)
 
 
 def conv2d_script(
@@ -170,4 +166,4 @@ def conv2d_script(
     platform_target: str | None = None,
 ) -> tuple[str, float]:
     """The fastest schedule that the tuner finds for a fused convolution, as a script, and its simulated microseconds."""
-    return nki_conv2d_script(list(x_shape), out_channels, kernel, type_name(dtype), pool_size, _device(platform_target))
+    return nki_conv2d_script(list(x_shape), out_channels, kernel, type_name(dtype), pool_size, default_device(platform_target))

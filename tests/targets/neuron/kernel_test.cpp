@@ -176,7 +176,7 @@ TEST_F(KernelTest, CostsFollowTheRules) {
   const View image = k.output("image", kF32, {1, 256, 224, 224});
   const DmaCost rows = dma_cost(trainium2(), x32, image.at(0, 0).slice(0, 0, 128).slice(1, 0, 4));
   EXPECT_EQ(rows.segments_per_partition, 1);
-  EXPECT_NEAR(rows.engine_ns[0], 8 * (74 + 4 * 224 * 4 / 23.0), 1e-9);
+  EXPECT_NEAR(rows.engine_ns[0], 74 + 8 * (4 * 224 * 4 / 23.0), 1e-9);
   const View weights = k.output("weights", kF32, {256, 256, 9});
   const DmaCost slice = dma_cost(trainium2(), w32, weights.slice(0, 0, 128).slice(1, 0, 128).at(2, 0));
   EXPECT_TRUE(slice.separate_elements);

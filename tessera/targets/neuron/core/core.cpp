@@ -16,8 +16,9 @@ using sim::TaskId;
 Core::Core(const NeuronSpec& machine, KernelOptions chosen)
     : spec(machine),
       options(chosen),
-      sbuf_(Memory::sbuf, machine.sbuf_partition_bytes, 32),
-      psum_(Memory::psum, machine.psum_partition_bytes, machine.psum_bank_bytes()) {
+      sbuf_(Memory::sbuf, chosen.endless_memory ? std::int64_t{1} << 50 : machine.sbuf_partition_bytes, 32),
+      psum_(Memory::psum, chosen.endless_memory ? std::int64_t{1} << 50 : machine.psum_partition_bytes,
+            machine.psum_bank_bytes()) {
   for (const Engine each : {Engine::tensor, Engine::vector, Engine::scalar, Engine::gpsimd})
     engines_[static_cast<std::size_t>(each)] = timeline.add_resource(std::string(name(each)), 1, sim::Order::oldest);
   queue_ = timeline.add_resource("dma queue", 1, sim::Order::oldest);
@@ -26,15 +27,15 @@ Core::Core(const NeuronSpec& machine, KernelOptions chosen)
   if (!spec.vector_and_gpsimd_share_sbuf) sbuf_port_ = timeline.add_buffer("SBUF port of vector and gpsimd", 1);
 }
 
-View Core::make(std::string tile_name, Memory memory, ElementType type, std::vector<std::int64_t> shape) {
+View Core::make(std::string tile_name, Memory memory, ElementType type, std::vector<std::int64_t> shape,
+                std::optional<std::int64_t> address) {
   auto tile = std::make_unique<Tile>();
   tile->name = std::move(tile_name);
   tile->memory = memory;
   tile->type = type;
   tile->shape = std::move(shape);
-  check(type == ElementType::float32 || type == ElementType::float16 || type == ElementType::bfloat16,
-        Code::unsupported, "'{}' is {}, but float32, float16 and bfloat16 are what is simulated", tile->name,
-        name(type));
+  check(element_bytes(type) <= 4, Code::unsupported, "'{}' is {}, but a NeuronCore has elements of up to 32 bits",
+        tile->name, name(type));
   std::int64_t count = 1;
   for (const std::int64_t each : tile->shape) {
     check(each >= 1 && count <= (std::int64_t{1} << 40) / each, Code::invalid_argument,
@@ -49,7 +50,24 @@ View Core::make(std::string tile_name, Memory memory, ElementType type, std::vec
     tile->free_elements = count / tile->shape[0];
     tile->partition_bytes = tile->free_elements * element_bytes(type);
     std::vector<TaskId> former;
-    tile->address = (memory == Memory::sbuf ? sbuf_ : psum_).take(*tile, former);
+    Space& space = memory == Memory::sbuf ? sbuf_ : psum_;
+    tile->serial = static_cast<std::int64_t>(last_uses_.size());
+    last_uses_.push_back(-1);
+    const auto serial = static_cast<std::size_t>(tile->serial);
+    const Lifetimes* known = options.lifetimes.get();
+    if (address) {
+      const std::int64_t bytes = memory == Memory::sbuf ? spec.sbuf_partition_bytes : spec.psum_partition_bytes;
+      check(*address >= 0 && *address + tile->partition_bytes <= bytes, Code::out_of_memory,
+            "'{}' is put at byte {} and takes {} bytes of each partition of {}, which has {}", tile->name, *address,
+            tile->partition_bytes, memory == Memory::sbuf ? "SBUF" : "PSUM", bytes);
+      tile->placed = true;
+      tile->address = *address;
+      space.count_placed(*address + tile->partition_bytes);
+    } else if (known && serial < known->size() && (*known)[serial] < 0 && space.could_hold(*tile)) {
+      tile->freed = true;  // nobody uses it
+    } else {
+      tile->address = space.take(*tile, former);
+    }
     if (former.size() == 1) tile->available = former[0];
     if (former.size() > 1) {
       tile->available = timeline.add_task(sim::ResourceId::none, 0, "free");
@@ -66,7 +84,12 @@ View Core::make(std::string tile_name, Memory memory, ElementType type, std::vec
 }
 
 void Core::release(Tile& tile) {
-  if (tile.memory == Memory::hbm) return;
+  if (tile.memory == Memory::hbm || tile.placed || tile.freed) return;
+  free(tile);
+}
+
+void Core::free(Tile& tile) {
+  tile.freed = true;
   std::vector<TaskId> users;
   for (const Access& each : tile.reads) users.push_back(each.done);
   for (const Access& each : tile.writes) users.push_back(each.done);
@@ -77,6 +100,17 @@ void Core::release(Tile& tile) {
     for (const TaskId each : users) timeline.after(last, each);
   }
   (tile.memory == Memory::sbuf ? sbuf_ : psum_).give_back(tile, last);
+}
+
+void Core::mark_used(std::span<const View> views) {
+  for (const View& each : views) {
+    Tile& tile = const_cast<View&>(each).tile();
+    if (tile.serial < 0) continue;
+    last_uses_[static_cast<std::size_t>(tile.serial)] = instructions_;
+    const Lifetimes* known = options.lifetimes.get();
+    if (!known || tile.placed || tile.freed || static_cast<std::size_t>(tile.serial) >= known->size()) continue;
+    if ((*known)[static_cast<std::size_t>(tile.serial)] == instructions_) free(tile);
+  }
 }
 
 // A later instruction of the same engine sees what an earlier one wrote as soon as that has left the engine.
@@ -142,25 +176,70 @@ void Core::count_bytes(const View& view, bool write) {
   *counts[static_cast<std::size_t>(view.memory())][write ? 1 : 0] += view.bytes();
 }
 
+void Core::rename(TaskId task, View& dst, std::span<const View> inputs) {
+  Tile& tile = dst.tile();
+  if (tile.memory == Memory::hbm || tile.placed || tile.freed || tile.reads.empty()) return;
+  for (const View& each : inputs)
+    if (&each.tile() == &tile) return;
+  const Access mine = reach(dst);
+  const std::int64_t row = mine.free_end - mine.free_begin;
+  if (row * (mine.partition_end - mine.partition_begin) != dst.count()) return;
+  std::vector<TaskId> users;
+  for (const std::vector<Access>* all : {&tile.reads, &tile.writes})
+    for (const Access& each : *all) {
+      if (!mine.overlaps(each)) continue;
+      if (!mine.covers(each)) return;
+      users.push_back(each.done);
+    }
+  if (users.empty()) return;
+  TaskId last = users[0];
+  if (users.size() > 1) {
+    last = timeline.add_task(sim::ResourceId::none, 0, "last use");
+    for (const TaskId each : users) timeline.after(last, each);
+  }
+  std::vector<TaskId> former;
+  Space& space = tile.memory == Memory::sbuf ? sbuf_ : psum_;
+  if (!space.exchange(row * element_bytes(tile.type), last, former)) return;
+  for (const TaskId each : former) timeline.after(task, each);
+  const auto covered = [&](const Access& each) { return mine.covers(each); };
+  std::erase_if(tile.reads, covered);
+  std::erase_if(tile.writes, covered);
+}
+
 void Core::record(Engine engine, std::string_view label, const Cost& cost, View& dst, std::span<const View> inputs,
                   Use use, bool any_order) {
+  record(engine, label, cost, std::span(&dst, 1), inputs, use, any_order);
+}
+
+void Core::record(Engine engine, std::string_view label, const Cost& cost, std::span<View> results,
+                  std::span<const View> inputs, Use use, bool any_order) {
   for (const View& each : inputs) touch(label, each, Use::read);
-  touch(label, dst, any_order ? Use::add : use);
+  for (const View& each : results) touch(label, each, any_order ? Use::add : use);
   for (const View& each : inputs) count_bytes(each, false);
-  if (use == Use::add) count_bytes(dst, false);
-  count_bytes(dst, true);
+  for (const View& each : results) {
+    if (use == Use::add) count_bytes(each, false);
+    count_bytes(each, true);
+  }
   EngineUse* uses[] = {&totals.tensor, &totals.vector, &totals.scalar, &totals.gpsimd};
   ++uses[static_cast<std::size_t>(engine)]->instructions;
+  ++instructions_;
   if (!options.time) {
-    dst.tile().written = true;
+    for (View& each : results) each.tile().written = true;
+    mark_used(inputs);
+    mark_used(results);
     return;
   }
   Access access;
   access.engine = engine;
   access.busy = timeline.add_task(engines_[static_cast<std::size_t>(engine)], cost.busy_ns, label);
   for (const View& each : inputs) depend(access.busy, engine, each, false);
-  depend(access.busy, engine, dst, true);
-  bool psum = dst.memory() == Memory::psum, sbuf = dst.memory() == Memory::sbuf;
+  bool psum = false, sbuf = false;
+  for (View& each : results) {
+    if (use == Use::write && !any_order) rename(access.busy, each, inputs);
+    depend(access.busy, engine, each, true);
+    psum = psum || each.memory() == Memory::psum;
+    sbuf = sbuf || each.memory() == Memory::sbuf;
+  }
   for (const View& each : inputs) {
     psum = psum || each.memory() == Memory::psum;
     sbuf = sbuf || each.memory() == Memory::sbuf;
@@ -179,7 +258,9 @@ void Core::record(Engine engine, std::string_view label, const Cost& cost, View&
     timeline.after(access.done, access.busy);
   }
   for (const View& each : inputs) note(each, access, false);
-  note(dst, access, true);
+  for (const View& each : results) note(each, access, true);
+  mark_used(inputs);
+  mark_used(results);
 }
 
 void Core::record_dma(const DmaCost& cost, View& dst, const View& src) {
@@ -189,19 +270,23 @@ void Core::record_dma(const DmaCost& cost, View& dst, const View& src) {
   ++totals.dma_transfer_count;
   totals.dma_transfer_total_bytes += dst.bytes();
   const bool to_hbm = dst.memory() == Memory::hbm;
+  ++instructions_;
+  const View both[] = {src, dst};
   if (!options.time) {
     touch("dma_copy", dst, Use::write);
     if (to_hbm) dst.tile().elements.set(Pattern(dst));
     dst.tile().written = true;
+    mark_used(both);
     return;
   }
   Access access;
   access.engine = Engine::dma;
-  const TaskId issue = timeline.add_task(queue_, spec.dma_issue_ns, "issue");
+  const TaskId issue = timeline.add_task(queue_, cost.issue_ns, "issue");
   depend(issue, Engine::dma, src, false);
   if (to_hbm) {
     wait_in_hbm(issue, dst);
   } else {
+    rename(issue, dst, std::span(&src, 1));
     depend(issue, Engine::dma, dst, true);
   }
   touch("dma_copy", dst, Use::write);
@@ -216,6 +301,7 @@ void Core::record_dma(const DmaCost& cost, View& dst, const View& src) {
   access.busy = access.done;
   note(src, access, false);
   note(dst, access, true);
+  mark_used(both);
   if (!to_hbm) return;
   dst.tile().touches.back().box.done = access.done;
   dst.tile().elements.set(Pattern(dst));

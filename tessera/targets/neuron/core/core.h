@@ -10,9 +10,11 @@
 #include "tessera/targets/neuron/core/tile.h"
 #include "tessera/timeline/timeline.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <source_location>
 #include <span>
 #include <string>
@@ -27,23 +29,31 @@ class Space {
  public:
   Space(Memory memory, std::int64_t bytes, std::int64_t grain) : memory_(memory), bytes_(bytes), grain_(grain) {}
 
-  // The address, and the tasks that the memory's former users end with.
+  // The address, and the tasks that the memory's former users end with. Where holes are too small but large enough
+  // together, live tiles are packed: a compiler that knows the whole program would have put them so.
   std::int64_t take(Tile& tile, std::vector<sim::TaskId>& former);
   void give_back(const Tile& tile, sim::TaskId last);
+  // Other memory of that size in exchange for memory that is used until `last`; false where there is none.
+  bool exchange(std::int64_t bytes, sim::TaskId last, std::vector<sim::TaskId>& former);
   std::int64_t peak_bytes() const { return peak_; }
+  bool could_hold(const Tile& tile) const { return rounded(tile.partition_bytes) <= bytes_; }
+  void count_placed(std::int64_t end) { peak_ = std::max(peak_, end); }
 
  private:
   struct Former {
     std::int64_t end;
-    sim::TaskId last;
+    std::vector<sim::TaskId> last;
   };
+  std::int64_t find_round(std::int64_t bytes) const;
+  void leave(std::int64_t address, std::int64_t bytes, std::vector<sim::TaskId>& former);
+  void pack();
   std::int64_t rounded(std::int64_t bytes) const { return (bytes + grain_ - 1) / grain_ * grain_; }
   std::int64_t find(std::int64_t bytes, std::int64_t from, std::int64_t to) const;
   [[noreturn]] void fail_full(const Tile& tile, std::int64_t bytes) const;
 
   Memory memory_;
   std::int64_t bytes_, grain_, cursor_ = 0, used_ = 0, peak_ = 0;
-  std::map<std::int64_t, const Tile*> live_;
+  std::map<std::int64_t, Tile*> live_;
   std::map<std::int64_t, Former> former_;
 };
 
@@ -51,10 +61,15 @@ class Core : public std::enable_shared_from_this<Core> {
  public:
   Core(const NeuronSpec& machine, KernelOptions chosen);
 
-  View make(std::string name, Memory memory, ElementType type, std::vector<std::int64_t> shape);
+  // `address`: where the kernel puts the tile by itself, in every partition; such tiles may share memory.
+  View make(std::string name, Memory memory, ElementType type, std::vector<std::int64_t> shape,
+            std::optional<std::int64_t> address = {});
   // `any_order`: whichever of several writes comes first, the result is the same.
   void record(Engine engine, std::string_view label, const Cost& cost, View& dst, std::span<const View> inputs,
               Use use = Use::write, bool any_order = false);
+  // With several results: what the instruction writes besides the first.
+  void record(Engine engine, std::string_view label, const Cost& cost, std::span<View> results,
+              std::span<const View> inputs, Use use = Use::write, bool any_order = false);
   void record_dma(const DmaCost& cost, View& dst, const View& src);
   // Keeps what an instruction does to a tile; an Error if another turn of a loop without order does the same elsewhere.
   void touch(std::string_view op, const View& view, Use use);
@@ -83,6 +98,8 @@ class Core : public std::enable_shared_from_this<Core> {
     return location.empty() ? fmt::format("{}:{}", here_->file_name(), here_->line()) : location;
   }
 
+  const Lifetimes& lifetimes() const { return last_uses_; }
+
   const NeuronSpec spec;
   const KernelOptions options;
   std::string location;
@@ -91,8 +108,13 @@ class Core : public std::enable_shared_from_this<Core> {
 
  private:
   void release(Tile& tile);
+  void free(Tile& tile);
+  void mark_used(std::span<const View> views);  // by the instruction that is being recorded
   void depend(sim::TaskId task, Engine engine, const View& view, bool write);
   void note(const View& view, Access access, bool write);
+  // A new version of a tile's part gets memory of its own where there is some, as compilers rename what is overwritten:
+  // `task` then waits for the former users of that memory and not for the readers of the old version.
+  void rename(sim::TaskId task, View& dst, std::span<const View> inputs);
   void count_bytes(const View& view, bool write);
 
   void enter_turn();
@@ -104,6 +126,8 @@ class Core : public std::enable_shared_from_this<Core> {
   LoopTurns turns_;
   std::vector<LoopTurns> past_turns_{nullptr};  // the last one is where the kernel is
   Space sbuf_, psum_;
+  Lifetimes last_uses_;
+  std::int64_t instructions_ = 0;
   sim::ResourceId engines_[4]{}, queue_{};
   std::vector<sim::ResourceId> dma_;
   sim::BufferId psum_port_ = sim::BufferId::none, sbuf_port_ = sim::BufferId::none;

@@ -26,23 +26,62 @@ std::int64_t Space::find(std::int64_t bytes, std::int64_t from, std::int64_t to)
   return -1;
 }
 
+std::int64_t Space::find_round(std::int64_t bytes) const {
+  const std::int64_t address = find(bytes, cursor_, bytes_);
+  return address >= 0 ? address : find(bytes, 0, cursor_);
+}
+
+void Space::pack() {
+  std::map<std::int64_t, Tile*> packed;
+  std::int64_t end = 0;
+  for (const auto& [address, tile] : live_) {
+    tile->address = end;
+    packed[end] = tile;
+    end += rounded(tile->partition_bytes);
+  }
+  live_ = std::move(packed);
+  Former all{bytes_, {}};
+  for (auto& [address, each] : former_) all.last.insert(all.last.end(), each.last.begin(), each.last.end());
+  std::sort(all.last.begin(), all.last.end());
+  all.last.erase(std::unique(all.last.begin(), all.last.end()), all.last.end());
+  former_.clear();
+  if (!all.last.empty() && end < bytes_) former_[end] = std::move(all);
+  cursor_ = end < bytes_ ? end : 0;
+}
+
 std::int64_t Space::take(Tile& tile, std::vector<sim::TaskId>& former) {
   const std::int64_t bytes = rounded(tile.partition_bytes);
-  std::int64_t address = find(bytes, cursor_, bytes_);
-  if (address < 0) address = find(bytes, 0, cursor_);
+  std::int64_t address = find_round(bytes);
+  if (address < 0 && used_ + bytes <= bytes_) {
+    pack();
+    address = find_round(bytes);
+  }
   if (address < 0) fail_full(tile, bytes);
   cursor_ = address + bytes == bytes_ ? 0 : address + bytes;
   used_ += bytes;
   peak_ = std::max(peak_, used_);
   live_[address] = &tile;
+  leave(address, bytes, former);
+  return address;
+}
 
-  // Who was here before, in whole or in part.
+bool Space::exchange(std::int64_t partition_bytes, sim::TaskId last, std::vector<sim::TaskId>& former) {
+  const std::int64_t bytes = rounded(partition_bytes), address = find_round(bytes);
+  if (address < 0) return false;
+  cursor_ = address + bytes == bytes_ ? 0 : address + bytes;
+  leave(address, bytes, former);
+  former_[address] = {address + bytes, {last}};
+  return true;
+}
+
+// Who was there before, in whole or in part.
+void Space::leave(std::int64_t address, std::int64_t bytes, std::vector<sim::TaskId>& former) {
   auto each = former_.upper_bound(address);
   if (each != former_.begin() && std::prev(each)->second.end > address) --each;
   while (each != former_.end() && each->first < address + bytes) {
     const std::int64_t begin = each->first;
     const Former was = each->second;
-    former.push_back(was.last);
+    former.insert(former.end(), was.last.begin(), was.last.end());
     each = former_.erase(each);
     if (begin < address) former_[begin] = {address, was.last};
     if (was.end > address + bytes) {
@@ -50,14 +89,13 @@ std::int64_t Space::take(Tile& tile, std::vector<sim::TaskId>& former) {
       break;
     }
   }
-  return address;
 }
 
 void Space::give_back(const Tile& tile, sim::TaskId last) {
   const std::int64_t bytes = rounded(tile.partition_bytes);
   live_.erase(tile.address);
   used_ -= bytes;
-  if (last != sim::TaskId::none) former_[tile.address] = {tile.address + bytes, last};
+  if (last != sim::TaskId::none) former_[tile.address] = {tile.address + bytes, {last}};
 }
 
 void Space::fail_full(const Tile& tile, std::int64_t bytes) const {

@@ -59,6 +59,9 @@ struct Tile {
   std::int64_t address = 0;          // in every partition; on chip
   std::int64_t partition_bytes = 0;  // on chip
   std::int64_t free_elements = 1;    // of a partition
+  std::int64_t serial = -1;          // on chip: how many were made before
+  bool freed = false;                // its memory is somebody else's already
+  bool placed = false;               // the kernel chose the address: no memory is given out for it
   bool written = false;
   std::vector<float> values;  // rounded to `type`; empty in a run without values
   std::vector<Access> reads, writes;

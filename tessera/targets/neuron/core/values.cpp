@@ -7,18 +7,54 @@
 #include "tessera/targets/neuron/core/product.h"
 #include "tessera/targets/neuron/core/tile.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 namespace tessera::neuron {
 namespace {
 
+// Eight bits: `digits` of the mantissa, the smallest normal exponent, and the largest number, beyond which is infinity.
+float rounded_float8(float x, int digits, int least_exponent, float largest) {
+  if (x == 0 || !std::isfinite(x)) return x;
+  const float step = std::ldexp(1.0F, std::max(std::ilogb(x), least_exponent) - digits);
+  const float y = std::nearbyint(x / step) * step;
+  return std::abs(y) > largest ? std::copysign(std::numeric_limits<float>::infinity(), x) : y;
+}
+
+// To the nearest, ties to even, and not beyond the type's limits. Integers of 32 bits are held exactly up to 2^24, as
+// the engines compute with them.
+template <class Integer>
+float rounded_integer(float x) {
+  constexpr auto kLow = static_cast<float>(std::numeric_limits<Integer>::min());
+  constexpr auto kHigh = static_cast<float>(std::numeric_limits<Integer>::max());
+  return std::isnan(x) ? 0 : std::clamp(std::nearbyint(x), kLow, kHigh);
+}
+
+float rounded_slow(float x, ElementType type) {
+  switch (type) {
+    case ElementType::boolean: return x != 0 ? 1 : 0;
+    case ElementType::uint8: return rounded_integer<std::uint8_t>(x);
+    case ElementType::int8: return rounded_integer<std::int8_t>(x);
+    case ElementType::uint16: return rounded_integer<std::uint16_t>(x);
+    case ElementType::int16: return rounded_integer<std::int16_t>(x);
+    case ElementType::uint32: return rounded_integer<std::uint32_t>(x);
+    case ElementType::int32: return rounded_integer<std::int32_t>(x);
+    case ElementType::float8_e4m3: return rounded_float8(x, 3, -6, 240);
+    case ElementType::float8_e5m2: return rounded_float8(x, 2, -14, 57344);
+    default: return x;
+  }
+}
+
 float rounded(float x, ElementType type) {
+  if (type == ElementType::float32) return x;
   if (type == ElementType::float16) return float_from_float16(float16_from_float(x));
   if (type == ElementType::bfloat16) return float_from_bfloat16(bfloat16_from_float_host(x));
-  return x;
+  return rounded_slow(x, type);
 }
 
 // A NaN in either operand is a NaN in the result.
@@ -278,13 +314,21 @@ void matmul_values(const View& dst, const View& stationary, const View& moving, 
   });
 }
 
+std::span<float> values_of(const View& view) { return const_cast<View&>(view).tile().values; }
+
+void round_values(const View& view) {
+  if (view.type() == ElementType::float32) return;
+  map(view, view, [](float x, std::int64_t) { return x; });
+}
+
 void load_values(const View& dst, const Array& array) {
   float* to = data(dst);
   const std::size_t n = static_cast<std::size_t>(array.count());
   if (array.type() == ElementType::float32) {
-    if (n > 0) std::memcpy(to, array.bytes().data(), n * sizeof(float));
+    for (std::size_t i = 0; i < n; ++i) to[i] = rounded(array.as<float>()[i], dst.type());
     return;
   }
+  check(element_bytes(array.type()) == 2, Code::unsupported, "values of {} are given as float32", name(array.type()));
   const auto* from = reinterpret_cast<const std::uint16_t*>(array.bytes().data());
   const bool half = array.type() == ElementType::float16;
   for (std::size_t i = 0; i < n; ++i) to[i] = half ? float_from_float16(from[i]) : float_from_bfloat16(from[i]);
@@ -294,6 +338,9 @@ Array stored_values(const View& src) {
   std::vector<float> dense(static_cast<std::size_t>(src.count()));
   gather(src, dense.data());
   Array out(src.type(), Shape(src.shape()));
+  check(element_bytes(src.type()) >= 2 && src.type() != ElementType::int16 && src.type() != ElementType::uint16 &&
+            src.type() != ElementType::int32 && src.type() != ElementType::uint32,
+        Code::unsupported, "values of {} are read as float32", name(src.type()));
   if (src.type() == ElementType::float32) {
     if (!dense.empty()) std::memcpy(out.bytes().data(), dense.data(), dense.size() * sizeof(float));
     return out;

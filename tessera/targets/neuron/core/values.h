@@ -5,6 +5,8 @@
 #include "tessera/core/array.h"
 #include "tessera/targets/neuron/core/instruction.h"
 
+#include <span>
+
 namespace tessera::neuron {
 
 void fill(const View& dst, float value);
@@ -18,6 +20,11 @@ void activation_values(const View& dst, Function function, const View& src, cons
 // Sums over partitions in their order, in float32 with fused multiply-add, then adds the sum to PSUM.
 void matmul_values(const View& dst, const View& stationary, const View& moving, bool accumulate);
 
+// What all of a view's tile holds, and rounds what a view reaches to its type.
+std::span<float> values_of(const View& view);
+void round_values(const View& view);
+
+// Of the tile's own type, or float32.
 void load_values(const View& dst, const Array& array);
 Array stored_values(const View& src);
 

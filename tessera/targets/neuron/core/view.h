@@ -33,7 +33,7 @@ struct Tile;  // tile.h
 
 class TSR_API View {
  public:
-  static constexpr int kMaxRank = 7;
+  static constexpr int kMaxRank = 10;
 
   View() = default;
   explicit View(std::shared_ptr<Tile> tile);  // all of it

@@ -60,6 +60,14 @@ View Kernel::input(std::string name, ElementType type, std::vector<std::int64_t>
   return view;
 }
 
+View Kernel::input(std::string name, ElementType type, const Array& numbers) {
+  View view =
+      core_->make(std::move(name), Memory::hbm, type, {numbers.shape().dims().begin(), numbers.shape().dims().end()});
+  if (core_->options.values) load_values(view, numbers);
+  view.tile().written = view.tile().complete = true;
+  return view;
+}
+
 View Kernel::output(std::string name, ElementType type, std::vector<std::int64_t> shape) {
   return core_->make(std::move(name), Memory::hbm, type, std::move(shape));
 }
@@ -81,6 +89,13 @@ View Kernel::psum(std::string name, ElementType type, std::vector<std::int64_t> 
   return view;
 }
 
+View Kernel::placed(std::string name, Memory memory, ElementType type, std::vector<std::int64_t> shape,
+                    std::int64_t address, Where where) {
+  View view;
+  core_->at(where, [&] { view = core_->make(std::move(name), memory, type, std::move(shape), address); });
+  return view;
+}
+
 void Kernel::zero(View dst, Where where) {
   core_->at(where, [&] {
     check_operand(spec(), "zeros", "the tile", dst);
@@ -89,6 +104,7 @@ void Kernel::zero(View dst, Where where) {
     core_->touch("zeros", dst, Use::write);
     if (options().values) fill(dst, 0);
     dst.tile().written = true;
+    dst.tile().sums.push_back(reach(dst));
   });
 }
 
@@ -128,7 +144,11 @@ void Kernel::nc_matmul(View dst, const View& stationary, const View& moving, Acc
     const bool summed = std::any_of(sums.begin(), sums.end(), [&](const Access& each) { return each.covers(part); });
     if (!summed) sums.push_back(part);
     const bool automatic = accumulate == Accumulate::automatic;
-    const bool add = accumulate == Accumulate::add || (automatic && summed);
+    const auto& writes = dst.tile().writes;
+    const bool written =
+        summed || std::any_of(writes.begin(), writes.end(), [&](const Access& each) { return each.overlaps(part); });
+    const bool add =
+        accumulate == Accumulate::add || (automatic && summed) || (accumulate == Accumulate::where_written && written);
     if (add) check_written("nc_matmul", "the sum", dst);
     if (options().values) matmul_values(dst, stationary, moving, add);
     const View inputs[] = {stationary, moving};
@@ -224,6 +244,57 @@ void Kernel::activation(View dst, Function function, const View& src, const View
     core_->record(Engine::scalar, "activation", pass_cost(spec(), Engine::scalar, dst, std::span(&src, 1)), dst,
                   inputs);
   });
+}
+
+void Kernel::pass(std::string_view op, Engine engine, std::vector<View> results, const std::vector<View>& inputs,
+                  int streams, Where where) {
+  core_->at(where, [&] {
+    check(!results.empty() && streams >= 0 && static_cast<std::size_t>(streams) <= inputs.size(),
+          Code::invalid_argument, "{}: {} results and {} inputs, of which {} are streams", op, results.size(),
+          inputs.size(), streams);
+    check_engine(op, engine, kAnyButTensor);
+    for (const View& each : inputs) {
+      check_operand(spec(), op, "the operand", each);
+      check_written(op, "the operand", each);
+    }
+    for (const View& each : results) check_operand(spec(), op, "the result", each);
+    const std::span<const View> read = std::span(inputs).first(static_cast<std::size_t>(streams));
+    core_->record(engine, op, pass_cost(spec(), engine, results[0], read), results, inputs);
+  });
+}
+
+void Kernel::transfer(View dst, const View& src, bool read_too, Where where) {
+  core_->at(where, [&] {
+    check(dst.memory() != Memory::psum && src.memory() != Memory::psum, Code::invalid_argument,
+          Hint{"copy between PSUM and SBUF with tensor_copy"},
+          "dma_copy from {} in {} to {} in {}: DMA does not reach PSUM", src.text(), name(src.memory()), dst.text(),
+          name(dst.memory()));
+    if (dst.memory() != Memory::hbm) check_operand(spec(), "dma_copy", "the destination", dst);
+    if (src.memory() != Memory::hbm) check_operand(spec(), "dma_copy", "the source", src);
+    check_written("dma_copy", "the source", src);
+    if (read_too) check_written("dma_copy", "the destination", dst);
+    // An indirect copy has the runs of its side on chip.
+    const View& shaped = same_shape(dst, src) ? src : dst.memory() != Memory::hbm ? dst : src;
+    const View& runs = same_shape(dst, src) || dst.memory() != Memory::hbm ? dst : src;
+    core_->record_dma(dma_cost(spec(), runs, shaped), dst, src);
+  });
+}
+
+std::span<float> Kernel::values(const View& view) const {
+  return core_->options.values ? values_of(view) : std::span<float>();
+}
+void Kernel::wrote(const View& view) const {
+  if (core_->options.values) round_values(view);
+}
+
+const Lifetimes& Kernel::lifetimes() const { return core_->lifetimes(); }
+
+std::int64_t Kernel::unwritten(const View& view) const {
+  if (view.memory() != Memory::hbm || view.tile().complete) return 0;
+  const Pattern pattern(view);
+  std::int64_t all = 0;
+  pattern.for_runs([&](std::int64_t, std::int64_t length) { all += length; });
+  return all - view.tile().elements.count(pattern);
 }
 
 void Kernel::begin_affine_range(Where where) {

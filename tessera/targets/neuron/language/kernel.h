@@ -25,6 +25,7 @@
 #include <memory>
 #include <optional>
 #include <source_location>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,12 +49,18 @@ class TSR_API Kernel {
   // Tensors in HBM. An input without an array has a type and a shape only: for runs without values.
   View input(std::string name, const Array& array);
   View input(std::string name, ElementType type, std::vector<std::int64_t> shape);
+  // Numbers of `type` that are given as float32.
+  View input(std::string name, ElementType type, const Array& numbers);
   View output(std::string name, ElementType type, std::vector<std::int64_t> shape);
   Array read(const View& view) const;  // values of any view; an Error in a run without
 
   // Tiles. Fresh memory holds NaN.
   View sbuf(std::string name, ElementType type, std::vector<std::int64_t> shape, Where where = Where::current());
   View psum(std::string name, ElementType type, std::vector<std::int64_t> shape, Where where = Where::current());
+  // A tile at a byte that the kernel chose, in every partition. Such tiles may share memory; who writes when is up to
+  // the kernel.
+  View placed(std::string name, Memory memory, ElementType type, std::vector<std::int64_t> shape, std::int64_t address,
+              Where where = Where::current());
   // A tile of PSUM that the first products overwrite: zeros that cost nothing.
   void zero(View dst, Where where = Where::current());
   void memset(View dst, float value, Engine engine = Engine::vector, Where where = Where::current());
@@ -78,6 +85,19 @@ class TSR_API Kernel {
   // function(src * scale + bias); bias is [p, 1] or empty.
   void activation(View dst, Function function, const View& src, const View& bias = {}, float scale = 1,
                   Where where = Where::current());
+
+  // An instruction whose values somebody else computes: checked and timed as a pass of `engine` over the first
+  // `streams` inputs. Results are written through `values` and rounded by `wrote`.
+  void pass(std::string_view op, Engine engine, std::vector<View> results, const std::vector<View>& inputs,
+            int streams = 1, Where where = Where::current());
+  // The same for a copy by DMA; `read_too` where what is there is part of the result.
+  void transfer(View dst, const View& src, bool read_too = false, Where where = Where::current());
+  // All that a view's tile holds. Nothing in a run without values.
+  std::span<float> values(const View& view) const;
+  void wrote(const View& view) const;  // somebody wrote through `values`
+  const Lifetimes& lifetimes() const;  // so far
+  // How many elements of a tensor in HBM nobody has written.
+  std::int64_t unwritten(const View& view) const;
 
   // A loop whose turns have no order among themselves, NKI's affine_range: what one turn writes, no other may read or
   // write, but for products that are added up in PSUM. What breaks that is an Error that names both lines.

@@ -58,6 +58,7 @@ void Core::touch(std::string_view op, const View& view, Use use) {
   Tile& tile = const_cast<View&>(view).tile();
   const bool hbm = tile.memory == Memory::hbm;
   if (hbm && use == Use::read && tile.complete) return;
+  if (tile.placed) return;  // where the kernel put a tile by itself, turns share memory by its own leave
   if (!turns_ && !(hbm && use != Use::read)) return;
   Touch mine{Pattern(view), reach(view), use, turns_, line()};
   // In HBM a box around rows says little: bits tell whether there is anything to be found.
