@@ -5,6 +5,7 @@
 
 #include "tessera/core/export.h"
 #include "tessera/graph/operands.h"
+#include "tessera/graph/ops/attention.h"
 #include "tessera/graph/ops/batch_norm.h"
 #include "tessera/graph/ops/binary.h"
 #include "tessera/graph/ops/cast.h"
@@ -51,10 +52,10 @@
 namespace tessera {
 
 using AnyOp =
-    std::variant<BatchNorm, Binary, Cast, Clip, Concat, If, Loop, Conv, ConvTranspose, NonMaxSuppression, RoiAlign,
-                 GridSample, Dropout, Expand, TileRepeat, Gather, GatherElements, GatherND, GlobalPool, MatMul, Gemm,
-                 Einsum, InstanceNorm, GroupNorm, LayerNorm, RmsNorm, LpNorm, Lrn, MeanVarianceNorm, Pad, MaxPool,
-                 AveragePool, LpPool, QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear, QLinearConv,
+    std::variant<Attention, BatchNorm, Binary, Cast, Clip, Concat, If, Loop, Conv, ConvTranspose, NonMaxSuppression,
+                 RoiAlign, GridSample, Dropout, Expand, TileRepeat, Gather, GatherElements, GatherND, GlobalPool,
+                 MatMul, Gemm, Einsum, InstanceNorm, GroupNorm, LayerNorm, RmsNorm, LpNorm, Lrn, MeanVarianceNorm, Pad,
+                 MaxPool, AveragePool, LpPool, QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear, QLinearConv,
                  QLinearMatMul, ConvInteger, MatMulInteger, QLinearAdd, QLinearGlobalAveragePool, ByteLookup, Recurrent,
                  Cfc, Ltc, Reduce, ArgReduce, Reshape, Flatten, Squeeze, Unsqueeze, Resize, ScatterND, ScatterElements,
                  TopK, CumSum, OneHot, Trilu, NonZero, ShapeOf, SizeOf, ConstantOfShape, Range, EyeLike, Slice, Softmax,
@@ -72,8 +73,8 @@ class TSR_API Op : public AnyOp {
   ~Op();
 
   template <class X>
-    requires(!std::is_base_of_v<AnyOp, std::remove_cvref_t<X>>)
-  Op(X&& op) : AnyOp(std::in_place_type<std::remove_cvref_t<X>>, std::forward<X>(op)) {}  // NOLINT: any of them is one
+  requires(!std::is_base_of_v<AnyOp, std::remove_cvref_t<X>>) Op(X&& op)
+      : AnyOp(std::in_place_type<std::remove_cvref_t<X>>, std::forward<X>(op)) {}  // NOLINT: any of them is one
 
   bool operator==(const Op& other) const;
 };

@@ -6,6 +6,7 @@
 #include "tessera/core/export.h"
 #include "tessera/graph/graph.h"
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -89,9 +90,24 @@ struct ChainLimits {
 };
 TSR_API bool fuse_chains(Graph& graph, const ChainLimits& limits = {});
 
+// Not of all_passes() either, since they are for targets with kernels for whole token networks. Shapes must be known.
+//
+// softmax(scale Q K^T + bias) V becomes one Attention, with the transposes and reshapes between tokens and heads and
+// the scales of Q and K in it; scores that anybody else reads stay.
+TSR_API bool fuse_attention(Graph& graph);
+// MatMul of values of more than two dimensions with a constant matrix becomes Gemm between two Reshapes; a bias, scales
+// of channels, activations and residual sums behind it, also those behind a Transpose, move to the matrix.
+TSR_API bool products_of_tokens(Graph& graph);
+// Slices, joins and transposes that move whole rows of channels, several in a row, become one Gather of rows.
+TSR_API bool merge_moves(Graph& graph);
+
 // Not one of all_passes(), since it changes what comes out: keeps float32 values and weights of convolutions, products,
 // pools and element-wise arithmetic as bfloat16 or float16. Inputs and outputs of the graph stay what they were.
-TSR_API void store_narrow(Graph& graph, ElementType type);
+enum class NarrowRange : std::uint8_t {
+  images,  // what convolutional networks are made of
+  tokens,  // norms, softmax, attention, averages and choices of elements as well
+};
+TSR_API void store_narrow(Graph& graph, ElementType type, NarrowRange range = NarrowRange::images);
 
 // Likewise not one of them: rounds the float32 weights of Conv (but not depthwise ones), Gemm and MatMul to values that
 // bfloat16, bfloat8_b or bfloat4_b can hold, as the host rounds (core/block_float.h). 16 neighbouring output channels

@@ -13,8 +13,16 @@
 namespace tessera {
 namespace {
 
+// Those that only targets with kernels for token networks keep narrow.
+bool computes_tokens(const Node& node) {
+  const auto* norm = std::get_if<LayerNorm>(&node.op);
+  return (norm != nullptr && norm->outputs == 1) || std::holds_alternative<Attention>(node.op) ||
+         std::holds_alternative<Softmax>(node.op) || std::holds_alternative<Reduce>(node.op);
+}
+
 // Operators that compute with float32 whatever they are stored as.
-bool computes(const Node& node) {
+bool computes(const Node& node, NarrowRange range) {
+  if (range == NarrowRange::tokens && computes_tokens(node)) return true;
   if (const auto* binary = std::get_if<Binary>(&node.op)) {
     switch (binary->kind) {
       case Binary::Kind::add:
@@ -36,7 +44,10 @@ bool computes(const Node& node) {
 }
 
 // Operators that take elements as they come: they keep the type of their first input.
-bool moves(const Node& node) {
+bool moves(const Node& node, NarrowRange range) {
+  if (range == NarrowRange::tokens &&
+      (std::holds_alternative<Gather>(node.op) || std::holds_alternative<TileRepeat>(node.op)))
+    return true;
   return std::holds_alternative<Reshape>(node.op) || std::holds_alternative<Flatten>(node.op) ||
          std::holds_alternative<Squeeze>(node.op) || std::holds_alternative<Unsqueeze>(node.op) ||
          std::holds_alternative<Transpose>(node.op) || std::holds_alternative<Slice>(node.op) ||
@@ -45,9 +56,10 @@ bool moves(const Node& node) {
 }
 
 // Scales and sizes of a Resize are no values of the network.
-bool is_value(const Node& node, std::size_t input) {
+bool is_value(const Node& node, std::size_t input, NarrowRange range) {
   if (std::holds_alternative<Resize>(node.op)) return input == 0 || input >= node.op_inputs();
-  return moves(node) ? input == 0 : true;
+  if (std::holds_alternative<Reduce>(node.op)) return input == 0;
+  return moves(node, range) ? input == 0 : true;
 }
 
 // Made when they are asked for: weights are then kept packed and nowhere else.
@@ -75,17 +87,17 @@ class NarrowBytes : public DeferredBytes {
 
 class Halver {
  public:
-  Halver(Graph& graph, ElementType type)
-      : graph_(graph), type_(type), suffix_(type == ElementType::bfloat16 ? ":bf16" : ":f16") {}
+  Halver(Graph& graph, ElementType type, NarrowRange range)
+      : graph_(graph), type_(type), range_(range), suffix_(type == ElementType::bfloat16 ? ":bf16" : ":f16") {}
 
   void run() {
     std::vector<Node> nodes = std::move(graph_.nodes);
     graph_.nodes.clear();
     for (Node& node : nodes) {
-      const bool halve = computes(node) ? gives_float(node) : moves(node) && is_half(node.inputs[0]);
+      const bool halve = computes(node, range_) ? gives_float(node) : moves(node, range_) && is_half(node.inputs[0]);
       for (std::size_t i = 0; i < node.inputs.size(); ++i)
         if (node.inputs[i] != kNoValue)
-          node.inputs[i] = halve && is_value(node, i) ? half(node.inputs[i]) : full(node.inputs[i]);
+          node.inputs[i] = halve && is_value(node, i, range_) ? half(node.inputs[i]) : full(node.inputs[i]);
       if (halve)
         for (const ValueId id : node.outputs)
           if (id != kNoValue) {
@@ -155,6 +167,7 @@ class Halver {
 
   Graph& graph_;
   ElementType type_;
+  NarrowRange range_;
   std::string suffix_;
   std::map<ValueId, ValueId> half_;  // the narrow form of a value: itself, if it has become that
   std::map<ValueId, ValueId> full_;
@@ -162,10 +175,10 @@ class Halver {
 
 }  // namespace
 
-void store_narrow(Graph& graph, ElementType type) {
+void store_narrow(Graph& graph, ElementType type, NarrowRange range) {
   check(type == ElementType::bfloat16 || type == ElementType::float16, Code::invalid_argument,
         "values can be stored as bfloat16 or float16, not as {}", name(type));
-  Halver(graph, type).run();
+  Halver(graph, type, range).run();
   verify(graph);
   infer_types(graph);
 }

@@ -129,6 +129,11 @@ void write(const QLinearGlobalAveragePool&, NodeWriter& out) {
 }
 
 // A negative index counts from the end of the table, where those bytes lie.
+void write(const Attention&, NodeWriter& out) {
+  out.refuse(
+      "products, softmax and heads are one operator here, which planning makes of them; ONNX has it from opset 23");
+}
+
 void write(const ByteLookup&, NodeWriter& out) {
   const std::string index = out.between("index");
   out.add("Cast", {out.input(0)}, {index}).integer("to", data_type(ElementType::int64));

@@ -7,6 +7,7 @@
 
 namespace tessera::onnx {
 
+void write(const Attention& op, NodeWriter& out);
 void write(const BatchNorm& op, NodeWriter& out);
 void write(const Binary& op, NodeWriter& out);
 void write(const Cast& op, NodeWriter& out);
