@@ -80,8 +80,10 @@ def main():
     parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out: it takes a minute for each layer")
     parser.add_argument("--layers", type=int, default=len(LAYERS), help="only so many of them")
     parser.add_argument("--out")
+    parser.add_argument("--seconds", type=float, default=300, help="after which no further layer is compiled")
     args = parser.parse_args()
     first = ours(args.program)
+    begin = time.perf_counter()
     state = [card_state()]
     rows = {}
     with torch.inference_mode():
@@ -91,12 +93,17 @@ def main():
                 torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
                 name = f"CfC n{samples} T{STEPS} in{inputs} h{units} bb{width} {precision}"
                 rows[name] = {"layer": name, **eager_times(layer)}
+                print(f"{name:34} eager {rows[name]['eager_us']:9.1f} us", flush=True)
         # Last, since it takes a minute for each: 128 steps are one graph of the compiler.
         torch.backends.cuda.matmul.allow_tf32 = True
         for layer in [] if args.no_compile else LAYERS[: args.layers]:
             samples, inputs, units, width = layer
-            rows[f"CfC n{samples} T{STEPS} in{inputs} h{units} bb{width} tf32"].update(compiled_times(layer))
-            print(".", end="", flush=True)
+            name = f"CfC n{samples} T{STEPS} in{inputs} h{units} bb{width} tf32"
+            if time.perf_counter() - begin > args.seconds:
+                print(f"{name:34} is not compiled: {args.seconds:.0f} s are over")
+                continue
+            rows[name].update(compiled_times(layer))
+            print(f"{name:34} compiled {rows[name].get('compiled_us', 0):9.1f} us", flush=True)
     state.append(card_state())
     second = ours(args.program)
     print(f"\n{'layer':34} {'eager':>9} {'compiled':>9} {'ours':>9} {'again':>9}  us")

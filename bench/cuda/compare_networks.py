@@ -60,12 +60,15 @@ NETWORKS = {
     "unet": (UNet, 256),
     "vgg16": (torchvision.models.vgg16, 224),
     "efficientnet_like": (torchvision.models.efficientnet_b0, 224),
+    "vit_b_16": (torchvision.models.vit_b_16, 224),
+    "convnext_tiny": (torchvision.models.convnext_tiny, 224),
+    "swin_t": (torchvision.models.swin_t, 224),
 }
 
 
-def ours(program):
+def ours(program, names):
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
-        subprocess.run([program, "--networks", ",".join(NETWORKS), "--json", file.name], check=True)
+        subprocess.run([program, "--networks", ",".join(names), "--json", file.name], check=True)
         return {(row["network"], row["batch"]): row for row in json.load(open(file.name))}
 
 
@@ -94,18 +97,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("program")
     parser.add_argument("--seconds", type=float, default=300, help="for the peers: those that are left then are gaps")
+    parser.add_argument("--networks", default=",".join(NETWORKS), help="those to run, as the zoo names them")
     parser.add_argument("--out")
     args = parser.parse_args()
     torch.backends.cudnn.benchmark = True
-    first, begin, rows = ours(args.program), time.time(), []
+    names = args.networks.split(",")
+    first, begin, rows = ours(args.program, names), time.time(), []
     state = [card_state()]
-    for name in NETWORKS:
+    for name in names:
         for batch in (1, 16):
             left = args.seconds - (time.time() - begin)
             eager, compiled, seconds = peer_times(name, batch, left > 20) if left > 5 else (None, None, None)
             rows.append({"network": name, "batch": batch, "cudnn_ms": eager, "compiled_ms": compiled, "compile_s": seconds})
     state.append(card_state())
-    second = ours(args.program)
+    second = ours(args.program, names)
     text = lambda value: f"{value:9.3f}" if value else "        -"
     print(f"{'network':18} {'batch':>5} {'cuDNN':>9} {'compiled':>9} {'ours':>9} {'again':>9}  ms")
     for row in rows:

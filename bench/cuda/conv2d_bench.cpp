@@ -2,13 +2,14 @@
 // events around replays, the median of 30. Where result and input have one shape, each launch reads what the one before
 // wrote. Results are checked at random places before anything is timed.
 //
-//   tessera_cuda_bench [--all] [--filter TEXT] [--json FILE] [--type f16|bf16]
+//   tessera_cuda_bench [--all] [--filter TEXT] [--json FILE] [--type f16|bf16|tf32|f32]
 //
 // --all times every kernel and split that takes the layer, not only the planner's choice.
 
 #include "tessera/core/float_bits.h"
 #include "tessera/machine/machine_file.h"
 #include "tessera/targets/cuda/kernels/conv2d/conv2d.h"
+#include "tessera/targets/cuda/kernels/kernel.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -66,16 +67,14 @@ std::vector<Layer> layers() {
   return out;
 }
 
-float widened(ElementType type, std::uint16_t bits) {
-  return type == ElementType::float16 ? float_from_float16(bits) : float_from_bfloat16(bits);
-}
-std::uint16_t narrowed(ElementType type, float x) {
-  return type == ElementType::float16 ? float16_from_float(x) : bfloat16_from_float_host(x);
+float rounded(ElementType type, float x) {
+  if (type == ElementType::float32) return x;
+  return type == ElementType::float16 ? float_from_float16(float16_from_float(x))
+                                      : float_from_bfloat16(bfloat16_from_float_host(x));
 }
 
 struct Operands {
-  std::vector<std::uint16_t> x;
-  std::vector<float> w, bias;
+  std::vector<float> x, w, bias;  // as the type holds them
 };
 
 Operands make_operands(const Conv2dProblem& p) {
@@ -83,12 +82,12 @@ Operands make_operands(const Conv2dProblem& p) {
   std::normal_distribution<float> normal;
   Operands out;
   out.x.resize(static_cast<std::size_t>(p.x_elements()));
-  for (auto& x : out.x) x = narrowed(p.type, normal(random));
+  for (float& x : out.x) x = rounded(p.type, normal(random));
   const float scale = 1 / std::sqrt(static_cast<float>(p.w_elements() / p.oc));
   out.w.resize(static_cast<std::size_t>(p.w_elements()));
-  for (float& w : out.w) w = widened(p.type, narrowed(p.type, normal(random) * scale));
+  for (float& w : out.w) w = rounded(p.type, normal(random) * scale);
   out.bias.resize(static_cast<std::size_t>(p.oc));
-  for (float& b : out.bias) b = widened(p.type, narrowed(p.type, normal(random)));
+  for (float& b : out.bias) b = rounded(p.type, normal(random));
   return out;
 }
 
@@ -105,8 +104,7 @@ double result_at(const Conv2dProblem& p, const Operands& operands, std::int64_t 
         const auto x = (column * p.pool + part % p.pool) * p.stride[1] - p.pads[1] + kx;
         if (y < 0 || y >= p.h || x < 0 || x >= p.w) continue;
         for (std::int64_t c = 0; c < p.c; ++c)
-          sum += static_cast<double>(
-                     widened(p.type, operands.x[static_cast<std::size_t>(((n * p.h + y) * p.w + x) * p.c + c)])) *
+          sum += static_cast<double>(operands.x[static_cast<std::size_t>(((n * p.h + y) * p.w + x) * p.c + c)]) *
                  static_cast<double>(operands.w[static_cast<std::size_t>(((o * p.c + c) * p.kh + ky) * p.kw + kx)]);
       }
     if (p.activation == kRelu) sum = std::max(sum, 0.0);
@@ -115,14 +113,14 @@ double result_at(const Conv2dProblem& p, const Operands& operands, std::int64_t 
   return result;
 }
 
-double worst_error(const Conv2dProblem& p, const Operands& operands, const std::vector<std::uint16_t>& y) {
+double worst_error(const Conv2dProblem& p, const Operands& operands, const std::vector<float>& y) {
   std::mt19937_64 random(2);
   double worst = 0;
   for (int i = 0; i < 300; ++i) {
     const auto at = static_cast<std::int64_t>(random() % y.size());
     const double wanted = result_at(p, operands, at);
-    const double error = std::abs(static_cast<double>(widened(p.type, y[static_cast<std::size_t>(at)])) - wanted) /
-                         (1 + std::abs(wanted));
+    const double error =
+        std::abs(static_cast<double>(y[static_cast<std::size_t>(at)]) - wanted) / (1 + std::abs(wanted));
     worst = std::isnan(error) ? 1e9 : std::max(worst, error);
   }
   return worst;
@@ -137,16 +135,15 @@ Timing timed(KernelLibrary& library, const Stream& stream, const Conv2dProblem& 
   const Context& context = library.context();
   const Conv2d conv(library, p, row, offer, operands.w, operands.bias);
   const bool chained = p.x_elements() == p.y_elements();
-  const auto x_bytes = std::as_bytes(std::span(operands.x));
-  const Memory x(context, x_bytes), y(context, p.y_elements() * 2);
+  const Memory x(context, rounded_to(p.type, operands.x)), y(context, p.y_elements() * p.bytes());
   y.fill(stream, 0xFF);
   const auto forth = conv.bind(x.data(), nullptr, y.data());
   const auto back = chained ? conv.bind(y.data(), nullptr, x.data()) : forth;
   forth.launch(stream);
-  std::vector<std::uint16_t> result(static_cast<std::size_t>(p.y_elements()));
-  y.read(stream, std::as_writable_bytes(std::span(result)));
+  Array result(p.type, Shape{p.y_elements()});
+  y.read(stream, result.bytes());
   stream.synchronize();
-  Timing timing{.worst_error = worst_error(p, operands, result)};
+  Timing timing{.worst_error = worst_error(p, operands, floats_of(result))};
 
   constexpr int kLaunches = 20, kReplays = 30;
   const Graph graph(stream, [&] {
@@ -171,13 +168,17 @@ Timing timed(KernelLibrary& library, const Stream& stream, const Conv2dProblem& 
 int run(int count, char** arguments) {
   std::string filter, json_path;
   ElementType type = ElementType::float16;
-  bool all = false;
+  bool all = false, tf32 = false;
   for (int i = 1; i < count; ++i) {
     const std::string argument = arguments[i];
     if (argument == "--all") all = true;
     if (argument == "--filter" && i + 1 < count) filter = arguments[++i];
     if (argument == "--json" && i + 1 < count) json_path = arguments[++i];
-    if (argument == "--type" && i + 1 < count && std::string(arguments[++i]) == "bf16") type = ElementType::bfloat16;
+    if (argument == "--type" && i + 1 < count) {
+      const std::string given = arguments[++i];
+      type = given == "bf16" ? ElementType::bfloat16 : given == "f16" ? ElementType::float16 : ElementType::float32;
+      tf32 = given == "tf32";
+    }
   }
   if (const auto missing = absence()) {
     fmt::print("{}\n", missing->text);
@@ -192,6 +193,7 @@ int run(int count, char** arguments) {
   for (Layer& one : layers()) {
     if (one.name.find(filter) == std::string::npos) continue;
     one.problem.type = type;
+    one.problem.tf32 = tf32;
     const Operands operands = make_operands(one.problem);
     const Conv2dPlan plan = plan_conv2d(one.problem, gpu);
     const auto show = [&](const Conv2dRow& row, const Conv2dOffer& offer, bool chosen) {
@@ -204,7 +206,7 @@ int run(int count, char** arguments) {
           t.worst_error > 0.02 ? " WRONG" : "", chosen && all ? " <- chosen" : "");
       std::fflush(stdout);
       results.push_back({{"layer", one.name},
-                         {"type", name(type)},
+                         {"type", tf32 ? "tf32" : name(type)},
                          {"kernel", row.name},
                          {"splits", offer.splits},
                          {"blocks", offer.blocks},
@@ -220,7 +222,7 @@ int run(int count, char** arguments) {
       continue;
     }
     for (const Conv2dRow& row : conv2d_rows()) {
-      if (!row.tiling && plan.row->tiling) continue;  // minutes
+      if (!row.tiling && row.exact_oc == 0 && (plan.row->tiling || plan.row->exact_oc > 0)) continue;  // minutes
       for (const int splits : {1, 2, 4, 8}) {
         const Conv2dAnswer answer = consider(row, one.problem, gpu, splits);
         if (const auto* offer = std::get_if<Conv2dOffer>(&answer))

@@ -35,6 +35,8 @@ class ZooBuilder {
   ValueId conv_bn_relu(const std::string& name, ValueId x, const ZooConv& conv);
   ValueId conv_bn_relu6(const std::string& name, ValueId x, const ZooConv& conv);
   ValueId conv_bn_silu(const std::string& name, ValueId x, const ZooConv& conv);
+  // Patches that do not overlap, one pixel each.
+  ValueId patches(const std::string& name, ValueId x, std::int64_t channels, std::int64_t size);
   // Kernel 2, stride 2: twice the extents.
   ValueId up_conv(const std::string& name, ValueId x, std::int64_t channels);
   ValueId upsample(const std::string& name, ValueId x);  // nearest, twice the extents
@@ -51,6 +53,34 @@ class ZooBuilder {
   ValueId global_average(const std::string& name, ValueId x);
   ValueId flatten(const std::string& name, ValueId x);
   ValueId dense(const std::string& name, ValueId x, std::int64_t outputs);
+
+  // --- tokens: the last dimension is that of channels
+  // -----------------------------------------------------------------
+
+  Shape shape(ValueId x) const { return graph_.value(x).type.shape(); }
+  ValueId layer_norm(const std::string& name, ValueId x);
+  // As exporters write it: a product with a matrix, then a sum. gain: standard deviation of what comes out.
+  ValueId linear(const std::string& name, ValueId x, std::int64_t outputs, double gain = 1, bool bias = true);
+  ValueId gelu(const std::string& name, ValueId x);  // as exporters write it, with erf
+  ValueId scale(const std::string& name, ValueId x, const Shape& shape, double factor);  // by constants around it
+  ValueId reshape(const std::string& name, ValueId x, const std::vector<std::int64_t>& extents);
+  ValueId transpose(const std::string& name, ValueId x, const std::vector<std::int64_t>& perm);
+  ValueId slice(const std::string& name, ValueId x, std::int64_t axis, std::int64_t begin, std::int64_t end,
+                std::int64_t step = 1);
+  ValueId join(const std::string& name, const std::vector<ValueId>& parts, std::int64_t axis);
+  ValueId mean(const std::string& name, ValueId x, std::int64_t axis);
+  ValueId pick(const std::string& name, ValueId x, std::int64_t axis, std::int64_t position);  // the axis goes
+  // A parameter as it stands, and one that is added to x.
+  ValueId parameter(const std::string& name, const Shape& shape, double deviation);
+  ValueId constant(const std::string& name, Array array) {
+    return keep(graph_.add_constant(name, std::move(array)), 1);
+  }
+  ValueId repeated(const std::string& name, ValueId x, const std::vector<std::int64_t>& extents);
+  ValueId plus(const std::string& name, ValueId x, ValueId parameter);
+  // Attention of tokens N T C with itself. bias: of every head, heads T T; mask: of every window, windows T T, where N
+  // is a multiple of windows.
+  ValueId self_attention(const std::string& name, ValueId x, std::int64_t heads, double gain, ValueId bias = kNoValue,
+                         ValueId mask = kNoValue);
 
   Graph finish(std::vector<ValueId> outputs);
 

@@ -14,6 +14,9 @@ Graph make_unet(const ZooModel& model, std::int64_t batch);
 Graph make_vanilla_unet(const ZooModel& model, std::int64_t batch);
 Graph make_shallow_unet(const ZooModel& model, std::int64_t batch);
 Graph make_efficientnet_like(const ZooModel& model, std::int64_t batch);
+Graph make_convnext_tiny(const ZooModel& model, std::int64_t batch);
+Graph make_swin_t(const ZooModel& model, std::int64_t batch);
+Graph make_vit_b_16(const ZooModel& model, std::int64_t batch);
 Graph make_yolo_like(const ZooModel& model, std::int64_t batch);
 
 }  // namespace tessera

@@ -14,6 +14,8 @@ namespace tessera {
 namespace {
 
 constexpr std::array kModels{
+    ZooModel{"convnext_tiny", "ConvNeXt-T, 1000 classes: 7x7 depthwise, layer norms, GELU", 3, 224, 224,
+             make_convnext_tiny},
     ZooModel{"efficientnet_like",
              "network of EfficientNet-B0's shape, 1000 classes: squeeze and excite, 5x5 depthwise, SiLU", 3, 224, 224,
              make_efficientnet_like},
@@ -24,11 +26,13 @@ constexpr std::array kModels{
              make_resnet50},
     ZooModel{"shallow_unet", "shallow U-Net, 1 class: 16 to 64 channels, nearest upsampling", 4, 1056, 160,
              make_shallow_unet},
+    ZooModel{"swin_t", "Swin-T, 1000 classes: attention in shifted windows of 7x7", 3, 224, 224, make_swin_t},
     ZooModel{"unet", "U-Net, 2 classes: 32 to 512 channels, transposed convolutions", 3, 256, 256, make_unet},
     ZooModel{"vanilla_unet", "U-Net of brain segmentation, 1 class: 32 to 512 channels, sigmoid", 3, 480, 640,
              make_vanilla_unet},
     ZooModel{"vgg16", "VGG-16, 1000 classes: 3x3 convolutions and three large dense layers, no batch norm", 3, 224, 224,
              make_vgg16},
+    ZooModel{"vit_b_16", "ViT-B/16, 1000 classes: 12 blocks of attention over 197 tokens", 3, 224, 224, make_vit_b_16},
     ZooModel{"yolo_like", "detector of YOLOv8n's shape, 80 classes: C2f blocks, SPPF, PAN neck, heads at three strides",
              3, 640, 640, make_yolo_like},
 };

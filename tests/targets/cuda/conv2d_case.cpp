@@ -116,6 +116,7 @@ Array magnitudes(Array values) {
 
 double activation_of(double x, const Activation& activation) {
   if (activation.curve == Curve::silu) x = x / (1 + std::exp(-x));
+  if (activation.curve == Curve::gelu) x = x / 2 * std::erfc(-x / std::sqrt(2.0));
   if (activation.curve == Curve::sigmoid) x = 1 / (1 + std::exp(-x));
   if (activation.curve == Curve::hard_swish) x = x * std::clamp(x / 6 + 0.5, 0.0, 1.0);
   return x < activation.lower ? activation.lower : x > activation.upper ? activation.upper : x;
@@ -134,7 +135,9 @@ Expected expected(const Conv2dCase& test, const Data& data) {
   const double length = static_cast<double>(p.c / p.groups) * p.kh * p.kw;
   // Tensor cores add 16 products at a time and keep 2 bits fewer than float32 when they align them (measured by
   // others); plain sums round once for each product. 4 covers both ends: bias, residual and the activation's exp.
-  const double sum_rounding = (length + 4) * std::ldexp(1, -24) + std::ldexp(1, -21);
+  // tf32 rounds both factors of every product to 10 bits behind the point.
+  const double sum_rounding =
+      (length + 4) * std::ldexp(1, -24) + std::ldexp(1, -21) + (p.tf32 ? std::ldexp(2.001, -11) : 0);
   const double result_rounding = p.type == ElementType::float16    ? std::ldexp(1, -11)
                                  : p.type == ElementType::bfloat16 ? std::ldexp(1, -8)
                                                                    : std::ldexp(1, -23);

@@ -61,7 +61,7 @@ void check_op(const OpCase& test) {
       network.inputs.push_back(normal_array(test.inputs[i], random));
     }
     network.graph.outputs = {test.build(network.graph, ids, random)};
-    const CudaPlan plan(network, h200(), {.storage = storage});
+    const CudaPlan plan(network, h200(), {.storage = storage, .exact = true});
     const RunResult run = plan.run(network.inputs);
     const std::vector<Array> again = plan.run(network.inputs).outputs;
     const Array wanted = evaluate(plan.kernel_plan().graph, network.inputs).at(0);
@@ -300,6 +300,150 @@ TEST(CudaNetwork, SoftmaxAndLayerNorm) {
   }
 }
 
+TEST(CudaNetwork, Attention) {
+  TSR_NEEDS_DEVICE();
+  struct Row {
+    std::int64_t batch, tokens, heads, size, bias_batch;  // bias_batch 0: no bias
+  };
+  // Tiles of 64 keys and 16 queries, whole and not; channels of a head in eights and not; all kernels.
+  for (const Row& row :
+       {Row{1, 197, 12, 64, 0}, Row{4, 49, 3, 32, 1}, Row{8, 49, 3, 32, 4}, Row{2, 64, 2, 128, 0},
+        Row{1, 130, 1, 96, 1}, Row{3, 1, 2, 40, 0}, Row{1, 17, 2, 24, 1}, Row{2, 33, 2, 12, 1}, Row{1, 20, 1, 160, 0}})
+    check_op({"attention",
+              {Shape{row.batch, row.tokens, 3 * row.heads * row.size}},
+              [&](tessera::Graph& g, const auto& x, std::mt19937& random) {
+                std::vector<ValueId> inputs{x[0], kNoValue, kNoValue};
+                if (row.bias_batch > 0)
+                  inputs.push_back(g.add_constant(
+                      "bias", normal_array(Shape{row.bias_batch, row.heads, row.tokens, row.tokens}, random)));
+                else
+                  inputs.resize(1);
+                return g.add("attention",
+                             Attention{.heads = row.heads,
+                                       .scale = static_cast<float>(1 / std::sqrt(static_cast<double>(row.size)))},
+                             inputs);
+              },
+              // Scores are sums of `size` products each, and the weights that they give are rounded once.
+              static_cast<double>(row.size * 4 + row.tokens),
+              1});
+}
+
+TEST(CudaNetwork, AttentionAsNetworksSpellItOut) {
+  TSR_NEEDS_DEVICE();
+  check_op({"q k v",
+            {Shape{2, 3, 40, 16}, Shape{2, 3, 70, 16}, Shape{2, 3, 70, 24}},
+            [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+              const ValueId k = g.add("k", Transpose{{0, 1, 3, 2}}, {x[1]});
+              const ValueId scores = g.add("scores", MatMul{}, {x[0], k});
+              const ValueId scale = g.add_constant("scale", Array::scalar<float>(0.25f));
+              const ValueId scaled = g.add("scaled", tessera::Binary{tessera::Binary::Kind::mul}, {scores, scale});
+              return g.add("y", MatMul{}, {g.add("weights", Softmax{}, {scaled}), x[2]});
+            },
+            134,
+            1});
+}
+
+TEST(CudaNetwork, ProductsOfTwoValues) {
+  TSR_NEEDS_DEVICE();
+  for (const auto& [a, b] : {std::pair{Shape{70, 40}, Shape{40, 50}},
+                             {Shape{3, 5, 33}, Shape{3, 33, 65}},
+                             {Shape{2, 3, 64, 32}, Shape{3, 32, 64}},
+                             {Shape{2, 1, 10, 7}, Shape{5, 7, 3}}})
+    check_op({"matmul",
+              {a, b},
+              [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+                return g.add("y", MatMul{}, {x[0], x[1]});
+              },
+              // Products of two numbers below 5 where the bound counts on weights.
+              static_cast<double>(4 * a[a.rank() - 1])});
+  for (const bool first : {false, true})
+    for (const bool second : {false, true})
+      check_op({"gemm",
+                {first ? Shape{40, 70} : Shape{70, 40}, second ? Shape{50, 40} : Shape{40, 50}, Shape{70, 1}},
+                [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+                  const ValueId y =
+                      g.add("y", Gemm{.alpha = 0.5f, .beta = 2, .transpose_a = first, .transpose_b = second},
+                            {x[0], x[1], x[2]});
+                  return g.add("relu", Unary{Unary::Kind::relu}, {y});
+                },
+                160,
+                1});
+}
+
+TEST(CudaNetwork, ProductsOfTokens) {
+  TSR_NEEDS_DEVICE();
+  for (const Shape& shape : {Shape{2, 19, 48}, Shape{2, 5, 7, 48}})
+    for (const auto kind : {Unary::Kind::gelu, Unary::Kind::silu, Unary::Kind::tanh})
+      check_op(
+          {"tokens",
+           {shape},
+           [&](tessera::Graph& g, const auto& x, std::mt19937& random) {
+             ValueId y = g.add("first", MatMul{}, {x[0], weights(g, Shape{48, 64}, random, 48)});
+             y = g.add("biased", tessera::Binary{tessera::Binary::Kind::add}, {y, weights(g, Shape{64}, random, 1)});
+             y = g.add("second", MatMul{}, {g.add("act", Unary{kind}, {y}), weights(g, Shape{64, 48}, random, 64)});
+             return g.add("sum", tessera::Binary{tessera::Binary::Kind::add}, {x[0], y});
+           },
+           112,
+           3});
+}
+
+TEST(CudaNetwork, ReductionsSlicesAndChoices) {
+  TSR_NEEDS_DEVICE();
+  using Kind = Reduce::Kind;
+  for (const Kind kind : {Kind::mean, Kind::sum, Kind::max, Kind::min, Kind::l2, Kind::sum_square, Kind::log_sum_exp})
+    for (const std::vector<std::int64_t>& axes : std::vector<std::vector<std::int64_t>>{{1}, {-1}, {0, 2}, {}})
+      check_op({"reduce",
+                {Shape{3, 20, 37}},
+                [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+                  return g.add("y", Reduce{.kind = kind, .axes = axes, .keep_dims = false}, {x[0]});
+                },
+                // Squares are below 25, and of them there may be all.
+                3 * 20 * 37 * 4});
+  const auto list = [](tessera::Graph& g, std::vector<std::int64_t> values) {
+    return g.add_constant("list" + std::to_string(g.values.size()),
+                          Array::of<std::int64_t>(Shape{static_cast<std::int64_t>(values.size())}, values));
+  };
+  for (const auto& [begin, end, step] : {std::array{0, 100, 2}, std::array{1, 100, 2}, std::array{-3, 100, 1},
+                                         std::array{8, -100, -1}, std::array{3, 7, 1}})
+    check_op({"slice", {Shape{2, 9, 16}}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+                const ValueId doubled = g.add("doubled", tessera::Binary{tessera::Binary::Kind::add}, {x[0], x[0]});
+                return g.add("y", Slice{}, {doubled, list(g, {begin}), list(g, {end}), list(g, {1}), list(g, {step})});
+              }});
+  check_op({"expand", {Shape{2, 1, 16}}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+              return g.add("y", Expand{}, {x[0], list(g, {3, 2, 5, 16})});
+            }});
+  check_op({"tile", {Shape{2, 3, 5}}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+              return g.add("y", TileRepeat{}, {x[0], list(g, {2, 1, 3})});
+            }});
+  for (const std::int64_t axis : {0, 1, 2})
+    for (const std::int64_t width : {16, 7})
+      check_op({"gather", {Shape{4, 5, width}}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+                  return g.add("y", Gather{axis}, {x[0], list(g, {3, 0, -1, 3})});
+                }});
+}
+
+TEST(CudaNetwork, ImagesAsTokensAndBack) {
+  TSR_NEEDS_DEVICE();
+  check_op({"convnext",
+            {Shape{2, 16, 9, 7}},
+            [&](tessera::Graph& g, const auto& x, std::mt19937& random) {
+              Conv depthwise;
+              depthwise.window = window({7, 7}, 1, 3);
+              depthwise.groups = 16;
+              ValueId y = g.add("dw", depthwise, {x[0], weights(g, Shape{16, 1, 7, 7}, random, 49)});
+              y = g.add("tokens", Transpose{{0, 2, 3, 1}}, {y});
+              y = g.add("norm", LayerNorm{}, {y, weights(g, Shape{16}, random, 1), weights(g, Shape{16}, random, 1)});
+              y = g.add("up", MatMul{}, {y, weights(g, Shape{16, 32}, random, 16)});
+              y = g.add("down", MatMul{},
+                        {g.add("gelu", Unary{Unary::Kind::gelu}, {y}), weights(g, Shape{32, 16}, random, 32)});
+              y = g.add("image", Transpose{{0, 3, 1, 2}}, {y});
+              return g.add("sum", tessera::Binary{tessera::Binary::Kind::add}, {x[0], y});
+            },
+            97,
+            // The norm divides by what may be small: roundings before it grow by up to four times.
+            12});
+}
+
 double distance(const std::vector<Array>& a, const std::vector<Array>& b) {
   double sum = 0;
   for (std::size_t o = 0; o < a.size(); ++o) {
@@ -313,8 +457,8 @@ double distance(const std::vector<Array>& a, const std::vector<Array>& b) {
 // them twice as far, float16 with a rounding an eighth as large a quarter, float32 a thousandth.
 TEST(CudaNetwork, ZooNetworksAreAsAccurateAsTheirTypes) {
   TSR_NEEDS_DEVICE();
-  for (const std::string name :
-       {"resnet18", "resnet50", "mobilenet_v2", "efficientnet_like", "unet", "shallow_unet", "vgg16", "yolo_like"}) {
+  for (const std::string name : {"resnet18", "resnet50", "mobilenet_v2", "efficientnet_like", "unet", "shallow_unet",
+                                 "vgg16", "yolo_like", "vit_b_16", "swin_t", "convnext_tiny"}) {
     std::mt19937 random(3);
     LoadedNetwork network{.model = name, .name = name, .graph = make_zoo_model(name, 2)};
     for (const ValueId id : network.graph.inputs)
@@ -325,7 +469,7 @@ TEST(CudaNetwork, ZooNetworksAreAsAccurateAsTheirTypes) {
     const double moved = distance(Session(network.graph, narrow).run(network.inputs), wanted);
     for (const auto& [storage, factor] : {std::pair{ElementType::float16, 0.25}, std::pair{ElementType::bfloat16, 2.0},
                                           std::pair{ElementType::float32, 1e-3}}) {
-      const CudaPlan plan(network, h200(), {.storage = storage});
+      const CudaPlan plan(network, h200(), {.storage = storage, .exact = true});
       const double off = distance(plan.run(network.inputs).outputs, wanted);
       EXPECT_LE(off, factor * moved) << name << " as " << tessera::name(storage);
       EXPECT_GT(off, 0) << name;

@@ -63,6 +63,30 @@ TEST(CudaPlan, ConvertsOrdersOnlyAtTheEnds) {
   }
 }
 
+// Between their kernels tokens and heads are views; windows are moved once each way.
+TEST(CudaPlan, TokenNetworksAreProductsAttentionAndNorms) {
+  struct Row {
+    const char* name;
+    int attention, moves;
+  };
+  for (const Row& row : {Row{"vit_b_16", 12, 3}, Row{"convnext_tiny", 0, 0}, Row{"swin_t", 12, 27}}) {
+    const CudaPlan plan(zoo_network(row.name), h200(), {});
+    int attention = 0, moves = 0;
+    for (const Step& step : plan.kernel_plan().steps) {
+      ASSERT_NE(step.node, Step::kConversion) << row.name;
+      if (step.offer.view_of >= 0 || step.in_place) continue;
+      const std::string_view kernel = step.kernel->name;
+      attention += kernel == "attention_f16";
+      for (const std::string_view name : {"transpose", "gather", "slice", "concat", "expand", "split"})
+        moves += kernel == name;
+      EXPECT_FALSE(kernel.starts_with("softmax") || kernel.ends_with("_values")) << row.name << " " << kernel;
+      EXPECT_FALSE(kernel.starts_with("unary")) << row.name << " " << step.node;
+    }
+    EXPECT_EQ(attention, row.attention) << row.name;
+    EXPECT_LE(moves, row.moves) << row.name;
+  }
+}
+
 TEST(CudaPlan, PutsTheHeavyWorkOnTensorCores) {
   const CudaPlan plan(zoo_network("resnet50", 16), h200(), {});
   for (const StepView& step : plan.steps())

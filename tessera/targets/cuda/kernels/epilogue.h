@@ -4,9 +4,9 @@
 //
 //   y = pool(activation(sum + bias + residual))
 //
-// where each part may be missing. Of curves, convolutions of images take silu, and none with a residual; depthwise ones
-// and products of single pixels take all (tiles_take()). The graph fuses more than that (an activation before the
-// residual, pools of any window): split_epilogues() makes nodes of the rest before a network is planned.
+// where each part may be missing. Of curves, convolutions of images take silu and gelu, and none with a residual;
+// depthwise ones and products of single pixels take all (tiles_take()). The graph fuses more than that (an activation
+// before the residual, pools of any window): split_epilogues() makes nodes of the rest before a network is planned.
 
 #include "tessera/core/export.h"
 #include "tessera/kernel_plan/kernel_info.h"

@@ -89,8 +89,8 @@ Estimate streaming_estimate(const GpuSpec& gpu, double bytes);
 Estimate streaming_estimate(const Problem& problem);
 
 // float32 values as elements of a type.
-std::vector<std::byte> rounded_to(ElementType type, std::span<const float> values);
-std::vector<float> floats_of(const Array& array);
+TSR_API std::vector<std::byte> rounded_to(ElementType type, std::span<const float> values);
+TSR_API std::vector<float> floats_of(const Array& array);
 
 // Blocks of `threads` for so many items.
 int blocks_for(std::int64_t items, int threads);

@@ -1,7 +1,8 @@
 #pragma once
 
-// Matrix products of a warpgroup (wgmma): 64 rows of A times N columns of B, 16 deep, sums in float32 registers. Both
-// operands lie in shared memory with 64 elements (128 bytes) of the depth in a row, swizzled by 128 bytes.
+// Matrix products of a warpgroup (wgmma): 64 rows of A times N columns of B, 32 bytes deep, sums in float32 registers.
+// Both operands lie in shared memory with 128 bytes of the depth in a row, swizzled by 128 bytes. Of float32 operands
+// the first 10 bits behind the point count (tf32).
 //
 // Thread t of the warpgroup holds rows t/32*16 + t%32/4 and 8 further; d[4*j .. 4*j+1] are columns 8*j + t%4*2 and the
 // next of the first row, d[4*j+2 .. 4*j+3] those of the second.
@@ -68,8 +69,23 @@ TSR_MULTIPLY(__half, "f16", 256, 128, "128", "129", "130")
 TSR_MULTIPLY(__nv_bfloat16, "bf16", 64, 32, "32", "33", "34")
 TSR_MULTIPLY(__nv_bfloat16, "bf16", 128, 64, "64", "65", "66")
 TSR_MULTIPLY(__nv_bfloat16, "bf16", 256, 128, "128", "129", "130")
+#define TSR_MULTIPLY_TF32(N, HALF, A, B, P)                                                                          \
+  template <>                                                                                                       \
+  struct Multiply<float, N> {                                                                                       \
+    static __device__ __forceinline__ void run(float (&d)[HALF], std::uint64_t a, std::uint64_t b, int add) {       \
+      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" P ", 0;\n"                                                  \
+                   "wgmma.mma_async.sync.aligned.m64n" #N "k8.f32.tf32.tf32"                                        \
+                   " {" TSR_REGISTERS_##HALF "}, %" A ", %" B ", p, 1, 1;\n}"                                       \
+                   : TSR_D##HALF(0)                                                                                 \
+                   : "l"(a), "l"(b), "r"(add));                                                                     \
+    }                                                                                                               \
+  };
+TSR_MULTIPLY_TF32(64, 32, "32", "33", "34")
+TSR_MULTIPLY_TF32(128, 64, "64", "65", "66")
+TSR_MULTIPLY_TF32(256, 128, "128", "129", "130")
 // clang-format on
 
+#undef TSR_MULTIPLY_TF32
 #undef TSR_MULTIPLY
 #undef TSR_REGISTERS_128
 #undef TSR_REGISTERS_64

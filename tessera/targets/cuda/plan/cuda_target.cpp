@@ -27,8 +27,8 @@ class CudaTarget : public Target {
     check(machine.gpu->arch == "sm_90a", Code::unsupported,
           "the kernels are for architecture sm_90a (Hopper); '{}' is {}", machine.name, machine.gpu->arch);
     check_fields(request,
-                 {PlanField::storage, PlanField::passes_off, PlanField::kernels_off, PlanField::kernels,
-                  PlanField::memory_limit},
+                 {PlanField::storage, PlanField::exact, PlanField::passes_off, PlanField::kernels_off,
+                  PlanField::kernels, PlanField::memory_limit},
                  "is not for GPUs");
     const ElementType storage = request.storage.value_or(kDefaultStorage);
     check(storage == ElementType::float16 || storage == ElementType::bfloat16 || storage == ElementType::float32,

@@ -5,6 +5,8 @@
 #include "tessera/targets/cuda/device/driver.h"
 #include "tessera/targets/cuda/kernels/kernel.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -14,9 +16,23 @@ namespace tessera::cuda {
 
 namespace {
 
-Binary binary_of(const Conv2dRow& row) {
+// Tiles of 16-bit types have kernels of their own for it.
+bool has_gelu(const Conv2dRow& row, const Conv2dProblem& problem) {
+  return row.tiling.has_value() && !row.rounds() && problem.activation.curve == Curve::gelu;
+}
+
+Binary binary_of(const Conv2dRow& row, bool gelu) {
+  if (row.exact_oc > 0) return Binary::conv2d_exact;
   if (!row.tiling) return Binary::conv2d_direct;
+  if (row.type == ElementType::float32) return Binary::conv2d_tf32;
+  if (gelu) return row.type == ElementType::float16 ? Binary::conv2d_gelu_f16 : Binary::conv2d_gelu_bf16;
   return row.type == ElementType::float16 ? Binary::conv2d_f16 : Binary::conv2d_bf16;
+}
+
+// float32 is rounded to the nearest tf32 on the way.
+CUtensorMapDataType data_type(ElementType type) {
+  if (type == ElementType::float32) return CU_TENSOR_MAP_DATA_TYPE_TFLOAT32;
+  return type == ElementType::float16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
 }
 
 // Dimensions from the innermost on, and the bytes from one element to the next of all but the first.
@@ -34,13 +50,11 @@ CUtensorMap tensor_map(ElementType type, const void* data, const std::array<std:
     element_strides[i] = static_cast<cuuint32_t>(steps[i]);
   }
   CUtensorMap map{};
-  check_call(
-      driver().cuTensorMapEncodeTiled(
-          &map, type == ElementType::float16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, rank,
-          const_cast<void*>(data), sizes.data(), strides.data(), boxes.data(), element_strides.data(),
-          CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-          CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
-      "describe a tensor to the copy engine");
+  check_call(driver().cuTensorMapEncodeTiled(&map, data_type(type), rank, const_cast<void*>(data), sizes.data(),
+                                             strides.data(), boxes.data(), element_strides.data(),
+                                             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+             "describe a tensor to the copy engine");
   return map;
 }
 
@@ -52,16 +66,17 @@ Conv2dPacking packing_of(const Conv2dRow& row, const Conv2dOffer& offer) {
 }
 
 // oc ic kh kw as oc kh kw ic for the tensor cores, as kh kw ic oc for the direct kernel. Folded: 8 columns of 8
-// channels.
+// channels, or of 4 of float32.
 std::vector<std::byte> conv2d_weights(const Conv2dProblem& p, Conv2dPacking packing, std::span<const float> weights) {
   check(static_cast<std::int64_t>(weights.size()) == p.w_elements(), Code::invalid_argument,
         "conv2d: {} weights, the problem has {}", weights.size(), p.w_elements());
   const std::int64_t ic = p.c / p.groups, taps = std::int64_t{p.kh} * p.kw;
   if (packing == Conv2dPacking::tiles && taps == 1) return rounded_to(p.type, weights);
-  std::vector<float> out(packing == Conv2dPacking::folded ? static_cast<std::size_t>(p.oc) * p.kh * kChannelBlock
+  std::vector<float> out(packing == Conv2dPacking::folded ? static_cast<std::size_t>(p.oc) * p.kh * p.block_channels()
                                                           : weights.size());
   const auto place = [&](std::int64_t o, std::int64_t c, std::int64_t tap) {
-    if (packing == Conv2dPacking::folded) return (o * p.kh + tap / p.kw) * kChannelBlock + tap % p.kw * 8 + c;
+    if (packing == Conv2dPacking::folded)
+      return (o * p.kh + tap / p.kw) * p.block_channels() + tap % p.kw * p.fold_channels() + c;
     return packing == Conv2dPacking::tiles ? (o * taps + tap) * ic + c : (tap * ic + c) * p.oc + o;
   };
   parallel_for(p.oc, 8, [&](std::int64_t begin, std::int64_t end) {
@@ -86,7 +101,8 @@ Conv2d::Conv2d(KernelLibrary& library, const Conv2dProblem& problem, const Conv2
     : problem_(problem),
       row_(row),
       offer_(offer),
-      function_(library.function(binary_of(row), row.name)),
+      function_(library.function(binary_of(row, has_gelu(row, problem)),
+                                 fmt::format("{}{}", row.name, has_gelu(row, problem) ? "_gelu" : ""))),
       weights_(std::move(weights)) {
   check_problem(problem);
   check(bias.empty() || static_cast<int>(bias.size()) == problem.oc, Code::invalid_argument,
@@ -97,10 +113,10 @@ Conv2d::Conv2d(KernelLibrary& library, const Conv2dProblem& problem, const Conv2
   std::ranges::copy(bias, padded.begin());
   bias_ = Memory(library.context(), std::as_bytes(std::span(padded)));
   if (offer.folded) {
-    fold_ = library.function(Binary::conv2d_fold, "conv2d_fold");
+    const bool wide = problem.type == ElementType::float32;
+    fold_ = library.function(Binary::conv2d_fold, wide ? "conv2d_fold_f32" : "conv2d_fold");
     fold_planes_ =
-        library.function(Binary::conv2d_fold,
-                         problem.type == ElementType::float16 ? "conv2d_fold_planes_f16" : "conv2d_fold_planes_bf16");
+        library.function(Binary::conv2d_fold, fmt::format("conv2d_fold_planes_{}", short_name(problem.type)));
     folded_ = Memory(library.context(), std::int64_t{16} * problem.n * problem.h * problem.folded_w());
   }
   if (tiled) function_.allow_shared_bytes(row.tiling->shared_bytes());
@@ -139,12 +155,12 @@ Conv2dArguments Conv2d::arguments() const {
   if (!row_.tiling) return a;
   if (offer_.folded) {
     a.w = a.ow;
-    a.c = kChannelBlock;
+    a.c = problem_.block_channels();
     a.kw = a.stride_w = a.dilation_w = 1;
     a.pad_left = 0;
   }
   const auto tiles_of = [](int size, int box) { return (size + box - 1) / box; };
-  a.channel_blocks = tiles_of(a.c, kChannelBlock);
+  a.channel_blocks = tiles_of(a.c, problem_.block_channels());
   a.box_n = offer_.box_n, a.box_h = offer_.box_h, a.box_w = offer_.box_w;
   a.tiles_n = tiles_of(a.n, a.box_n), a.tiles_h = tiles_of(a.oh, a.box_h), a.tiles_w = tiles_of(a.ow, a.box_w);
   a.tiles = offer_.tiles;
@@ -166,8 +182,12 @@ Conv2d::Bound Conv2d::bind(const void* x, const void* residual, void* y, const f
   out.arguments_ = arguments();
   out.arguments_.residual = residual;
   out.arguments_.y = y;
-  out.arguments_.y_vectors = aligned(y) && problem_.y_pitch() % 8 == 0;
-  out.arguments_.residual_vectors = aligned(residual) && out.arguments_.residual_pixel % 8 == 0 && problem_.oc % 8 == 0;
+  out.arguments_.y_vectors = aligned(y) && problem_.y_pitch() % problem_.fold_channels() == 0;
+  out.arguments_.residual_vectors = aligned(residual) &&
+                                    out.arguments_.residual_pixel % problem_.fold_channels() == 0 &&
+                                    problem_.oc % problem_.fold_channels() == 0;
+  constexpr std::int64_t kLargeBytes = 32 << 20;
+  out.arguments_.y_leaves = problem_.y_elements() * problem_.bytes() > kLargeBytes;
   check(!problem_.has_phases() || out.arguments_.y_vectors, Code::invalid_argument,
         "conv2d: phases are written to whole 16 bytes");
   out.shape_ = {.blocks = offer_.blocks, .threads = 256, .early_start = true};
@@ -189,17 +209,18 @@ Conv2d::Bound Conv2d::bind(const void* x, const void* residual, void* y, const f
   const int border = tiling.patch ? 2 : 0;
   // Folded pixels overlap: the next one starts a stride later. Columns beyond the window arrive as zeros, whatever they
   // are.
-  const int x_channels = offer_.folded ? 8 * problem_.kw : a.c;
-  const std::int64_t pixel_bytes = offer_.folded ? std::int64_t{16} * problem_.stride[1] : std::int64_t{2} * a.x_pixel;
+  const int x_channels = offer_.folded ? problem_.fold_channels() * problem_.kw : a.c;
+  const std::int64_t pixel_bytes =
+      offer_.folded ? std::int64_t{16} * problem_.stride[1] : std::int64_t{problem_.bytes()} * a.x_pixel;
   const std::int64_t row_bytes = offer_.folded ? std::int64_t{16} * problem_.folded_w() : pixel_bytes * a.w;
-  out.x_map_ =
-      tensor_map<4>(problem_.type, offer_.folded ? folded_.data() : x, {x_channels, a.w, a.h, a.n},
-                    {pixel_bytes, row_bytes, row_bytes * a.h},
-                    {kChannelBlock, a.box_w + border, a.box_h + border, a.box_n}, {1, a.stride_w, a.stride_h, 1});
-  const std::int64_t tap_bytes = std::int64_t{2} * a.c;
+  out.x_map_ = tensor_map<4>(problem_.type, offer_.folded ? folded_.data() : x, {x_channels, a.w, a.h, a.n},
+                             {pixel_bytes, row_bytes, row_bytes * a.h},
+                             {problem_.block_channels(), a.box_w + border, a.box_h + border, a.box_n},
+                             {1, a.stride_w, a.stride_h, 1});
+  const std::int64_t tap_bytes = std::int64_t{problem_.bytes()} * a.c;
   out.w_map_ =
       tensor_map<3>(problem_.type, weights_->data(), {a.c, a.kh * a.kw, a.oc}, {tap_bytes, tap_bytes * a.kh * a.kw},
-                    {kChannelBlock, 1, tiling.oc / tiling.multicast}, {1, 1, 1});
+                    {problem_.block_channels(), 1, tiling.oc / tiling.multicast}, {1, 1, 1});
   if (offer_.folded) {
     out.x_ = x_planes ? x_planes : x;
     out.folded_ = folded_.data();

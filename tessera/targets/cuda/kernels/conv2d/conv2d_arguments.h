@@ -28,7 +28,8 @@ struct Conv2dArguments {
   // From one image, row and pixel to the next; x_pixel is for the direct kernel, others have it from the copy engine.
   std::int64_t y_image, y_row;
   std::int32_t y_pixel, residual_pixel, x_pixel;
-  bool y_vectors, residual_vectors;  // every 8 channels of a pixel lie in whole 16 bytes
+  bool y_vectors, residual_vectors;  // channels of a pixel lie in whole 16 bytes
+  bool y_leaves;                     // y is so large that it will not stay in L2, where x is needed again
   // Transposed convolutions whose windows do not overlap: each output channel is there once for every place of the
   // window, which has phases_w columns. Channels that follow each other in blocks of phase_oc lie at the next place;
   // phase_row and phase_column are from one to the next. phases_w 0: there are no phases.

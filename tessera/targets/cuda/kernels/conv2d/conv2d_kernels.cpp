@@ -36,8 +36,13 @@ std::optional<Refusal> refuse_weights(const Problem& problem, std::size_t bias) 
   return std::nullopt;
 }
 
+// Products see rows, whatever their operands' rank is.
+bool is_image(const Problem& problem) {
+  return std::holds_alternative<Conv>(problem.node.op) || std::holds_alternative<ConvTranspose>(problem.node.op);
+}
+
 void set_pixels(const Problem& problem, int residual, Conv2dProblem& p) {
-  if (problem.output().rank() < 4) return;
+  if (!is_image(problem)) return;
   p.x_pixel = small(problem.input_pixel(0));
   p.y_pixel = small(problem.output_pixel());
   if (residual >= 0) p.residual_pixel = small(problem.input_pixel(static_cast<std::size_t>(residual)));
@@ -123,6 +128,7 @@ std::variant<ReadConv, Refusal> read(const Problem& problem, ElementType type) {
   if (const auto* refusal = std::get_if<Refusal>(&epilogue)) return *refusal;
   const auto& fused = std::get<Epilogue>(epilogue);
   conv->problem.type = type;
+  conv->problem.tf32 = !problem.exact;
   conv->problem.activation = fused.activation;
   conv->problem.pool = fused.pool;
   conv->problem.residual = fused.residual >= 0;
@@ -131,6 +137,9 @@ std::variant<ReadConv, Refusal> read(const Problem& problem, ElementType type) {
   set_pixels(problem, fused.residual, conv->problem);
   return answer;
 }
+
+// Factors with 10 bits behind the point beside 23.
+constexpr double kTf32Rounding = 1 << 13;
 
 const Conv2dRow& row_of(const KernelInfo& kernel) { return conv2d_rows()[static_cast<std::size_t>(kernel.row)]; }
 
@@ -143,7 +152,7 @@ Answer consider_node(const KernelInfo& kernel, const Problem& problem) {
   if (const auto* refusal = std::get_if<Conv2dRefusal>(&row_answer)) return Refusal{refusal->text()};
   const auto& row_offer = std::get<Conv2dOffer>(row_answer);
   Offer offer;
-  const bool image = problem.output().rank() == 4;
+  const bool image = is_image(problem);
   const Order order = image ? Order::channels_last : Order::row_major;
   offer.inputs.assign(problem.node.inputs.size(), Order::row_major);
   offer.inputs[0] = order;
@@ -253,6 +262,7 @@ std::vector<CudaKernel> conv2d_kernels() {
                               .m = row.tiling ? row.tiling->pixels() : 0,
                               .n = row.tiling ? row.tiling->oc : 0,
                               .row = static_cast<int>(r),
+                              .rounding = row.rounds() ? kTf32Rounding : 1,
                               .consider = consider_node},
                      .prepare = prepare_node});
     }

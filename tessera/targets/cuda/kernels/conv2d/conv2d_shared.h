@@ -1,10 +1,12 @@
 #pragma once
 
-// The fields of a tensor-core row that both the kernel and the planner read, and the shared memory they amount to.
+// The fields of a row of tiles that both the kernel and the planner read, and the shared memory they amount to.
 
 namespace tessera::cuda {
 
-inline constexpr int kChannelBlock = 64;  // input channels of one step: 128 bytes, the width of the swizzle
+inline constexpr int kBlockBytes = 128;   // of input channels in one step: the width of the swizzle
+inline constexpr int kExactPixels = 128;  // of a tile without tensor cores
+inline constexpr int kExactDepth = 16;    // input channels of a step there
 
 struct Conv2dTiling {
   bool patch;      // else gather

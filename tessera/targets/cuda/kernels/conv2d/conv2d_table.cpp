@@ -26,6 +26,13 @@ constexpr Conv2dRow kRows[] = {
    Conv2dTiling{MODE, PIXELS / 64, OC, STAGES, MULTICAST}},
 #include "tessera/targets/cuda/kernels/conv2d/conv2d_rows.def"
 #undef TSR_CONV2D
+#define TSR_CONV2D(MODE, PIXELS, OC, STAGES, MULTICAST)                                    \
+  {"conv2d_tf32_" #MODE "_" #PIXELS "x" #OC "_m" #MULTICAST "_sm90", ElementType::float32, \
+   Conv2dTiling{MODE, PIXELS / 64, OC, STAGES, MULTICAST}},
+#include "tessera/targets/cuda/kernels/conv2d/conv2d_rows.def"
+#undef TSR_CONV2D
+    {"conv2d_f32_exact_128x128", ElementType::float32, std::nullopt, 128},
+    {"conv2d_f32_exact_128x64", ElementType::float32, std::nullopt, 64},
     {"conv2d_f16_direct", ElementType::float16, std::nullopt},
     {"conv2d_bf16_direct", ElementType::bfloat16, std::nullopt},
     {"conv2d_f32_direct", ElementType::float32, std::nullopt},
@@ -64,13 +71,14 @@ struct Cost {
 };
 
 Cost tile_cost(const Conv2dTiling& tiling, const Conv2dProblem& problem, const Conv2dOffer& offer, const GpuSpec& gpu) {
-  const int steps = problem.kh * problem.kw * quotient_up(problem.c, kChannelBlock);
+  const int steps = problem.kh * problem.kw * quotient_up(problem.c, problem.block_channels());
   const double rows = offer.box_n * offer.box_h * offer.box_w;
   const double pixel_bytes =
       tiling.patch ? offer.box_n * (offer.box_h + 2.0) * (offer.box_w + 2.0) * 128 / 9 : rows * 128;
   const bool resident = tiling.patch && steps <= tiling.stages && problem.oc <= tiling.oc && offer.splits == 1;
   const double weight_bytes = resident ? 0 : tiling.oc * 128.0 / tiling.multicast;
-  const double tensor = 2.0 * tiling.pixels() * tiling.oc * 64 / kTensorFlopPerCycle;
+  const double tensor =
+      2.0 * tiling.pixels() * tiling.oc * problem.block_channels() / (kTensorFlopPerCycle * 2 / problem.bytes());
   // Every warpgroup reads its pixels and all weights.
   const double shared = (tiling.pixels() + tiling.warpgroups * tiling.oc) * 128.0 / kSharedBytesPerCycle;
   const double asking = std::min(1.0, static_cast<double>(offer.tiles) * offer.splits / gpu.multiprocessors);
@@ -83,18 +91,20 @@ Cost tile_cost(const Conv2dTiling& tiling, const Conv2dProblem& problem, const C
   // Blocks that share a multiprocessor share its units; when each goes round, all of them do.
   const double waves =
       turns <= per_multiprocessor ? std::ceil(turns) : std::ceil(turns / per_multiprocessor) * per_multiprocessor;
-  const double result = rows * tiling.oc * 2.0 / kResultBytesPerCycle / (problem.pool * problem.pool);
-  const int longest = tiling.patch ? 9 * quotient_up(quotient_up(problem.c, kChannelBlock), offer.splits)
+  const double result = rows * tiling.oc * problem.bytes() / kResultBytesPerCycle / (problem.pool * problem.pool);
+  const int longest = tiling.patch ? 9 * quotient_up(quotient_up(problem.c, problem.block_channels()), offer.splits)
                                    : quotient_up(steps, offer.splits);
   const double tile = longest * step + result + kTileCycles +
                       (offer.splits > 1 ? kSplitCycles + tiling.pixels() * tiling.oc * 4 / kPartialBytesPerCycle : 0);
   const double cycles = kFirstStepCycles + waves * tile;
   const double compute_seconds = cycles / (gpu.clock_hz * kSustainedClock);
-  const double bytes = 2.0 * static_cast<double>(problem.x_elements() + problem.w_elements() + problem.y_elements());
+  const double bytes =
+      static_cast<double>(problem.x_elements() + problem.w_elements() + problem.y_elements()) * problem.bytes();
   const double memory_rate = gpu.memory_achieved_bytes_per_s.value_or(gpu.memory_bytes_per_s);
   // What all multiprocessors together write, and read of a residual, whether it stays in L2 or not.
-  const double result_bytes = 2.0 * static_cast<double>(problem.y_elements()) +
-                              (problem.residual ? 2.0 * static_cast<double>(problem.residual_elements()) : 0);
+  const double result_bytes =
+      static_cast<double>(problem.y_elements() + (problem.residual ? problem.residual_elements() : 0)) *
+      problem.bytes();
   const double memory_seconds =
       std::max(bytes > static_cast<double>(gpu.l2_bytes) ? bytes / (memory_rate * kMemoryShare) : 0,
                result_bytes / (memory_rate * kResultShare));
@@ -147,11 +157,15 @@ bool is_pointwise(const Conv2dProblem& problem) {
 Conv2dAnswer consider_tiles(const Conv2dRow& row, const Conv2dProblem& original, const GpuSpec& gpu, int splits) {
   using Reason = Conv2dRefusal::Reason;
   const Conv2dTiling& tiling = *row.tiling;
+  if (row.rounds() && !original.tf32) return Conv2dRefusal{Reason::tf32};
   if (original.groups != 1) return Conv2dRefusal{Reason::groups, original.groups, 1};
+  const int pack = original.fold_channels();
   const bool folds =
-      !tiling.patch && original.c <= 8 && original.kw > 1 && original.kw <= 8 && original.dilation[1] == 1;
-  if (original.c % 8 != 0 && !folds) return Conv2dRefusal{Reason::input_channels, original.c, 8};
-  if (!tiles_take(original.activation, original.residual)) return Conv2dRefusal{Reason::activation};
+      !tiling.patch && original.c <= pack && original.kw > 1 && original.kw <= 8 && original.dilation[1] == 1;
+  if (original.c % pack != 0 && !folds) return Conv2dRefusal{Reason::input_channels, original.c, pack};
+  const bool long_code = tiling.patch && original.activation.curve == Curve::gelu;
+  if (!row.rounds() && (long_code || !tiles_take(original.activation, original.residual)))
+    return Conv2dRefusal{Reason::activation};
   if (original.has_phases() && original.y_channels() % 8 != 0)
     return Conv2dRefusal{Reason::output_channels, original.y_channels(), 8};
   if (tiling.patch && (original.kh != 3 || original.kw != 3 || original.stride != std::array{1, 1} ||
@@ -173,10 +187,10 @@ Conv2dAnswer consider_tiles(const Conv2dRow& row, const Conv2dProblem& original,
   double fold_seconds = 0;
   if (folds) {
     const double bytes =
-        16.0 * problem.n * problem.h * problem.folded_w() + 2.0 * static_cast<double>(problem.x_elements());
+        16.0 * problem.n * problem.h * problem.folded_w() + static_cast<double>(problem.x_elements()) * problem.bytes();
     fold_seconds = kLaunchSeconds + bytes / kFoldBytesPerSecond;
     problem.w = problem.ow();
-    problem.c = kChannelBlock;
+    problem.c = problem.block_channels();
     problem.kw = problem.stride[1] = 1;
     problem.pads[1] = problem.pads[3] = 0;
   }
@@ -185,12 +199,13 @@ Conv2dAnswer consider_tiles(const Conv2dRow& row, const Conv2dProblem& original,
   best.tiles =
       quotient_up(box_tiles(box, problem), tiling.multicast) * tiling.multicast * quotient_up(problem.oc, tiling.oc);
   best.seconds = std::numeric_limits<double>::infinity();
-  const int steps = problem.kh * problem.kw * quotient_up(problem.c, kChannelBlock);
+  const int steps = problem.kh * problem.kw * quotient_up(problem.c, problem.block_channels());
   const int resident_blocks =
       gpu.multiprocessors / tiling.multicast * tiling.multicast *
       std::max(1, std::min<int>(static_cast<int>(gpu.shared_bytes / (tiling.shared_bytes() + 1024)), 2));
   for (const int parts : {1, 2, 4, 8}) {
-    const int shares = tiling.patch ? quotient_up(problem.c, kChannelBlock) : steps;  // that a sum can be split into
+    const int shares =
+        tiling.patch ? quotient_up(problem.c, problem.block_channels()) : steps;  // that a sum can be split into
     if (parts > 1 && (!tiling.takes_splits() || shares < parts)) break;
     if (splits != 0 && parts != splits) continue;
     Conv2dOffer offer = best;
@@ -204,6 +219,26 @@ Conv2dAnswer consider_tiles(const Conv2dRow& row, const Conv2dProblem& original,
   }
   if (!std::isfinite(best.seconds)) return Conv2dRefusal{Reason::splits, splits};
   return best;
+}
+
+// Blocks of 256 threads, two on a multiprocessor at a time, that each do so much of what the units could.
+Conv2dAnswer consider_exact(const Conv2dRow& row, const Conv2dProblem& problem, const GpuSpec& gpu) {
+  using Reason = Conv2dRefusal::Reason;
+  constexpr double kAchieved = 0.75, kFlopPerCycle = 256, kStepSeconds = 0.2e-6, kExactSeconds = 2e-6;
+  if (problem.groups != 1) return Conv2dRefusal{Reason::groups, problem.groups, 1};
+  if (problem.has_phases()) return Conv2dRefusal{Reason::window, problem.phases[0], 1};
+  const std::int64_t results = std::int64_t{problem.n} * (problem.oh() / problem.pool) * (problem.ow() / problem.pool);
+  Conv2dOffer offer;
+  offer.tiles =
+      quotient_up(results * problem.pool * problem.pool, kExactPixels) * quotient_up(problem.oc, row.exact_oc);
+  offer.blocks = offer.tiles;
+  const int steps = problem.kh * problem.kw * quotient_up(problem.c, kExactDepth);
+  const double waves = std::ceil(static_cast<double>(offer.tiles) / (2.0 * gpu.multiprocessors));
+  const double tile_flops = 2.0 * kExactPixels * row.exact_oc * kExactDepth * steps;
+  const double computing = waves * 2 * tile_flops / (kFlopPerCycle * kAchieved * gpu.clock_hz * kSustainedClock);
+  offer.seconds = kLaunchSeconds + kExactSeconds + std::max(computing, steps * kStepSeconds);
+  offer.bound = computing > steps * kStepSeconds ? Conv2dBound::multipliers : Conv2dBound::latency;
+  return offer;
 }
 
 }  // namespace
@@ -236,12 +271,14 @@ void check_problem(const Conv2dProblem& problem) {
 std::span<const Conv2dRow> conv2d_rows() { return kRows; }
 
 bool tiles_take(const Activation& activation, bool residual) {
-  return activation.curve == Curve::none || (activation.curve == Curve::silu && activation.alpha == 0 && !residual);
+  const bool curve = (activation.curve == Curve::silu && activation.alpha == 0) || activation.curve == Curve::gelu;
+  return activation.curve == Curve::none || (curve && !residual);
 }
 
 std::string_view name(Conv2dBound bound) {
   switch (bound) {
     case Conv2dBound::tensor_cores: return "tensor cores";
+    case Conv2dBound::multipliers: return "multipliers";
     case Conv2dBound::l2: return "L2";
     case Conv2dBound::memory: return "memory";
     case Conv2dBound::latency: return "latency";
@@ -259,6 +296,7 @@ std::string Conv2dRefusal::text() const {
     case Reason::stride: return fmt::format("stride {}, takes up to {}", found, limit);
     case Reason::shared_memory: return fmt::format("needs {} bytes of shared memory, a block has {}", found, limit);
     case Reason::activation: return "does not end with this activation, or not with a residual before it";
+    case Reason::tf32: return "rounds factors to tf32, and results are to be exact";
     case Reason::splits: return fmt::format("its sum cannot be shared by {} blocks", found);
   }
   return "";
@@ -267,6 +305,7 @@ std::string Conv2dRefusal::text() const {
 Conv2dAnswer consider(const Conv2dRow& row, const Conv2dProblem& problem, const GpuSpec& gpu, int splits) {
   if (row.type != problem.type) return Conv2dRefusal{Conv2dRefusal::Reason::element_type};
   if (row.tiling) return consider_tiles(row, problem, gpu, splits);
+  if (row.exact_oc > 0) return consider_exact(row, problem, gpu);
   if (problem.has_phases()) return Conv2dRefusal{Conv2dRefusal::Reason::window, problem.phases[0], 1};
   Conv2dOffer offer;
   // A thread goes through its window product by product, each waiting for its loads.

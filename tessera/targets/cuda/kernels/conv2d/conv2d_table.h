@@ -26,6 +26,7 @@ struct Conv2dProblem {
   std::array<int, 4> pads{};  // top, left, bottom, right
   int groups = 1;
   ElementType type = ElementType::float16;
+  bool tf32 = false;  // float32: factors may be rounded to 10 bits behind the point, as tensor cores do
   bool residual = false;
   Activation activation = {};
   int pool = 1;  // 2: the largest of each 2x2, without what is left over at the edge
@@ -41,6 +42,9 @@ struct Conv2dProblem {
     const int needed = (ow() - 1) * stride[1] + 8, whole = pads[1] + w;
     return ((needed > whole ? needed : whole) + stride[1] - 1) / stride[1] * stride[1];
   }
+  int bytes() const { return static_cast<int>(element_bytes(type)); }  // of an element
+  int block_channels() const { return kBlockBytes / bytes(); }         // of one step on tensor cores
+  int fold_channels() const { return 16 / bytes(); }                   // of a pixel, where 8 of them are one step
   bool has_phases() const { return phases[0] * phases[1] > 1; }
   int y_channels() const { return oc / (phases[0] * phases[1]); }
   int y_pitch() const { return y_pixel > 0 ? y_pixel : y_channels(); }
@@ -57,12 +61,15 @@ TSR_API void check_problem(const Conv2dProblem& problem);
 struct Conv2dRow {
   std::string_view name;
   ElementType type;
-  std::optional<Conv2dTiling> tiling;  // none: direct, which takes every shape
+  std::optional<Conv2dTiling> tiling;  // on tensor cores; of float32 operands, which are rounded to tf32
+  int exact_oc = 0;                    // without them: output channels of a tile; 0 and no tiling: direct
+
+  bool rounds() const { return tiling.has_value() && type == ElementType::float32; }
 };
 TSR_API std::span<const Conv2dRow> conv2d_rows();
 
-// Whether tensor-core kernels end with it, behind a residual or not. Others would make their code several times as
-// long.
+// Whether tensor-core kernels end with it, behind a residual or not: bounds, silu and gelu. Others would make their
+// code several times as long.
 TSR_API bool tiles_take(const Activation& activation, bool residual);
 
 struct Conv2dRefusal {
@@ -74,15 +81,16 @@ struct Conv2dRefusal {
     window,           // patch kernels: not 3x3 with stride 1
     stride,           // more than the copy engine steps over
     shared_memory,
+    tf32,        // exact results are asked for
     splits,      // cannot share its sum among that many blocks
-    activation,  // tiles end with bounds, and with silu or a residual before them
+    activation,  // tiles end with bounds, and with silu, gelu or a residual before them
   };
   Reason reason;
   std::int64_t found = 0, limit = 0;
   TSR_API std::string text() const;
 };
 
-enum class Conv2dBound : std::uint8_t { tensor_cores, l2, memory, latency };
+enum class Conv2dBound : std::uint8_t { tensor_cores, multipliers, l2, memory, latency };
 TSR_API std::string_view name(Conv2dBound bound);
 
 // How a row would do it.
@@ -92,7 +100,7 @@ struct Conv2dOffer {
   int tiles = 0;           // rounded up to whole clusters
   int blocks = 0;          // of threads, that take turns at the tiles
   bool flattened = false;  // 1x1: all pixels are one row
-  bool folded = false;     // up to 8 channels: 8 pixels of a row are one step (conv2d_fold.cu)
+  bool folded = false;     // up to 16 bytes of channels: 8 pixels of a row are one step (conv2d_fold.cu)
   double seconds = 0;
   Conv2dBound bound = Conv2dBound::latency;
 };

@@ -1,7 +1,8 @@
 #pragma once
 
 // Convolution as a matrix product on Hopper's tensor cores: output pixels times output channels, summed over kernel
-// taps and blocks of 64 input channels. x is n h w c, weights are oc kh kw ic, sums are float32.
+// taps and blocks of 128 bytes of input channels: 64 of 16 bits, 32 of float32, whose products are tf32. x is n h w c,
+// weights are oc kh kw ic, sums are float32.
 //
 // A block of threads computes a tile of 64 or 128 pixels (a box of images, rows and columns) times 64, 128 or 256
 // channels. One warp asks the copy engine for inputs, one warpgroup for each 64 pixels multiplies. The copy engine
@@ -28,14 +29,15 @@
 
 namespace tessera::cuda {
 
-template <class Element, Conv2dTiling kTiling>
+// kGelu: what comes before the bounds is gelu, otherwise silu or nothing.
+template <class Element, Conv2dTiling kTiling, bool kGelu>
 struct Conv2dTile {
   using T = Element;
   static constexpr int kWarpgroups = kTiling.warpgroups, kOc = kTiling.oc, kStages = kTiling.stages;
   static constexpr int kMulticast = kTiling.multicast;
   static constexpr bool kPatch = kTiling.patch, kMovesRegisters = kTiling.moves_registers();
-  static constexpr bool kSplits = kTiling.takes_splits();
-  static constexpr int kRowBytes = 128;  // 64 channels
+  static constexpr bool kSplits = kTiling.takes_splits(), kWideStore = sizeof(T) == 4;
+  static constexpr int kRowBytes = 128, kBlock = kRowBytes / static_cast<int>(sizeof(T));  // channels of a step
   static constexpr int kWeightBytes = kOc * kRowBytes;
   static constexpr int kTaps = 9;  // of patch kernels
   static constexpr int kPatchBytes = kTiling.patch_bytes(), kStageBytes = kTiling.stage_bytes();
@@ -92,11 +94,11 @@ struct Conv2dTile {
 
   __device__ void load_weights(int stage, int channel_block, int tap, int oc) const {
     if constexpr (kMulticast == 1) {
-      ptx::load_3d(w_map, weights(stage), full(stage), channel_block * 64, tap, oc);
+      ptx::load_3d(w_map, weights(stage), full(stage), channel_block * kBlock, tap, oc);
     } else {
       const int rank = static_cast<int>(ptx::cluster_rank());
       constexpr int kPart = kOc / kMulticast;
-      ptx::load_3d_multicast(w_map, weights(stage) + rank * kPart * kRowBytes, full(stage), channel_block * 64, tap,
+      ptx::load_3d_multicast(w_map, weights(stage) + rank * kPart * kRowBytes, full(stage), channel_block * kBlock, tap,
                              oc + rank * kPart, (1 << kMulticast) - 1);
     }
   }
@@ -128,7 +130,7 @@ struct Conv2dTile {
           ptx::barrier_expect(full(stage), pixel_bytes + kWeightBytes);
           load_weights(stage, channel_block, ky * a.kw + kx, at.oc);
         }
-        ptx::load_4d(x_map, pixels(stage), full(stage), channel_block * 64, x0 + kx * a.dilation_w,
+        ptx::load_4d(x_map, pixels(stage), full(stage), channel_block * kBlock, x0 + kx * a.dilation_w,
                      y0 + ky * a.dilation_h, at.image);
         if (++kx == a.kw) {
           kx = 0;
@@ -158,7 +160,7 @@ struct Conv2dTile {
         const int slot = patches & 1;
         if (patches >= 2) ptx::barrier_wait(patch_empty(slot), (patches / 2 - 1) & 1);
         ptx::barrier_expect(patch_full(slot), patch_bytes);
-        ptx::load_4d(x_map, patch(slot), patch_full(slot), channel_block * 64, at.x - a.pad_left, at.y - a.pad_top,
+        ptx::load_4d(x_map, patch(slot), patch_full(slot), channel_block * kBlock, at.x - a.pad_left, at.y - a.pad_top,
                      at.image);
         if (a.weights_resident) continue;
         for (int tap = 0; tap < kTaps; ++tap, ++count, ring.next()) {
@@ -188,7 +190,7 @@ struct Conv2dTile {
     }
   }
 
-  // 64 channels of input. Descriptors count in 16 bytes.
+  // A block of input channels. Descriptors count in 16 bytes.
   __device__ static void multiply(Sums& sums, std::uint64_t pixel_descriptor, std::uint64_t weight_descriptor,
                                   bool add) {
 #pragma unroll
@@ -323,6 +325,12 @@ struct Conv2dTile {
     const float2 more = Pair<T>::widen(bits);
     sum.x += more.x, sum.y += more.y;
   }
+  __device__ static float2 curved(float2 x) {
+    if constexpr (kGelu)
+      return make_float2(gelu(x.x), gelu(x.y));
+    else
+      return make_float2(silu(x.x), silu(x.y));
+  }
   __device__ std::uint32_t finished(float2 sum) const {
     return Pair<T>::round(bounded(sum.x, a.activation.lower, a.activation.upper),
                           bounded(sum.y, a.activation.lower, a.activation.upper));
@@ -346,11 +354,28 @@ struct Conv2dTile {
     }
   }
 
+  // The residual is read 16 bytes at a time and so many groups of 32 channels ahead; the first while the tile is still
+  // being multiplied. Waiting for it was most of a short convolution's time.
+  static constexpr int kAhead = kOc / 32 < 4 ? kOc / 32 : 4;
+  struct Ahead {
+    uint4 upper[kAhead], lower[kAhead];
+  };
+  __device__ void ask_ahead(Ahead& ahead, int tile) const {
+    const Position at = position(tile);
+    const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16 + lane / 4, first_oc = at.oc + lane % 4 * 8;
+    const std::int64_t residual0 = residual_offset(at, row), residual1 = residual_offset(at, row + 8);
+#pragma unroll
+    for (int group = 0; group < kAhead; ++group) {
+      ahead.upper[group] = residual8(residual0, first_oc + group * 32);
+      ahead.lower[group] = residual8(residual1, first_oc + group * 32);
+    }
+  }
+
   // Plain: whole tiles of channels in whole 16 bytes, without residual, curve and phases. There is one other piece of
   // code for all the rest, and no more: its length is what a kernel between other kernels waits for. Its branches are
   // around whole groups of channels: one between two loads would have each wait for the one before.
   template <bool kPlain>
-  __device__ void store(const Sums& sums, int tile) const {
+  __device__ void store(const Sums& sums, int tile, Ahead& ahead) const {
     const Position at = position(tile);
     const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16 + lane / 4;
     const std::int64_t offset0 = pixel_offset(at, row), offset1 = pixel_offset(at, row + 8);
@@ -358,21 +383,19 @@ struct Conv2dTile {
     const int first_oc = at.oc + lane % 4 * 8;  // of this lane's stores; its sums are of two channels in every 8
     const float2* const bias = reinterpret_cast<const float2*>(a.bias + at.oc + lane % 4 * 2);
     T* const y = static_cast<T*>(a.y) + first_oc;
-    // The residual is read as results are stored, 16 bytes at a time, and one group of channels ahead.
-    const bool reads = !kPlain && a.residual != nullptr, curves = !kPlain && a.activation.curve == Curve::silu;
+    const bool reads = !kPlain && a.residual != nullptr, curves = !kPlain && a.activation.curve != Curve::none;
     std::int64_t residual0 = -1, residual1 = -1;
-    uint4 ahead0 = {}, ahead1 = {};
-    if (reads) {
-      residual0 = residual_offset(at, row), residual1 = residual_offset(at, row + 8);
-      ahead0 = residual8(residual0, first_oc), ahead1 = residual8(residual1, first_oc);
-    }
+    if (reads) residual0 = residual_offset(at, row), residual1 = residual_offset(at, row + 8);
 #pragma unroll
     for (int group = 0; group < kOc / 32; ++group) {
       if (!kPlain && at.oc + group * 32 >= a.oc) break;
-      uint4 upper_more = ahead0, lower_more = ahead1;
-      if (reads && group + 1 < kOc / 32) {
-        ahead0 = residual8(residual0, first_oc + group * 32 + 32);
-        ahead1 = residual8(residual1, first_oc + group * 32 + 32);
+      uint4 upper_more = {}, lower_more = {};
+      if constexpr (!kPlain) {
+        upper_more = ahead.upper[group % kAhead], lower_more = ahead.lower[group % kAhead];
+        if (reads && group + kAhead < kOc / 32) {
+          ahead.upper[group % kAhead] = residual8(residual0, first_oc + (group + kAhead) * 32);
+          ahead.lower[group % kAhead] = residual8(residual1, first_oc + (group + kAhead) * 32);
+        }
       }
       float2 upper_sums[4], lower_sums[4];
 #pragma unroll
@@ -394,8 +417,8 @@ struct Conv2dTile {
       if (curves) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-          upper_sums[i] = make_float2(silu(upper_sums[i].x), silu(upper_sums[i].y));
-          lower_sums[i] = make_float2(silu(lower_sums[i].x), silu(lower_sums[i].y));
+          upper_sums[i] = curved(upper_sums[i]);
+          lower_sums[i] = curved(lower_sums[i]);
         }
       }
       std::uint32_t upper[4], lower[4];
@@ -427,6 +450,89 @@ struct Conv2dTile {
     }
   }
 
+  // float32: of two groups of 8 channels, neighbouring lanes exchange what makes 4 channels side by side of each; the
+  // four lanes of a row then store 64 bytes.
+  __device__ void store_wide(const Sums& sums, int tile) const {
+    const Position at = position(tile);
+    const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16 + lane / 4;
+    const bool odd = lane & 1;
+    const std::int64_t pooled = a.pool == 2 && (row & 1) == 0 ? pooled_offset(at, row) : -1;
+    const std::int64_t offsets[2] = {a.pool == 2 ? pooled : pixel_offset(at, row), pixel_offset(at, row + 8)};
+    const std::int64_t residuals[2] = {a.residual ? residual_offset(at, row) : -1,
+                                       a.residual ? residual_offset(at, row + 8) : -1};
+    const int stored = at.oc + (odd ? 8 : 0) + (lane & 2) * 2;  // the first of this lane's 4 channels
+#pragma unroll
+    for (int j = 0; j < kOc / 16; ++j) {
+      if (at.oc + j * 16 >= a.oc) break;
+      float4 made[2];
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int first = j * 8 + half * 2;
+        const float2 low = make_float2(sums[first], sums[first + 1]),
+                     high = make_float2(sums[first + 4], sums[first + 5]);
+        const float other_x = __shfl_xor_sync(~0u, odd ? low.x : high.x, 1);
+        const float other_y = __shfl_xor_sync(~0u, odd ? low.y : high.y, 1);
+        const float4 four =
+            odd ? make_float4(other_x, other_y, high.x, high.y) : make_float4(low.x, low.y, other_x, other_y);
+        made[half] = ended4(four, residuals[half], stored + j * 16);
+      }
+      if (a.pool == 2) {
+        float4 largest = larger4(made[0], made[1]);
+        largest = larger4(largest, make_float4(__shfl_xor_sync(~0u, largest.x, 4), __shfl_xor_sync(~0u, largest.y, 4),
+                                               __shfl_xor_sync(~0u, largest.z, 4), __shfl_xor_sync(~0u, largest.w, 4)));
+        store4(pooled, stored + j * 16, largest);
+        continue;
+      }
+      const std::int64_t phase = a.phases_w ? phase_offset(stored + j * 16) : 0;
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        store4(offsets[half] >= 0 ? offsets[half] + phase : -1, stored + j * 16, made[half]);
+    }
+  }
+  __device__ static float4 larger4(const float4& p, const float4& q) {
+    return make_float4(larger(p.x, q.x), larger(p.y, q.y), larger(p.z, q.z), larger(p.w, q.w));
+  }
+  // With bias, residual, curve and bounds.
+  __device__ float4 ended4(const float4& sum, std::int64_t residual, int oc) const {
+    const float2 low = bias_of(oc), high = bias_of(oc + 2);
+    const float2 first = ended(make_float2(sum.x + low.x, sum.y + low.y), residual, oc),
+                 second = ended(make_float2(sum.z + high.x, sum.w + high.y), residual, oc + 2);
+    return make_float4(first.x, first.y, second.x, second.y);
+  }
+  __device__ void store4(std::int64_t offset, int oc, const float4& values) const {
+    if (offset < 0 || oc >= a.oc) return;
+    if (oc + 4 <= a.oc && a.y_vectors) {
+      auto* const to = reinterpret_cast<float4*>(static_cast<float*>(a.y) + offset + oc);
+      if (a.y_leaves)
+        __stcs(to, values);
+      else
+        *to = values;
+    } else {
+      store2(offset, oc, make_float2(values.x, values.y));
+      store2(offset, oc + 2, make_float2(values.z, values.w));
+    }
+  }
+  // With residual, curve and bounds.
+  __device__ float2 ended(float2 x, std::int64_t residual, int oc) const {
+    const float* const from = static_cast<const float*>(a.residual) + residual + oc;
+    if (residual >= 0 && oc < a.oc) x.x += from[0];
+    if (residual >= 0 && oc + 1 < a.oc) x.y += from[1];
+    if (a.activation.curve != Curve::none)
+      x = make_float2(tessera::cuda::curved(x.x, a.activation), tessera::cuda::curved(x.y, a.activation));
+    return make_float2(bounded(x.x, a.activation.lower, a.activation.upper),
+                       bounded(x.y, a.activation.lower, a.activation.upper));
+  }
+  __device__ void store2(std::int64_t offset, int oc, float2 values) const {
+    if (offset < 0 || oc >= a.oc) return;
+    float* const to = static_cast<float*>(a.y) + offset + oc;
+    if (oc + 2 <= a.oc && a.y_vectors) {
+      *reinterpret_cast<float2*>(to) = values;
+    } else {
+      to[0] = values.x;
+      if (oc + 1 < a.oc) to[1] = values.y;
+    }
+  }
+
   // --- sums shared by the blocks of a cluster ------------------------------------------------------------------------
 
   static constexpr int kPartialPitch = kOc + 4;  // floats; other banks for the next row
@@ -444,8 +550,27 @@ struct Conv2dTile {
     }
   }
 
+  static constexpr int kMostSplits = 8;
+
+  __device__ float4 whole_wide(const Position& at, int row, int column) const {
+    const int oc = at.oc + column;
+    float4 parts[kMostSplits];  // all asked for before the first is used
+#pragma unroll
+    for (int rank = 0; rank < kMostSplits; ++rank)
+      if (rank < a.splits) parts[rank] = ptx::load_from_block(shared + (row * kPartialPitch + column) * 4, rank);
+    float2 low = bias_of(oc), high = bias_of(oc + 2);
+#pragma unroll
+    for (int rank = 0; rank < kMostSplits; ++rank) {
+      if (rank >= a.splits) break;
+      low.x += parts[rank].x, low.y += parts[rank].y, high.x += parts[rank].z, high.y += parts[rank].w;
+    }
+    const std::int64_t residual = a.residual ? residual_offset(at, row) : -1;
+    low = ended(low, residual, oc);
+    high = ended(high, residual, oc + 2);
+    return make_float4(low.x, low.y, high.x, high.y);
+  }
+
   __device__ uint2 whole(const Position& at, int row, int column) const {
-    constexpr int kMostSplits = 8;
     const int oc = at.oc + column;
     uint2 more = make_uint2(0, 0);
     if (a.residual) {
@@ -469,10 +594,7 @@ struct Conv2dTile {
     }
     add(low, more.x);
     add(high, more.y);
-    if (a.activation.curve == Curve::silu) {
-      low = make_float2(silu(low.x), silu(low.y));
-      high = make_float2(silu(high.x), silu(high.y));
-    }
+    if (a.activation.curve != Curve::none) low = curved(low), high = curved(high);
     return make_uint2(finished(low), finished(high));
   }
 
@@ -488,25 +610,38 @@ struct Conv2dTile {
       std::int64_t offset = a.pool == 2 ? pooled_offset(at, row) : pixel_offset(at, row);
       const int oc = at.oc + column;
       if (offset < 0 || oc >= a.oc) continue;
-      uint2 result = whole(at, row, column);
-      if (a.pool == 2) {
-#pragma unroll 1
-        for (int part = 1; part < 4; ++part) {
-          const uint2 more = whole(at, row + part / 2 * 8 + part % 2, column);
-          result = make_uint2(Pair<T>::larger(result.x, more.x), Pair<T>::larger(result.y, more.y));
+      if constexpr (kWideStore) {
+        float4 made = whole_wide(at, row, column);
+        for (int part = 1; a.pool == 2 && part < 4; ++part) {
+          const float4 more = whole_wide(at, row + part / 2 * 8 + part % 2, column);
+          made = make_float4(larger(made.x, more.x), larger(made.y, more.y), larger(made.z, more.z),
+                             larger(made.w, more.w));
         }
-      }
-      if (a.phases_w) offset += phase_offset(oc);
-      T* const to = static_cast<T*>(a.y) + offset + oc;
-      if (oc + 4 <= a.oc && a.y_vectors) {
-        *reinterpret_cast<uint2*>(to) = result;
+        if (a.phases_w) offset += phase_offset(oc);
+        store2(offset, oc, make_float2(made.x, made.y));
+        store2(offset, oc + 2, make_float2(made.z, made.w));
         continue;
-      }
-      const std::uint32_t parts[2] = {result.x, result.y};
+      } else {
+        uint2 result = whole(at, row, column);
+        if (a.pool == 2) {
+#pragma unroll 1
+          for (int part = 1; part < 4; ++part) {
+            const uint2 more = whole(at, row + part / 2 * 8 + part % 2, column);
+            result = make_uint2(Pair<T>::larger(result.x, more.x), Pair<T>::larger(result.y, more.y));
+          }
+        }
+        if (a.phases_w) offset += phase_offset(oc);
+        T* const to = static_cast<T*>(a.y) + offset + oc;
+        if (oc + 4 <= a.oc && a.y_vectors) {
+          *reinterpret_cast<uint2*>(to) = result;
+          continue;
+        }
+        const std::uint32_t parts[2] = {result.x, result.y};
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const auto bits = static_cast<std::uint16_t>(parts[i / 2] >> (i % 2 * 16));
-        if (oc + i < a.oc) to[i] = reinterpret_cast<const T&>(bits);
+        for (int i = 0; i < 4; ++i) {
+          const auto bits = static_cast<std::uint16_t>(parts[i / 2] >> (i % 2 * 16));
+          if (oc + i < a.oc) to[i] = reinterpret_cast<const T&>(bits);
+        }
       }
     }
   }
@@ -553,6 +688,12 @@ struct Conv2dTile {
       bool waited = false;
 #pragma unroll 1
       for (int tile = first_tile(); tile < a.tiles; tile += tile_stride()) {
+        [[maybe_unused]] Ahead ahead;
+        if (!kWideStore && a.residual != nullptr && a.splits == 1) {
+          if (!waited) ptx::wait_for_previous_kernel();
+          waited = true;
+          if constexpr (!kWideStore) ask_ahead(ahead, tile);
+        }
         if constexpr (kPatch)
           multiply_patches(sums, ring, patches);
         else
@@ -560,12 +701,16 @@ struct Conv2dTile {
         if (!waited) ptx::wait_for_previous_kernel();
         waited = true;
         if (a.splits > 1) break;  // one tile for each cluster
-        const bool plain =
-            a.y_vectors && a.oc % kOc == 0 && !a.residual && !a.phases_w && a.activation.curve == Curve::none;
-        if (plain)
-          store<true>(sums, tile);
-        else
-          store<false>(sums, tile);
+        if constexpr (kWideStore) {
+          store_wide(sums, tile);
+        } else {
+          const bool plain =
+              a.y_vectors && a.oc % kOc == 0 && !a.residual && !a.phases_w && a.activation.curve == Curve::none;
+          if (plain)
+            store<true>(sums, tile, ahead);
+          else
+            store<false>(sums, tile, ahead);
+        }
       }
       if (kSplits && a.splits > 1) {
         // Every stage has been read: the multiplying threads of this block are done before anything is overwritten.
@@ -583,11 +728,11 @@ struct Conv2dTile {
   }
 };
 
-template <class T, Conv2dTiling kTiling>
+template <class T, Conv2dTiling kTiling, bool kGelu = false>
 __device__ __forceinline__ void conv2d_tiles(const CUtensorMap& x, const CUtensorMap& w, const Conv2dArguments& a) {
   extern __shared__ std::uint8_t dynamic[];
   const std::uint32_t start = (ptx::shared_address(dynamic) + 1023) & ~1023u;
-  using Tile = Conv2dTile<T, kTiling>;
+  using Tile = Conv2dTile<T, kTiling, kGelu>;
   Tile{&x, &w, a, start, start + Tile::kPipelineBytes}.run();
 }
 

@@ -76,7 +76,28 @@ Answer consider(const KernelInfo& kernel, const Problem& problem) {
   offer.wide_inputs = 1 | (residual >= 0 ? std::uint64_t{1} << residual : 0);
   offer.may_overwrite = residual;  // every thread reads of it what it writes of the result
   offer.estimate = streaming_estimate(problem);
+  // Large windows are read from the cache once for each of their rows and columns: measured on an H200.
+  constexpr double kLargeWindows = 3;
+  if (std::get<Read>(answer).arguments.kh >= 5) offer.estimate.seconds *= kLargeWindows;
   return offer;
+}
+
+bool has_tiles(const DepthwiseArguments& a) {
+  return is_special(a)
+             ? a.kh == 5
+             : a.kh == 7 && a.kw == 7 && a.stride_h == 1 && a.stride_w == 1 && a.dilation_h == 1 && a.dilation_w == 1;
+}
+
+Answer consider_tiles(const KernelInfo& kernel, const Problem& problem) {
+  const auto answer = read(kernel, problem);
+  if (const auto* refusal = std::get_if<Refusal>(&answer)) return *refusal;
+  if (!has_tiles(std::get<Read>(answer).arguments)) return Refusal{"is for windows of 5x5 and 7x7"};
+  Answer as_others = consider(kernel, problem);
+  auto& offer = std::get<Offer>(as_others);
+  constexpr double kTiles = 1.3;
+  offer.estimate = streaming_estimate(problem);
+  offer.estimate.seconds *= kTiles;
+  return as_others;
 }
 
 // c, 1, kh, kw as kh, kw, c.
@@ -96,25 +117,61 @@ std::string function_name(ElementType type, const DepthwiseArguments& a, bool na
   return out + fmt::format("_{}x{}{}", a.kh, a.kw, a.stride_h == 2 ? "_s2" : "") + end;
 }
 
+struct Constants {
+  std::shared_ptr<const Memory> weights, bias;
+};
+
+Constants constants_of(const Problem& problem, Device& device) {
+  std::vector<float> bias(static_cast<std::size_t>(problem.op_output().shape()[1]));
+  if (problem.node.op_inputs() > 2 && problem.has(2)) bias = floats_of(*problem.constant(2));
+  return {device.weights.get(problem.graph.value(problem.node.inputs[1]).constant, "depthwise", packed),
+          std::make_shared<const Memory>(device.library.context(), std::as_bytes(std::span<const float>(bias)))};
+}
+
+Launch launch_with(const Constants& constants, const Function& function, const LaunchShape& shape, const Read& read,
+                   const StepAddresses& at) {
+  const void* const more = read.residual >= 0 ? at.input(static_cast<std::size_t>(read.residual)) : nullptr;
+  const Launch launch =
+      launch_of(function, shape, at.input(0), static_cast<const void*>(constants.weights->data()),
+                static_cast<const void*>(constants.bias->data()), more, at.outputs[0], read.arguments);
+  return [launch, constants](const Stream& stream) { launch(stream); };
+}
+
 Launch prepare(const KernelInfo& kernel, const Problem& problem, const Offer&, Device& device,
                const StepAddresses& at) {
   const auto answer = read(kernel, problem);
-  const auto& [arguments, residual, narrow] = std::get<Read>(answer);
+  const Read& found = std::get<Read>(answer);
+  const DepthwiseArguments& a = found.arguments;
   if (problem.output().shape().volume() == 0) return nothing();
-  const auto weights = device.weights.get(problem.graph.value(problem.node.inputs[1]).constant, "depthwise", packed);
-  std::vector<float> bias(static_cast<std::size_t>(problem.op_output().shape()[1]));
-  if (problem.node.op_inputs() > 2 && problem.has(2)) bias = floats_of(*problem.constant(2));
-  const auto biases =
-      std::make_shared<const Memory>(device.library.context(), std::as_bytes(std::span<const float>(bias)));
-  const void* from = at.input(0);
-  const void* more = residual >= 0 ? at.input(static_cast<std::size_t>(residual)) : nullptr;
-  const std::int64_t threads = std::int64_t{arguments.n} * arguments.oh * arguments.strips * arguments.packs;
-  const Launch launch =
-      launch_of(device.library.function(Binary::depthwise, function_name(kernel.type, arguments, narrow)),
-                {.blocks = blocks_for(threads, 128), .threads = 128, .early_start = true}, from,
-                static_cast<const void*>(weights->data()), static_cast<const void*>(biases->data()), more,
-                at.outputs[0], arguments);
-  return [launch, weights, biases](const Stream& stream) { launch(stream); };
+  const std::int64_t threads = std::int64_t{a.n} * a.oh * a.strips * a.packs;
+  return launch_with(constants_of(problem, device),
+                     device.library.function(Binary::depthwise, function_name(kernel.type, a, found.narrow)),
+                     {.blocks = blocks_for(threads, 128), .threads = 128, .early_start = true}, found, at);
+}
+
+Launch prepare_tiles(const KernelInfo& kernel, const Problem& problem, const Offer&, Device& device,
+                     const StepAddresses& at) {
+  const auto answer = read(kernel, problem);
+  const Read& found = std::get<Read>(answer);
+  const DepthwiseArguments& a = found.arguments;
+  if (problem.output().shape().volume() == 0) return nothing();
+  const auto tiles = [](int size, int tile) { return std::int64_t{(size + tile - 1) / tile}; };
+  const auto blocks = [&](int rows) {
+    return a.n * tiles(a.oh, rows) * tiles(a.ow, kTileColumns) * tiles(a.packs * 8, kTileChannels);
+  };
+  // Lower tiles where there would be too few of them: what they load overlaps more.
+  const int rows = blocks(8) >= 2 * problem.machine.gpu().multiprocessors ? 8
+                   : blocks(4) >= problem.machine.gpu().multiprocessors   ? 4
+                                                                          : 2;
+  const int shared_bytes = a.kh == 7         ? DepthwiseTile<7, 1>::shared_bytes(rows)
+                           : a.stride_h == 1 ? DepthwiseTile<5, 1>::shared_bytes(rows)
+                                             : DepthwiseTile<5, 2>::shared_bytes(rows);
+  const std::string name =
+      fmt::format("depthwise_tiles_{}_{}x{}{}", short_name(kernel.type), a.kh, a.kw, a.stride_h == 2 ? "_s2" : "");
+  return launch_with(
+      constants_of(problem, device), device.library.function(Binary::depthwise_tiles, name),
+      {.blocks = blocks_for(blocks(rows), 1), .threads = rows * 16, .shared_bytes = shared_bytes, .early_start = true},
+      found, at);
 }
 
 }  // namespace
@@ -130,6 +187,10 @@ std::vector<CudaKernel> depthwise_kernels() {
                                                    {"depthwise_f32", ElementType::float32}})
     out.push_back(
         {.info = {.name = row.name, .op = Conv::kName, .type = row.type, .consider = consider}, .prepare = prepare});
+  for (const Row& row : std::initializer_list<Row>{{"depthwise_tiles_f16", ElementType::float16},
+                                                   {"depthwise_tiles_bf16", ElementType::bfloat16}})
+    out.push_back({.info = {.name = row.name, .op = Conv::kName, .type = row.type, .consider = consider_tiles},
+                   .prepare = prepare_tiles});
   return out;
 }
 

@@ -27,6 +27,57 @@ Answer consider_view(const KernelInfo&, const Problem& problem) {
   return offer;
 }
 
+// With channels last, extents behind the channels can be joined and cut as well: N C H W is N C (H W).
+Answer consider_channels_view(const KernelInfo&, const Problem& problem) {
+  if (auto refusal = refuse_fused(problem)) return *refusal;
+  const Shape x = problem.input(0).shape(), y = problem.output().shape();
+  if (problem.orders[0] != Order::channels_last || x.rank() < 3 || y.rank() < 3 || x[0] != y[0] || x[1] != y[1])
+    return Refusal{"is for values with channels last, whose channels stay"};
+  Offer offer;
+  offer.inputs.assign(problem.node.inputs.size(), Order::row_major);
+  offer.inputs[0] = Order::channels_last;
+  offer.outputs = {Order::channels_last};
+  offer.view_of = 0;
+  return offer;
+}
+
+std::vector<std::int64_t> perm_of(const Problem& problem) {
+  std::vector<std::int64_t> perm = std::get<Transpose>(problem.node.op).perm;
+  const int rank = problem.input(0).rank();
+  if (perm.empty()) {
+    perm.resize(static_cast<std::size_t>(rank));
+    std::iota(perm.rbegin(), perm.rend(), std::int64_t{0});
+  }
+  for (std::int64_t& axis : perm) axis = positive_axis(axis, rank);
+  return perm;
+}
+
+// Axes of the graph's shape as they lie in memory, without those of 1.
+std::vector<std::int64_t> stored_axes(const Shape& shape, Order order) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(shape.rank())), out;
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    all[static_cast<std::size_t>(stored_axis(axis, shape.rank(), order))] = axis;
+  for (const std::int64_t axis : all)
+    if (shape[static_cast<int>(axis)] != 1) out.push_back(axis);
+  return out;
+}
+
+// Between images and tokens: N C H W with channels last lies as N H W C does row by row, and the other way round.
+Answer consider_transpose_view(const KernelInfo& kernel, const Problem& problem) {
+  if (auto refusal = refuse_fused(problem)) return *refusal;
+  const std::vector<std::int64_t> perm = perm_of(problem);
+  const Shape x = problem.input(0).shape(), y = problem.output().shape();
+  if (*kernel.result == Order::channels_last && y.rank() < 3) return Refusal{"fewer than 3 dimensions"};
+  std::vector<std::int64_t> made = stored_axes(y, *kernel.result);
+  for (std::int64_t& axis : made) axis = perm[static_cast<std::size_t>(axis)];
+  if (made != stored_axes(x, problem.orders[0])) return Refusal{"elements would have to move"};
+  Offer offer;
+  offer.inputs = {problem.orders[0]};
+  offer.outputs = {*kernel.result};
+  offer.view_of = 0;
+  return offer;
+}
+
 Launch prepare_view(const KernelInfo&, const Problem&, const Offer&, Device&, const StepAddresses&) {
   return nothing();
 }
@@ -63,16 +114,11 @@ Answer consider_transpose(const KernelInfo&, const Problem& problem) {
 Launch prepare_transpose(const KernelInfo&, const Problem& problem, const Offer&, Device& device,
                          const StepAddresses& at) {
   const Shape x = problem.input(0).shape(), y = problem.output().shape();
-  std::vector<std::int64_t> perm = std::get<Transpose>(problem.node.op).perm;
-  if (perm.empty()) {
-    perm.resize(static_cast<std::size_t>(x.rank()));
-    std::iota(perm.rbegin(), perm.rend(), std::int64_t{0});
-  }
+  const std::vector<std::int64_t> perm = perm_of(problem);
   const std::vector<std::int64_t> from = strides_of(x, Order::row_major), to = strides_of(y, Order::row_major);
   std::vector<Dimension> dimensions;
   for (std::size_t d = 0; d < perm.size(); ++d)
-    dimensions.push_back(
-        {y[static_cast<int>(d)], {to[d], from[static_cast<std::size_t>(positive_axis(perm[d], x.rank()))]}});
+    dimensions.push_back({y[static_cast<int>(d)], {to[d], from[static_cast<std::size_t>(perm[d])]}});
   if (dimensions.empty()) dimensions.push_back({1, {1, 1}});
   return copy_launch(device.library, problem.input(0).type, at.input(0), problem.output().type, at.outputs[0],
                      dimensions);
@@ -184,7 +230,17 @@ Launch prepare_split(const KernelInfo&, const Problem& problem, const Offer& off
 std::vector<CudaKernel> move_kernels() {
   std::vector<CudaKernel> out;
   for (const std::string_view op : {Reshape::kName, Flatten::kName, Squeeze::kName, Unsqueeze::kName})
-    out.push_back({.info = {.name = "view", .op = op, .role = KernelRole::views, .consider = consider_view},
+    for (const auto& [label, consider] :
+         {std::pair{"view", &consider_view}, {"view_channels", &consider_channels_view}})
+      out.push_back({.info = {.name = label, .op = op, .role = KernelRole::views, .consider = consider},
+                     .prepare = prepare_view});
+  for (const auto& [label, order] :
+       {std::pair{"transpose_view", Order::row_major}, {"transpose_view_channels", Order::channels_last}})
+    out.push_back({.info = {.name = label,
+                            .op = Transpose::kName,
+                            .result = order,
+                            .role = KernelRole::views,
+                            .consider = consider_transpose_view},
                    .prepare = prepare_view});
   out.push_back(
       {.info = {.name = "cast_row_major", .op = Cast::kName, .result = Order::row_major, .consider = consider_cast},

@@ -78,8 +78,18 @@ Launch prepare_layer_norm(const KernelInfo& kernel, const Problem& problem, cons
   RowsArguments a{};
   a.length = static_cast<std::int32_t>(volume_from(shape, positive(op.axis, shape.rank())));
   a.epsilon = op.epsilon;
-  return launch_rows(device, fmt::format("layer_norm_{}", short_name(kernel.type)), shape.volume(), a,
-                     {at.input(0), at.input(1), problem.has(2) ? at.input(2) : nullptr}, at.outputs[0]);
+  const void *x = at.input(0), *scale = at.input(1), *bias = problem.has(2) ? at.input(2) : nullptr;
+  const int pack = pack_elements(kernel.type), lane_packs = (a.length + pack * 32 - 1) / (pack * 32);
+  if (a.length % pack != 0 || lane_packs > kMostPacks || shape.volume() == 0)
+    return launch_rows(device, fmt::format("layer_norm_{}", short_name(kernel.type)), shape.volume(), a,
+                       {x, scale, bias}, at.outputs[0]);
+  a.rows = shape.volume() / a.length;
+  const int packs = lane_packs <= 2 ? lane_packs : kMostPacks, all = a.length / pack;
+  const int lanes = all <= 8 ? 8 : all <= 16 ? 16 : 32;
+  return launch_of(
+      device.library.function(Binary::rows, fmt::format("layer_norm_{}_{}x{}", short_name(kernel.type), packs, lanes)),
+      {.blocks = blocks_for(a.rows, kWarpThreads / lanes), .threads = kWarpThreads, .early_start = true}, x, scale,
+      bias, at.outputs[0], a);
 }
 
 }  // namespace

@@ -6,6 +6,9 @@
 
 namespace tessera::cuda {
 
+inline constexpr int kWarpThreads = 128;  // of a block, where the lanes of a warp share rows
+inline constexpr int kMostPacks = 4;      // of 16 bytes that a lane holds of a row
+
 struct RowsArguments {
   std::int64_t rows;
   std::int32_t length;
