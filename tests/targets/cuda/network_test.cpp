@@ -415,6 +415,13 @@ TEST(CudaNetwork, ReductionsSlicesAndChoices) {
   check_op({"tile", {Shape{2, 3, 5}}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
               return g.add("y", TileRepeat{}, {x[0], list(g, {2, 1, 3})});
             }});
+  for (const bool columns : {false, true})
+    check_op({"depth to space", {Shape{2, 12, 3, 5}}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+                return g.add("y", DepthToSpace{.block = 2, .column_row_depth = columns}, {x[0]});
+              }});
+  check_op({"space to depth", {Shape{2, 3, 6, 9}}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+              return g.add("y", SpaceToDepth{.block = 3}, {x[0]});
+            }});
   for (const std::int64_t axis : {0, 1, 2})
     for (const std::int64_t width : {16, 7})
       check_op({"gather", {Shape{4, 5, width}}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {

@@ -45,7 +45,7 @@ struct ExactTile {
 
   // A step's part of this thread, on its way: two times 4 channels of a pixel, 8 apart; weights of one or two places of
   // the depth.
-  static constexpr int kParts = kDepth / 8, kWeightParts = kOc / 64, kLines = 1024 / kOc;
+  static constexpr int kParts = kDepth / 8, kWeightParts = kOc / 64;
   struct Loaded {
     float4 pixels[kParts], weights[kWeightParts];
   };
@@ -55,22 +55,20 @@ struct ExactTile {
     return make_float4(left > 0 ? from[0] : 0, left > 1 ? from[1] : 0, left > 2 ? from[2] : 0, left > 3 ? from[3] : 0);
   }
 
-  // Where this thread's part of the next step lies; pixels null: outside of the image.
-  struct Source {
-    const float *pixels, *weights;
-    int channels;  // left of this tap
-  };
-  __device__ void load(Loaded& to, const Source& from, int oc) const {
-    const int thread = static_cast<int>(threadIdx.x);
+  // row: of the pixel that the tap sees, null outside of the image.
+  __device__ void load(Loaded& to, const float* row, int channel, int tap, int oc0) const {
+    const bool whole_pixels = a.x_pixel % 4 == 0, whole_weights = a.oc % 4 == 0;
 #pragma unroll
-    for (int part = 0; part < kParts; ++part)
-      to.pixels[part] = from.pixels != nullptr ? load4(from.pixels + part * 8,
-                                                       from.channels - part * 8 - thread % 2 * 4, a.x_pixel % 4 == 0)
-                                               : make_float4(0, 0, 0, 0);
+    for (int part = 0; part < kParts; ++part) {
+      const int c = channel + part * 8 + static_cast<int>(threadIdx.x) % 2 * 4;
+      to.pixels[part] = row != nullptr ? load4(row + c, a.c - c, whole_pixels) : make_float4(0, 0, 0, 0);
+    }
 #pragma unroll
-    for (int part = 0; part < kWeightParts; ++part)
-      to.weights[part] = load4(from.weights + part * kLines * a.oc,
-                               part * kLines + thread / (kOc / 4) < from.channels ? a.oc - oc : 0, a.oc % 4 == 0);
+    for (int part = 0; part < kWeightParts; ++part) {
+      const int i = part * 256 + static_cast<int>(threadIdx.x), k = i / (kOc / 4), oc = oc0 + i % (kOc / 4) * 4;
+      const std::int64_t at = (static_cast<std::int64_t>(tap) * a.c + channel + k) * a.oc + oc;
+      to.weights[part] = load4(w + at, channel + k < a.c ? a.oc - oc : 0, whole_weights);
+    }
   }
 
   __device__ void keep(const Loaded& from, int slot) const {
@@ -120,30 +118,22 @@ struct ExactTile {
       if (mine.image < 0 || y < 0 || y >= a.h || column < 0 || column >= a.w) return nullptr;
       return x + ((static_cast<std::int64_t>(mine.image) * a.h + y) * a.w + column) * a.x_pixel;
     };
-    const int taps = a.kh * a.kw, thread = static_cast<int>(threadIdx.x), oc = oc0 + thread % (kOc / 4) * 4;
-    const auto source_of = [&](int tap) {
-      const float* const row = row_of(tap);
-      const std::int64_t line = static_cast<std::int64_t>(tap) * a.c + thread / (kOc / 4);
-      return Source{row != nullptr ? row + thread % 2 * 4 : nullptr, w + line * a.oc + oc, a.c};
-    };
+    const int taps = a.kh * a.kw;
     Sums sums = {};
     Loaded next;
-    int tap = 0, slot = 0;
-    Source from = source_of(0);
-    load(next, from, oc);
+    int tap = 0, channel = 0, slot = 0;
+    const float* row = row_of(0);
+    load(next, row, 0, 0, oc0);
     keep(next, 0);
     __syncthreads();
-#pragma unroll 1
     for (;;) {
-      from.channels -= kDepth;
-      if (from.channels > 0) {
-        if (from.pixels != nullptr) from.pixels += kDepth;
-        from.weights += kDepth * a.oc;
-      } else if (++tap < taps) {
-        from = source_of(tap);
+      channel += kDepth;
+      if (channel >= a.c) {
+        channel = 0;
+        if (++tap < taps) row = row_of(tap);
       }
       const bool more = tap < taps;
-      if (more) load(next, from, oc);
+      if (more) load(next, row, channel, tap, oc0);
       multiply(sums, slot);
       if (!more) break;
       slot ^= 1;

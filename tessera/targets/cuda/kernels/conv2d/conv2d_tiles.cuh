@@ -374,8 +374,11 @@ struct Conv2dTile {
   // Plain: whole tiles of channels in whole 16 bytes, without residual, curve and phases. There is one other piece of
   // code for all the rest, and no more: its length is what a kernel between other kernels waits for. Its branches are
   // around whole groups of channels: one between two loads would have each wait for the one before.
+  // It runs through the tile in turns of 64 channels, and sums move up in between: code that is run once each would
+  // come from afar, which took longer than what it does (gelu behind 256 channels: 12 us for a tile).
   template <bool kPlain>
-  __device__ void store(const Sums& sums, int tile, Ahead& ahead) const {
+  __device__ void store(Sums& sums, int tile, Ahead& ahead) const {
+    constexpr int kTurns = kPlain || kOc <= 64 ? 1 : kOc / 64, kGroups = kOc / 32 / kTurns;
     const Position at = position(tile);
     const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16 + lane / 4;
     const std::int64_t offset0 = pixel_offset(at, row), offset1 = pixel_offset(at, row + 8);
@@ -386,73 +389,89 @@ struct Conv2dTile {
     const bool reads = !kPlain && a.residual != nullptr, curves = !kPlain && a.activation.curve != Curve::none;
     std::int64_t residual0 = -1, residual1 = -1;
     if (reads) residual0 = residual_offset(at, row), residual1 = residual_offset(at, row + 8);
+#pragma unroll 1
+    for (int turn = 0; turn < kTurns; ++turn) {
+      if (!kPlain && at.oc + turn * kGroups * 32 >= a.oc) break;
 #pragma unroll
-    for (int group = 0; group < kOc / 32; ++group) {
-      if (!kPlain && at.oc + group * 32 >= a.oc) break;
-      uint4 upper_more = {}, lower_more = {};
-      if constexpr (!kPlain) {
-        upper_more = ahead.upper[group % kAhead], lower_more = ahead.lower[group % kAhead];
-        if (reads && group + kAhead < kOc / 32) {
-          ahead.upper[group % kAhead] = residual8(residual0, first_oc + (group + kAhead) * 32);
-          ahead.lower[group % kAhead] = residual8(residual1, first_oc + (group + kAhead) * 32);
-        }
-      }
-      float2 upper_sums[4], lower_sums[4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const float2 more = __ldg(bias + group * 16 + i * 4);
-        const int first = (group * 4 + i) * 4;
-        upper_sums[i] = make_float2(sums[first] + more.x, sums[first + 1] + more.y);
-        lower_sums[i] = make_float2(sums[first + 2] + more.x, sums[first + 3] + more.y);
-      }
-      if (reads) {
-        // Back to the order of the sums: the same exchange among four lanes.
-        upper_more = transposed({upper_more.x, upper_more.y, upper_more.z, upper_more.w});
-        lower_more = transposed({lower_more.x, lower_more.y, lower_more.z, lower_more.w});
-        add(upper_sums[0], upper_more.x), add(upper_sums[1], upper_more.y);
-        add(upper_sums[2], upper_more.z), add(upper_sums[3], upper_more.w);
-        add(lower_sums[0], lower_more.x), add(lower_sums[1], lower_more.y);
-        add(lower_sums[2], lower_more.z), add(lower_sums[3], lower_more.w);
-      }
-      if (curves) {
+      for (int of_turn = 0; of_turn < kGroups; ++of_turn) {
+        const int group = turn * kGroups + of_turn;
+        uint4 upper_more = {}, lower_more = {};
+        if constexpr (!kPlain) upper_more = ahead.upper[of_turn], lower_more = ahead.lower[of_turn];
+        float2 upper_sums[4], lower_sums[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-          upper_sums[i] = curved(upper_sums[i]);
-          lower_sums[i] = curved(lower_sums[i]);
+          const float2 more = __ldg(bias + group * 16 + i * 4);
+          const int first = (of_turn * 4 + i) * 4;
+          upper_sums[i] = make_float2(sums[first] + more.x, sums[first + 1] + more.y);
+          lower_sums[i] = make_float2(sums[first + 2] + more.x, sums[first + 3] + more.y);
         }
-      }
-      std::uint32_t upper[4], lower[4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) upper[i] = finished(upper_sums[i]), lower[i] = finished(lower_sums[i]);
-      const int oc = first_oc + group * 32;
-      if (a.pool == 2) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          upper[i] = Pair<T>::larger(upper[i], lower[i]);
-          upper[i] = Pair<T>::larger(upper[i], __shfl_xor_sync(~0u, upper[i], 4));
+        if (reads) {
+          // Back to the order of the sums: the same exchange among four lanes.
+          upper_more = transposed({upper_more.x, upper_more.y, upper_more.z, upper_more.w});
+          lower_more = transposed({lower_more.x, lower_more.y, lower_more.z, lower_more.w});
+          add(upper_sums[0], upper_more.x), add(upper_sums[1], upper_more.y);
+          add(upper_sums[2], upper_more.z), add(upper_sums[3], upper_more.w);
+          add(lower_sums[0], lower_more.x), add(lower_sums[1], lower_more.y);
+          add(lower_sums[2], lower_more.z), add(lower_sums[3], lower_more.w);
         }
-        const uint4 largest = transposed(upper);
-        if constexpr (kPlain) {
-          if (pooled >= 0) *reinterpret_cast<uint4*>(y + pooled + group * 32) = largest;
+        if (curves) {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            upper_sums[i] = curved(upper_sums[i]);
+            lower_sums[i] = curved(lower_sums[i]);
+          }
+        }
+        std::uint32_t upper[4], lower[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) upper[i] = finished(upper_sums[i]), lower[i] = finished(lower_sums[i]);
+        const int oc = first_oc + group * 32;
+        if (a.pool == 2) {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            upper[i] = Pair<T>::larger(upper[i], lower[i]);
+            upper[i] = Pair<T>::larger(upper[i], __shfl_xor_sync(~0u, upper[i], 4));
+          }
+          const uint4 largest = transposed(upper);
+          if constexpr (kPlain) {
+            if (pooled >= 0) *reinterpret_cast<uint4*>(y + pooled + group * 32) = largest;
+          } else {
+            store8(pooled, oc, largest);
+          }
+        } else if constexpr (kPlain) {
+          const uint4 first = transposed(upper), second = transposed(lower);
+          if (offset0 >= 0) *reinterpret_cast<uint4*>(y + offset0 + group * 32) = first;
+          if (offset1 >= 0) *reinterpret_cast<uint4*>(y + offset1 + group * 32) = second;
         } else {
-          store8(pooled, oc, largest);
+          const uint4 first = transposed(upper), second = transposed(lower);
+          const std::int64_t more = a.phases_w ? phase_offset(oc) : 0;
+          store8(offset0 >= 0 ? offset0 + more : -1, oc, first);
+          store8(offset1 >= 0 ? offset1 + more : -1, oc, second);
         }
-      } else if constexpr (kPlain) {
-        const uint4 first = transposed(upper), second = transposed(lower);
-        if (offset0 >= 0) *reinterpret_cast<uint4*>(y + offset0 + group * 32) = first;
-        if (offset1 >= 0) *reinterpret_cast<uint4*>(y + offset1 + group * 32) = second;
-      } else {
-        const uint4 first = transposed(upper), second = transposed(lower);
-        const std::int64_t more = a.phases_w ? phase_offset(oc) : 0;
-        store8(offset0 >= 0 ? offset0 + more : -1, oc, first);
-        store8(offset1 >= 0 ? offset1 + more : -1, oc, second);
+      }
+      if constexpr (kTurns > 1) {
+        move_up<kGroups * 16>(sums);
+#pragma unroll
+        for (int g = 0; g < kAhead - kGroups; ++g)
+          ahead.upper[g] = ahead.upper[g + kGroups], ahead.lower[g] = ahead.lower[g + kGroups];
+#pragma unroll
+        for (int g = 0; g < kGroups; ++g) {
+          const int group = turn * kGroups + kAhead + g;
+          if (!reads || group >= kOc / 32) continue;
+          ahead.upper[kAhead - kGroups + g] = residual8(residual0, first_oc + group * 32);
+          ahead.lower[kAhead - kGroups + g] = residual8(residual1, first_oc + group * 32);
+        }
       }
     }
+  }
+  template <int kBy>
+  __device__ static void move_up(Sums& sums) {
+#pragma unroll
+    for (int i = 0; i + kBy < kOc / 2; ++i) sums[i] = sums[i + kBy];
   }
 
   // float32: of two groups of 8 channels, neighbouring lanes exchange what makes 4 channels side by side of each; the
   // four lanes of a row then store 64 bytes.
-  __device__ void store_wide(const Sums& sums, int tile) const {
+  __device__ void store_wide(Sums& sums, int tile) const {
     const Position at = position(tile);
     const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16 + lane / 4;
     const bool odd = lane & 1;
@@ -460,33 +479,38 @@ struct Conv2dTile {
     const std::int64_t offsets[2] = {a.pool == 2 ? pooled : pixel_offset(at, row), pixel_offset(at, row + 8)};
     const std::int64_t residuals[2] = {a.residual ? residual_offset(at, row) : -1,
                                        a.residual ? residual_offset(at, row + 8) : -1};
-    const int stored = at.oc + (odd ? 8 : 0) + (lane & 2) * 2;  // the first of this lane's 4 channels
+    int stored = at.oc + (odd ? 8 : 0) + (lane & 2) * 2;  // the first of this lane's 4 channels
+#pragma unroll 1
+    for (int turn = 0; turn < kOc / 64; ++turn, stored += 64) {
+      if (at.oc + turn * 64 >= a.oc) break;
 #pragma unroll
-    for (int j = 0; j < kOc / 16; ++j) {
-      if (at.oc + j * 16 >= a.oc) break;
-      float4 made[2];
+      for (int j = 0; j < 4; ++j) {
+        float4 made[2];
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int first = j * 8 + half * 2;
-        const float2 low = make_float2(sums[first], sums[first + 1]),
-                     high = make_float2(sums[first + 4], sums[first + 5]);
-        const float other_x = __shfl_xor_sync(~0u, odd ? low.x : high.x, 1);
-        const float other_y = __shfl_xor_sync(~0u, odd ? low.y : high.y, 1);
-        const float4 four =
-            odd ? make_float4(other_x, other_y, high.x, high.y) : make_float4(low.x, low.y, other_x, other_y);
-        made[half] = ended4(four, residuals[half], stored + j * 16);
+        for (int half = 0; half < 2; ++half) {
+          const int first = j * 8 + half * 2;
+          const float2 low = make_float2(sums[first], sums[first + 1]),
+                       high = make_float2(sums[first + 4], sums[first + 5]);
+          const float other_x = __shfl_xor_sync(~0u, odd ? low.x : high.x, 1);
+          const float other_y = __shfl_xor_sync(~0u, odd ? low.y : high.y, 1);
+          const float4 four =
+              odd ? make_float4(other_x, other_y, high.x, high.y) : make_float4(low.x, low.y, other_x, other_y);
+          made[half] = ended4(four, residuals[half], stored + j * 16);
+        }
+        if (a.pool == 2) {
+          float4 largest = larger4(made[0], made[1]);
+          largest =
+              larger4(largest, make_float4(__shfl_xor_sync(~0u, largest.x, 4), __shfl_xor_sync(~0u, largest.y, 4),
+                                           __shfl_xor_sync(~0u, largest.z, 4), __shfl_xor_sync(~0u, largest.w, 4)));
+          store4(pooled, stored + j * 16, largest);
+          continue;
+        }
+        const std::int64_t phase = a.phases_w ? phase_offset(stored + j * 16) : 0;
+#pragma unroll
+        for (int half = 0; half < 2; ++half)
+          store4(offsets[half] >= 0 ? offsets[half] + phase : -1, stored + j * 16, made[half]);
       }
-      if (a.pool == 2) {
-        float4 largest = larger4(made[0], made[1]);
-        largest = larger4(largest, make_float4(__shfl_xor_sync(~0u, largest.x, 4), __shfl_xor_sync(~0u, largest.y, 4),
-                                               __shfl_xor_sync(~0u, largest.z, 4), __shfl_xor_sync(~0u, largest.w, 4)));
-        store4(pooled, stored + j * 16, largest);
-        continue;
-      }
-      const std::int64_t phase = a.phases_w ? phase_offset(stored + j * 16) : 0;
-#pragma unroll
-      for (int half = 0; half < 2; ++half)
-        store4(offsets[half] >= 0 ? offsets[half] + phase : -1, stored + j * 16, made[half]);
+      if constexpr (kOc > 64) move_up<32>(sums);
     }
   }
   __device__ static float4 larger4(const float4& p, const float4& q) {

@@ -77,8 +77,35 @@ std::variant<Part, Refusal> repeated_part(const Problem& problem) {
   return part;
 }
 
+// A transpose of x seen with other extents: the result's dimensions, in order, as extents and axes of those.
+Part turned_part(const std::vector<std::int64_t>& extents, const std::vector<std::size_t>& perm) {
+  std::vector<std::int64_t> from(extents.size(), 1);
+  for (std::size_t d = extents.size() - 1; d-- > 0;) from[d] = from[d + 1] * extents[d + 1];
+  Part part;
+  std::int64_t to = 1;
+  for (std::size_t d = perm.size(); d-- > 0;) {
+    part.dimensions.insert(part.dimensions.begin(), {extents[perm[d]], {to, from[perm[d]]}});
+    to *= extents[perm[d]];
+  }
+  return part;
+}
+
+Part depth_to_space_part(const Problem& problem, const DepthToSpace& op) {
+  const Shape x = problem.input(0).shape();
+  const std::int64_t b = op.block, channels = x[1] / (b * b);
+  if (op.column_row_depth) return turned_part({x[0], channels, b, b, x[2], x[3]}, {0, 1, 4, 2, 5, 3});
+  return turned_part({x[0], b, b, channels, x[2], x[3]}, {0, 3, 4, 1, 5, 2});
+}
+
+Part space_to_depth_part(const Problem& problem, const SpaceToDepth& op) {
+  const Shape x = problem.input(0).shape();
+  return turned_part({x[0], x[1], x[2] / op.block, op.block, x[3] / op.block, op.block}, {0, 3, 5, 1, 2, 4});
+}
+
 std::variant<Part, Refusal> read(const Problem& problem) {
   if (std::holds_alternative<Slice>(problem.node.op)) return slice_part(problem);
+  if (const auto* op = std::get_if<DepthToSpace>(&problem.node.op)) return depth_to_space_part(problem, *op);
+  if (const auto* op = std::get_if<SpaceToDepth>(&problem.node.op)) return space_to_depth_part(problem, *op);
   return repeated_part(problem);
 }
 
@@ -162,8 +189,11 @@ Launch prepare_gather(const KernelInfo&, const Problem& problem, const Offer&, D
 
 std::vector<CudaKernel> part_kernels() {
   std::vector<CudaKernel> out;
-  for (const auto& [label, op] :
-       {std::pair{"slice", Slice::kName}, {"expand", Expand::kName}, {"tile", TileRepeat::kName}})
+  for (const auto& [label, op] : {std::pair{"slice", Slice::kName},
+                                  {"expand", Expand::kName},
+                                  {"tile", TileRepeat::kName},
+                                  {"depth_to_space", DepthToSpace::kName},
+                                  {"space_to_depth", SpaceToDepth::kName}})
     out.push_back({.info = {.name = label, .op = op, .consider = consider_part}, .prepare = prepare_part});
   out.push_back(
       {.info = {.name = "gather", .op = Gather::kName, .consider = consider_gather}, .prepare = prepare_gather});
