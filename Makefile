@@ -15,6 +15,7 @@ help:
 	@echo 'make build     the command at build/tessera, the Python package at build/python'
 	@echo 'make test      every C++ and Python test but the long ones'
 	@echo 'make test-long     those: benchmarks, processes under mpirun, faults of several hosts'
+	@echo 'make test-corpus   the models of ONNX node tests through every command (ARGS="--part 0/12")'
 	@echo 'make demo      a tour; leaves its files in demo/'
 	@echo 'make bench     the benchmarks, as a table'
 	@echo 'make bench-peers   layers and networks beside other runtimes (TORCH=0: without torch, 6 GB; ARGS="--rows 3x3")'
@@ -56,6 +57,13 @@ test:
 test-long: $(call configured,build)
 	cmake --build build --target all benchmarks -j $(JOBS)
 	ctest --test-dir build -L long --output-on-failure
+
+# ARGS goes to tools/test_corpus: its --help says what there is.
+.PHONY: test-corpus
+test-corpus: $(call configured,build)
+	@tools/compile_groups build/compile_groups
+	cmake --build build --target tessera-cli -j $(JOBS)
+	tools/test_corpus --jobs $(JOBS) $(ARGS)
 
 .PHONY: demo
 demo: $(call configured,build)

@@ -70,8 +70,9 @@ void plan_one(const PlanCommand& command, const Target& target, const Machine& m
   } catch (const PlanningStopped& stopped) {
     end_without_plan(all, stopped, argument);
   }
+  std::optional<emit::Script> script;
   together(all, [&] {
-    if (!argument.file.empty() && all.rank() == 0) save_plan_document(argument.file, *plan);
+    if (all.rank() == 0) script = write_plan(*plan, argument);
   });
   const std::optional<SearchStopped> stopped = plan->stopped();
   const bool interrupted = stopped && first_decides(all, InterruptWatch::came());  // not for want of time
@@ -85,7 +86,7 @@ void plan_one(const PlanCommand& command, const Target& target, const Machine& m
     throw EndsWith{kInterrupted};
   }
   if (all.rank() != 0) return;
-  write_artifacts(*plan, argument, search, context);
+  write_artifacts(*plan, script, argument, search, context);
   show_plan(*plan, seconds(), context);
   tell_files(argument, context);
   if (!InterruptWatch::came()) return;

@@ -160,11 +160,12 @@ class Batches {
       context_.print(context_.format == Format::json ? json_text() : render(table(), context_.format));
       throw_over_the_bound();
     }
+    std::optional<emit::Script> script;
     together(all_, [&] {
-      if (!argument_.file.empty() && all_.rank() == 0) save_plan_document(argument_.file, *chosen_);
+      if (all_.rank() == 0) script = write_plan(*chosen_, argument_);
     });
     if (all_.rank() == 0 && (end_ != End::interrupted || !chosen_->stopped())) {
-      write_artifacts(*chosen_, argument_, search(), context_);
+      write_artifacts(*chosen_, script, argument_, search(), context_);
       show();
     }
     if (end_ != End::interrupted) {

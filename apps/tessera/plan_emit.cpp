@@ -52,9 +52,12 @@ void emit_network(const EmitArgument& emit, const ModelArgument& model, const Ma
   tell_written(emit.script(), done.script, context);
 }
 
-void emit_plan(const EmitArgument& emit, const NetworkPlan& plan, const Context& context) {
+emit::Script script_of(const EmitArgument& emit, const NetworkPlan& plan) {
   const auto [target, language] = emit.language();
-  const emit::Script script = target.emit(plan, language.name, emit::weights_file_of(emit.script()));
+  return target.emit(plan, language.name, emit::weights_file_of(emit.script()));
+}
+
+void write_script(const EmitArgument& emit, const emit::Script& script, const Context& context) {
   emit::save_script(emit.script(), script);
   tell_written(emit.script(), script, context);
 }

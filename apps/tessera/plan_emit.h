@@ -6,6 +6,7 @@
 #include "model_argument.h"
 
 #include "tessera/machine/machine.h"
+#include "tessera/target/script.h"
 #include "tessera/targets/registry.h"
 
 #include <string>
@@ -26,7 +27,9 @@ void add_emit_option(CLI::App& command, EmitArgument& argument);
 // For languages that follow no plan. `machine`: none where it was not said.
 void emit_network(const EmitArgument& emit, const ModelArgument& model, const Machine* machine, const Context& context);
 
-// For languages that follow one.
-void emit_plan(const EmitArgument& emit, const NetworkPlan& plan, const Context& context);
+// For languages that follow one: the script, an Error if the language has no word for something; and writing it, with
+// the word about it.
+emit::Script script_of(const EmitArgument& emit, const NetworkPlan& plan);
+void write_script(const EmitArgument& emit, const emit::Script& script, const Context& context);
 
 }  // namespace tessera::cli

@@ -2,10 +2,12 @@
 
 #include "diagnostics.h"
 #include "plan_argument.h"
+#include "plan_emit.h"
 #include "progress.h"
 #include "world.h"
 
 #include "tessera/core/error.h"
+#include "tessera/io/plan_document.h"
 #include "tessera/scale/shared_work.h"
 #include "tessera/session/reference.h"
 
@@ -80,10 +82,18 @@ void end_without_plan(Communicator& all, const PlanningStopped& stopped, const P
   throw EndsWith{kInterrupted};
 }
 
-void write_artifacts(const NetworkPlan& plan, const PlanArgument& argument, const PlanSearch& search,
-                     const Context& context) {
+std::optional<emit::Script> write_plan(const NetworkPlan& plan, const PlanArgument& argument) {
+  std::optional<emit::Script> script;
+  // Of an interrupted search the plan is all that is written.
+  if (argument.emit.given() && !(plan.stopped() && InterruptWatch::came())) script = script_of(argument.emit, plan);
+  if (!argument.file.empty()) save_plan_document(argument.file, plan);
+  return script;
+}
+
+void write_artifacts(const NetworkPlan& plan, const std::optional<emit::Script>& script, const PlanArgument& argument,
+                     const PlanSearch& search, const Context& context) {
   if (!argument.reports.empty()) search.target.write_reports(plan, search.machine, argument.reports);
-  if (argument.emit.given()) emit_plan(argument.emit, plan, context);
+  if (script) write_script(argument.emit, *script, context);
 }
 
 void tell_files(const PlanArgument& argument, const Context& context) {

@@ -13,6 +13,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace tessera::cli {
@@ -37,9 +38,12 @@ std::unique_ptr<NetworkPlan> plan_together(Communicator& all, const ModelArgumen
 // Says why there is none, and that the file was not written if it has a name: an Error if time was too short.
 [[noreturn]] void end_without_plan(Communicator& all, const PlanningStopped& stopped, const PlanArgument& argument);
 
-// The report files and the script that were asked for, and the word about the script.
-void write_artifacts(const NetworkPlan& plan, const PlanArgument& argument, const PlanSearch& search,
-                     const Context& context);
+// The plan file that was asked for. The script is made before it is written, and returned: a plan that cannot be
+// written in the language asked for leaves no file.
+std::optional<emit::Script> write_plan(const NetworkPlan& plan, const PlanArgument& argument);
+// The report files, the script, and the word about it.
+void write_artifacts(const NetworkPlan& plan, const std::optional<emit::Script>& script, const PlanArgument& argument,
+                     const PlanSearch& search, const Context& context);
 // "written to plan.json", "report in report.html", where people read the output.
 void tell_files(const PlanArgument& argument, const Context& context);
 

@@ -62,5 +62,15 @@ TEST_F(PlanEmit, SaysWhatItNeeds) {
   expect({"--emit", "mlx", "/nowhere/a.py"}, "/nowhere");
 }
 
+TEST_F(PlanEmit, LeavesNoPlanWhereTheScriptCannotBeWritten) {
+  const std::string where = std::string(TESSERA_TEST_DATA) + "/onnx/test_where_example/model.onnx";
+  const auto result = run_tessera({"plan", where, "--device", "wormhole_n150", "--partial", "-o", file("plan.json"),
+                                   "--report", file("report.html"), "--emit", "ttnn", file("a.py")});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("operators have no TTNN call: 'z' (Where (host))"));
+  for (const char* name : {"plan.json", "report.html", "a.py"})
+    EXPECT_FALSE(std::filesystem::exists(folder_ / name)) << name;
+}
+
 }  // namespace
 }  // namespace tessera

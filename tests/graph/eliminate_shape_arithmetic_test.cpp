@@ -198,5 +198,20 @@ TEST(EliminateShapeArithmetic, PutsTheBranchOfAKnownConditionInPlaceOfTheChoice)
   }
 }
 
+// One element broadcast with none is none.
+TEST(EliminateShapeArithmetic, FollowsListsOfNoElements) {
+  for (const bool swapped : {false, true}) {
+    Net net;
+    ShapeOf none;
+    none.start = none.end.emplace(0);
+    const ValueId list = net.graph.add("none", none, {net.x}), one = net.ints({5});
+    const ValueId sum =
+        net.graph.add("sum", Binary{Binary::Kind::add}, swapped ? std::vector{one, list} : std::vector{list, one});
+    net.graph.outputs = {sum, net.graph.add("r", Unary{Unary::Kind::relu}, {net.x})};
+    const Graph after = after_pass(net.graph, eliminate_shape_arithmetic, {net.random.floating({3, 4, 6, 6})});
+    EXPECT_EQ(after.value(after.outputs[0]).type, TensorType(ElementType::int64, Shape{0}));
+  }
+}
+
 }  // namespace
 }  // namespace tessera

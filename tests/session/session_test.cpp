@@ -289,6 +289,21 @@ TEST(Session, ShowsEveryValueWhetherItLiesInAnotherOrNot) {
   EXPECT_EQ(seen, alone.size());
 }
 
+// A step that only looks at an input in another way makes nothing of its own.
+TEST(Session, ShowsViewsOfInputs) {
+  Graph graph;
+  const ValueId x = graph.add_input("x", f32({2, 3, 4}));
+  graph.outputs = {graph.add("flat", Flatten{1}, {x})};
+  const Array input = random_array(Shape{2, 3, 4}, 3);
+  int seen = 0;
+  Session(graph).observe({input}, [&](const std::string& name, const Array& array) {
+    ++seen;
+    EXPECT_EQ(name, "flat");
+    EXPECT_TRUE(array == input.reshaped(Shape{2, 12}));
+  });
+  EXPECT_EQ(seen, 1);
+}
+
 TEST(Session, StoresValuesInHalfTheBytesOnRequest) {
   const Graph graph = make_zoo_model("mobilenet_v2");
   const std::vector<Array> inputs{random_array(Shape{1, 3, 224, 224}, 1)};

@@ -45,7 +45,8 @@ std::optional<ShapeList> computed(const Binary& op, const ShapeList& a, const Sh
              either_way = op.kind == Kind::add || op.kind == Kind::mul;
   const std::int64_t neutral = sum ? 0 : 1;
   ShapeList out;
-  for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+  const std::size_t count = a.size() == 1 ? b.size() : a.size();  // one element broadcast with none is none
+  for (std::size_t i = 0; i < count; ++i) {
     const ShapeElement &p = a[a.size() == 1 ? 0 : i], &q = b[b.size() == 1 ? 0 : i];
     ShapeElement result{false, 0};
     bool overflow = false;

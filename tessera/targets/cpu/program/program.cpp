@@ -150,7 +150,8 @@ Memory::Memory(const Program& program) : arena_(make_arena(program.plan())) {
     }
     for (const int buffer : step.outputs) {
       if (InPlace* place = in_place(buffer)) place->outputs.push_back(outputs_.size());
-      outputs_.push_back(address(buffer, 0, none));
+      std::byte* const at = address(buffer, outputs_.size(), outputs_from_caller_);
+      outputs_.push_back(at);
     }
     scratch_.push_back(address(step.scratch, 0, none));
   }
@@ -166,6 +167,8 @@ void Program::run(std::span<const std::byte* const> inputs, std::span<std::byte*
                   std::span<StepInterval> times, const std::function<void(std::size_t, const StepArgs&)>& after) const {
   for (const auto& [slot, input] : memory.from_caller_) memory.inputs_[slot] = inputs[input];
   for (const auto& [slot, input] : memory.results_from_caller_) memory.results_[slot] = inputs[input];
+  for (const auto& [slot, input] : memory.outputs_from_caller_)
+    memory.outputs_[slot] = const_cast<std::byte*>(inputs[input]);
   for (const Memory::InPlace& place : memory.in_place_) {
     std::byte* const wanted = outputs[place.result];
     const bool aligned = wanted != nullptr && reinterpret_cast<std::uintptr_t>(wanted) % kOutputAlignment == 0;

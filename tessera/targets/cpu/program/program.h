@@ -69,6 +69,7 @@ class TSR_API Memory {
   std::vector<std::byte*> scratch_;
   std::vector<const std::byte*> results_;  // of the graph
   std::vector<FromCaller> from_caller_, results_from_caller_;
+  std::vector<FromCaller> outputs_from_caller_;  // slots in outputs_: views of inputs, which their steps do not write
 
   // A result that no one else needs in the arena is made in the caller's memory, if that is aligned as outputs are.
   struct InPlace {

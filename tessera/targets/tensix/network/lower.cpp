@@ -1,5 +1,6 @@
 #include "tessera/targets/tensix/network/lower.h"
 
+#include "tessera/core/error.h"
 #include "tessera/core/refusal.h"
 #include "tessera/graph/passes/pass.h"
 #include "tessera/targets/tensix/ops/card_op.h"
@@ -8,9 +9,34 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <set>
 
 namespace tessera::tensix {
 namespace {
+
+// The name, or with the first number behind it that makes it another one than those in `taken`.
+std::string apart(const std::string& name, const std::set<std::string, std::less<>>& taken) {
+  std::string other = name;
+  for (int i = 2; taken.contains(other); ++i) other = fmt::format("{}.{}", name, i);
+  return other;
+}
+
+// Plans, configurations and scripts find values and operators by name, so each has one of its own. Passes may have made
+// two of one name. Inputs and outputs keep theirs; of the others the first does.
+void name_apart(Graph& graph) {
+  std::set<std::string, std::less<>> taken;
+  std::vector<bool> named(graph.values.size());
+  for (const std::vector<ValueId>* ids : {&graph.inputs, &graph.outputs})
+    for (const ValueId id : *ids) {
+      taken.insert(graph.value(id).name);
+      named[static_cast<std::size_t>(id)] = true;
+    }
+  for (std::size_t i = 0; i < graph.values.size(); ++i)
+    if (!named[i]) taken.insert(graph.values[i].name = apart(graph.values[i].name, taken));
+  taken.clear();
+  for (Node& node : graph.nodes) taken.insert(node.name = apart(node.name, taken));
+}
 
 // Every node is offered to the rows of the card's operators; the first that takes it or refuses it decides.
 class GraphLowering final : public Lowering {
@@ -18,6 +44,7 @@ class GraphLowering final : public Lowering {
   GraphLowering(Graph graph, const LowerOptions& options) : options_(options) {
     out_.graph = std::move(graph);
     run_passes(out_.graph, {.off = {"fuse_epilogue"}});
+    name_apart(out_.graph);
     consumers_.resize(out_.graph.values.size());
     for (std::size_t i = 0; i < out_.graph.nodes.size(); ++i)
       for (const ValueId id : out_.graph.nodes[i].inputs)
@@ -76,8 +103,7 @@ class GraphLowering final : public Lowering {
 
   bool on_card(ValueId id) const {
     const TensorType& type = value(id).type;
-    return type.type == ElementType::float32 && type.is_static() && type.shape().rank() >= 2 &&
-           type.shape().volume() > 0;
+    return type.is_static() && fits_card(type.type, type.shape());
   }
 
   static std::string ttnn_name(const Node& node, const CardLayer& layer) {
@@ -87,9 +113,12 @@ class GraphLowering final : public Lowering {
   }
 
   void add(const Node& node, CardLayer layer) {
-    LoweredNode lowered{node.name, ttnn_name(node, layer), std::move(layer), {}, outputs_};
+    LoweredNode lowered{node.name, ttnn_name(node, layer), std::move(layer), {}, {}};
     for (const ValueId id : node.inputs)
       if (id != kNoValue && !is_constant(id)) lowered.inputs.push_back(id);
+    for (const ValueId id : outputs_)
+      if (id != kNoValue) lowered.outputs.push_back(id);
+    check(!lowered.outputs.empty(), Code::internal, "nobody asked for a result of '{}'", node.name);
     out_.nodes.push_back(std::move(lowered));
   }
 
@@ -135,7 +164,7 @@ class GraphLowering final : public Lowering {
 
 Extent2d LoweredGraph::matrix(ValueId id) const {
   const Shape shape = graph.value(id).type.shape();
-  return {card_rows(shape), shape[1]};
+  return {card_rows(shape), shape.rank() < 2 ? 0 : shape[1]};
 }
 
 LoweredGraph lower(Graph graph, const LowerOptions& options) { return GraphLowering(std::move(graph), options).run(); }

@@ -26,11 +26,11 @@ struct HostLayer {
 };
 
 struct LoweredNode {
-  std::string name;             // of the graph's node
-  std::string op;               // "conv2d", "max_pool2d", "add": TTNN's name
-  CardLayer layer;              // with the operator's row
-  std::vector<ValueId> inputs;  // that are computed
-  std::vector<ValueId> outputs;
+  std::string name;              // of the graph's node
+  std::string op;                // "conv2d", "max_pool2d", "add": TTNN's name
+  CardLayer layer;               // with the operator's row
+  std::vector<ValueId> inputs;   // that are computed
+  std::vector<ValueId> outputs;  // that somebody asked for: at least one
 };
 
 // How the host hands over an image: padded, by_h x by_w pixels side by side in the channels of one (fold_input.h).
@@ -43,12 +43,12 @@ struct InputFold {
 };
 
 struct TSR_API LoweredGraph {
-  Graph graph;  // after its passes; values keep the names they had
+  Graph graph;  // after its passes; no two values have one name, nor two nodes
   std::vector<LoweredNode> nodes;
   std::map<ValueId, std::int64_t> pixels;  // of values whose columns are flattened images
   std::map<ValueId, InputFold> folds;      // inputs that the host folds
 
-  // The matrix that a value is on the card.
+  // The matrix that a value is on the card; empty where it cannot be there.
   Extent2d matrix(ValueId id) const;
 };
 

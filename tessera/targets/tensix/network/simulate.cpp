@@ -8,6 +8,7 @@
 #include "tessera/targets/tensix/network/simulated_node.h"
 #include "tessera/targets/tensix/network/simulation_run.h"
 #include "tessera/targets/tensix/ops/card_op.h"
+#include "tessera/targets/tensix/ops/lowering.h"
 #include "tessera/targets/tensix/ops/move/move.h"
 #include "tessera/targets/tensix/ops/to_memory_config/to_memory_config.h"
 #include "tessera/targets/tensix/time/kernel_time.h"
@@ -70,18 +71,17 @@ class Runner {
     const auto& nodes = network().nodes;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       values_.begin(i);
-      with_context(fmt::format("while running '{}' ({}), operator {} of {} on the card", nodes[i].name, nodes[i].op,
-                               i + 1, nodes.size()),
-                   [&] {
-                     if (run_.strict) make_moves(options().planned[i]);
-                     run_node(nodes[i]);
-                     const ValueId made = nodes[i].outputs[0];
-                     out_.results.push_back(made != kNoValue && values_.on_card(made)
-                                                ? std::optional(values_.at(made).spec())
-                                                : std::nullopt);
-                     if (run_.strict)
-                       for (const ValueId id : options().planned[i].frees) values_.free(id);
-                   });
+      with_context(
+          fmt::format("while running '{}' ({}), operator {} of {} on the card", nodes[i].name, nodes[i].op, i + 1,
+                      nodes.size()),
+          [&] {
+            if (run_.strict) make_moves(options().planned[i]);
+            run_node(nodes[i]);
+            const ValueId made = nodes[i].outputs[0];
+            out_.results.push_back(values_.on_card(made) ? std::optional(values_.at(made).spec()) : std::nullopt);
+            if (run_.strict)
+              for (const ValueId id : options().planned[i].frees) values_.free(id);
+          });
       if (!run_.strict) values_.end();
     }
     if (values())
@@ -131,7 +131,7 @@ class Runner {
           graph.inputs.size(), inputs.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       check_input(graph, i, inputs[i]);
-      if (inputs[i].type() == ElementType::float32 && inputs[i].shape().rank() >= 2)
+      if (fits_card(inputs[i].type(), inputs[i].shape()))
         values_.put(graph.inputs[i], send_input(graph.inputs[i], inputs[i]));
       values_.put_on_host(graph.inputs[i], inputs[i]);
     }
@@ -164,7 +164,7 @@ class Runner {
     for (std::size_t i = 0; i < original.outputs.size(); ++i) {
       const ValueId id = original.outputs[i];
       if (id == kNoValue) continue;
-      if (results[i].type() == ElementType::float32 && results[i].shape().rank() >= 2 && results[i].count() > 0) {
+      if (fits_card(results[i].type(), results[i].shape())) {
         values_.put(id, send(results[i], input_dtype()));
         last = &values_.at(id);
       }
@@ -190,9 +190,15 @@ class Runner {
   std::vector<Array> unknown_results(const Node& original) const {
     std::vector<Array> results;
     for (const ValueId id : original.outputs) {
-      const TensorType type =
-          id == kNoValue ? TensorType(ElementType::float32, Shape{}) : network().graph.value(id).type;
-      results.emplace_back(type.type, type.shape());
+      if (id == kNoValue) {
+        results.emplace_back(ElementType::float32, Shape{});
+        continue;
+      }
+      const Value& value = network().graph.value(id);
+      check(value.type.is_static(), Code::unsupported, Hint{"simulate with values"},
+            "the shape of '{}' ({}) depends on values, and there are none in a simulation of memory only", value.name,
+            value.type.to_string());
+      results.emplace_back(value.type.type, value.type.shape());
     }
     return results;
   }

@@ -37,6 +37,9 @@ class Lowering {
   }
 };
 
+// Whether a value can be on the card at all: float32, with a batch and channels, and not empty.
+bool fits_card(ElementType type, const Shape& shape);
+
 // The matrix that a value of the graph is on the card: a row for each pixel of each image, a column for each channel.
 std::int64_t card_rows(const Shape& shape);
 

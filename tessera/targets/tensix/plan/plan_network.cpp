@@ -37,6 +37,16 @@ void check_supported(const tensix::LoweredGraph& network, bool partial) {
   check(count == 0 || partial, Code::unsupported,
         Hint{"--partial plans the others for the card and leaves these to the host"},
         "the card has no operator for {} of the network's {}: {}", count, network.nodes.size(), all);
+  for (const tensix::LoweredNode& node : network.nodes)
+    for (const std::vector<ValueId>* ids : {&node.inputs, &node.outputs})
+      for (const ValueId id : *ids) {
+        const Value& value = network.graph.value(id);
+        check(value.type.is_static(), Code::unsupported,
+              Hint{"give the inputs shapes, or cut the model where the shape is known; `tessera simulate --fallback "
+                   "host` runs it whole"},
+              "the shape of '{}' ({}), of '{}' ({}), is known only when it runs, and a plan is made before", value.name,
+              value.type.to_string(), node.name, node.op);
+      }
 }
 
 std::string moves_text(const std::vector<PlannedMove>& moves) {
@@ -221,7 +231,6 @@ CardPlan Planning::written(const std::vector<SearchStep>& path) {
         step.frees.push_back(value);
     }
     for (const ValueId id : node.outputs) {
-      if (id == kNoValue) continue;
       if (step.makes.empty()) step.makes = graph.value(id).name;
       if (is_done(id)) step.frees.push_back(graph.value(id).name);
     }

@@ -2,6 +2,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/targets/tensix/ops/conv2d/conv2d_layer.h"
+#include "tessera/targets/tensix/ops/lowering.h"
 #include "tessera/targets/tensix/plan/pins.h"
 
 #include <fmt/format.h>
@@ -60,7 +61,7 @@ Search::State Search::start() {
     const TensorType& type = network_.graph.value(id).type;
     SpecId spec = kNoSpec;
     const auto fold = network_.folds.find(id);
-    if (type.type == ElementType::float32 && type.shape().rank() >= 2) {
+    if (tensix::fits_card(type.type, type.shape())) {
       const Shape rows = fold != network_.folds.end()
                              ? fold->second.rows()
                              : Shape{1, 1, type.shape().volume() / type.shape()[1], type.shape()[1]};
@@ -177,10 +178,9 @@ void Search::expand_host(std::size_t node, const State& state, NodeOutcome& outc
   next.step.config = trials_.id_of(tensix::LayerConfig{});
   std::erase_if(next.live, [&](const auto& each) { return is_last(each.first, node); });
   for (const ValueId id : n.outputs) {
-    if (id == kNoValue) continue;
     const TensorType& type = network_.graph.value(id).type;
     SpecId spec = kNoSpec;
-    if (type.type == ElementType::float32 && type.shape().rank() >= 2 && type.shape().volume() > 0)
+    if (tensix::fits_card(type.type, type.shape()))
       spec = trials_.id_of(TensorSpec(Shape{1, 1, type.shape().volume() / type.shape()[1], type.shape()[1]},
                                       DType::bfloat16, Layout::row_major));
     if (!is_last(id, node)) next.live.emplace_back(id, spec);
