@@ -26,6 +26,7 @@ help:
 	@echo 'make tidy      clang-tidy over all sources'
 	@echo 'make sanitize  tests under address, undefined-behaviour and thread sanitizers; seconds of fuzzing'
 	@echo 'make fuzz      minutes of fuzzing (FUZZ_SECONDS=60 for each reader)'
+	@echo 'make mutants   small changes of the sources, each of which a test has to notice (ARGS="--number 20 --room graph")'
 	@echo 'make install-consumer   install into a scratch prefix and build a program against it'
 	@echo 'make clean     remove build folders (.venv stays)'
 
@@ -111,6 +112,10 @@ sanitize: setup
 fuzz: $(call configured,build-asan)
 	cmake --build build-asan -j $(JOBS)
 	@tools/fuzz build-asan $(or $(FUZZ_SECONDS),60)
+
+.PHONY: mutants
+mutants: setup
+	@tools/mutants --jobs $(JOBS) $(ARGS)
 
 .PHONY: install-consumer
 install-consumer: $(call configured,build)

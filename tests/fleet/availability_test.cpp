@@ -33,6 +33,16 @@ TEST(Availability, ASpareHelpsUnlessBothAreDown) {
   EXPECT_NEAR(a.mean_share, 0.99, kRounding);
 }
 
+TEST(Availability, CardsOf999AreThoseOfThatShareAndOfNoLess) {
+  // Two cards, each down 1 % of the time: both are up 98.01 %, at least one 99.99 %.
+  EXPECT_EQ(availability(failing(99, 1), 2, 0).cards_999, 1);
+  // Down 0.9 %: both up 98.2 %, one 99.992 %. Down 0.04 %: both up 99.92 %.
+  EXPECT_EQ(availability(failing(99.1, 0.9), 2, 0).cards_999, 1);
+  EXPECT_EQ(availability(failing(99.96, 0.04), 2, 0).cards_999, 2);
+  // 99.5 % is more than 99 and less than 99.9.
+  EXPECT_EQ(availability(failing(99.5, 0.5), 1, 0).cards_999, 0);
+}
+
 TEST(Availability, WithoutSparesTheMeanDoesNotDependOnHowManyThereAre) {
   for (const std::int64_t cards : {10, 1'000, 100'000})
     EXPECT_NEAR(availability(failing(80'000, 24), cards, 0).mean_share, 80'000.0 / 80'024, 1e-9) << cards;

@@ -190,6 +190,9 @@ TEST(FoldBatchNorm, LeavesWhatItMayNotTouch) {
     p.variance.as<float>()[2] = -1;
     g.outputs = {add_batch_norm(g, "bn", y, p)};
   });
+  conv_and([](Graph& g, PassInputs& random, ValueId y) {  // a constant divided by the convolution is no scale of it
+    g.outputs = {g.add("y", Binary{Binary::Kind::div}, {g.add_constant("c", random.positive({4, 1, 1})), y})};
+  });
   conv_and([](Graph& g, PassInputs&, ValueId y) {  // divided by zero
     g.outputs = {g.add("y", Binary{Binary::Kind::div}, {y, g.add_constant("c", Array::scalar<float>(0))})};
   });

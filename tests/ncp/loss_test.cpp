@@ -55,6 +55,17 @@ TEST(Loss, CorrectRowsAreCounted) {
   LossSums binary;
   add_loss(Loss::binary_cross_entropy, std::vector<float>{1, -2}, std::vector<float>{1, 1}, 1, binary, {});
   EXPECT_DOUBLE_EQ(binary.accuracy(), 0.5);
+  // A score of exactly 0, a chance of one half, says no; a target of exactly one half is none.
+  const auto correct = [](float output, float target) {
+    LossSums one;
+    add_loss(Loss::binary_cross_entropy, std::vector{output}, std::vector{target}, 1, one, {});
+    return one.accuracy();
+  };
+  EXPECT_EQ(correct(0, 0), 1);
+  EXPECT_EQ(correct(0, 1), 0);
+  EXPECT_EQ(correct(0, 0.5f), 1);
+  EXPECT_EQ(correct(1e-30f, 0.5f), 0);
+  EXPECT_EQ(correct(1e-30f, 1), 1);
 }
 
 }  // namespace

@@ -105,6 +105,15 @@ TEST(Clip, LimitsValuesThenEachNormThenAll) {
   EXPECT_DOUBLE_EQ(clip(set, {.norm = 6.5}), 13);
   EXPECT_FLOAT_EQ(set.items[0].values[0], 1.5f);
   EXPECT_FLOAT_EQ(set.items[1].values[0], 6);
+  // Each after the one before: the norms are those of what the values were limited to.
+  set = gradients();
+  clip(set, {.value = 6, .norm_each = 5, .norm = 0});
+  EXPECT_EQ(set.items[0].values, (std::vector<float>{3, -4}));
+  EXPECT_FLOAT_EQ(set.items[1].values[0], 5);
+  set = gradients();
+  clip(set, {.value = 4, .norm_each = 0, .norm = std::sqrt(41.0) / 2});
+  EXPECT_FLOAT_EQ(set.items[0].values[0], 1.5f);
+  EXPECT_FLOAT_EQ(set.items[1].values[0], 2);
   EXPECT_THROW(clip(set, {.norm = -1}), Error);
 }
 

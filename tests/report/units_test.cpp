@@ -22,6 +22,19 @@ TEST(Units, WhatRoundsUpToAStepTakesTheNextOne) {
   EXPECT_EQ(format_time(999.6), "1 us");
 }
 
+TEST(Units, HalvesAndThreeDigits) {
+  EXPECT_EQ(format_time(9.994), "9.99 ns");
+  EXPECT_EQ(format_time(9.996), "10 ns");
+  EXPECT_EQ(format_time(99.94), "99.9 ns");
+  EXPECT_EQ(format_time(99.96), "100 ns");
+  EXPECT_EQ(format_time(123.4), "123 ns");
+  EXPECT_EQ(format_time(123.6), "124 ns");
+  EXPECT_EQ(format_time(999.4), "999 ns");
+  EXPECT_EQ(format_time(12.34), "12.3 ns");
+  EXPECT_EQ(format_bytes(1023.4), "1023 B");
+  EXPECT_EQ(format_bytes(1023.6), "1 KiB");
+}
+
 TEST(Units, RatesAndTimesCountIn1000) {
   EXPECT_EQ(format_byte_rate(288e9), "288 GB/s");
   EXPECT_EQ(format_flop_rate(262.144e12), "262 TFLOP/s");

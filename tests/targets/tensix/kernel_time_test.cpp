@@ -167,6 +167,20 @@ TEST(KernelTime, EveryOperatorSaysWhatItDoes) {
   EXPECT_GE(ops.size(), 14u);
 }
 
+TEST(KernelTime, ALowerBoundIsOfTheBusiestBankOrOfAllCoresTogether) {
+  const TensixSpec card = tensix_of(load_machine("wormhole_n150"));
+  const double noc = card.noc_link_achieved_bytes_per_cycle * card.clock_hz;
+  const std::int64_t bytes = 1000 * card.cores();
+  const auto bound = [&](MemoryKind from, std::int64_t busiest) {
+    return lower_bound_ns(card, TraceRecord{ProgramKind::softmax, "", {{from, MemoryKind::l1, bytes, 1, 0, busiest}}});
+  };
+  EXPECT_DOUBLE_EQ(bound(MemoryKind::l1, 10), 1000 / noc * 1e9);
+  EXPECT_DOUBLE_EQ(bound(MemoryKind::l1, 5000), 5000 / noc * 1e9);
+  EXPECT_DOUBLE_EQ(
+      bound(MemoryKind::dram, 5000),
+      static_cast<double>(bytes) / card.dram_achieved_bytes_per_s.value_or(card.dram_model_bytes_per_s) * 1e9);
+}
+
 TEST(KernelTime, WhatIsNotSaidIsALowerBoundAndMarked) {
   const Machine machine = load_machine("wormhole_n150");
   const TensixSpec& card = tensix_of(machine);

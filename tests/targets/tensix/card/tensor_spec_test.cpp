@@ -82,6 +82,11 @@ TEST(PageMap, EveryPageHasAPlaceOfItsOwn) {
           {4, 3, 96, 160}, DType::uint8, Layout::row_major,
           MemoryConfig(BufferType::l1, NdShardSpec{Shape{2, 3, 7, 32}, CoreRange({0, 0}, {2, 2}),
                                                    ShardOrientation::col_major, ShardDistribution::contiguous_1d})),
+      // Five shards in runs of two need three banks of four.
+      TensorSpec(
+          {5, 8, 32}, DType::uint8, Layout::row_major,
+          MemoryConfig(BufferType::l1, NdShardSpec{Shape{1, 8, 32}, CoreRange({0, 0}, {3, 0}),
+                                                   ShardOrientation::row_major, ShardDistribution::contiguous_1d})),
   };
   for (const TensorSpec& spec : specs) {
     const PageMap map(spec, device->banks(BufferType::l1));
@@ -92,6 +97,9 @@ TEST(PageMap, EveryPageHasAPlaceOfItsOwn) {
       EXPECT_LT(at.slot, map.slots_per_bank());
       EXPECT_LT(at.bank, 64);
     }
+    std::set<int> banks;
+    for (const auto& [bank, slot] : places) banks.insert(bank);
+    EXPECT_EQ(map.banks_used(), static_cast<int>(banks.size())) << spec.to_string();
   }
 }
 
