@@ -114,19 +114,20 @@ Launch prepare_tiles(const KernelInfo& kernel, const Problem& problem, const Off
   const Pointers p = pointers_of(problem, a, kernel.type, at);
   const int warps = warps_of(a, batch_of(problem), problem.machine.gpu()), depth = tile_depth(a);
   const std::int64_t tiles = (a.queries + warps * 16 - 1) / (warps * 16);
-  const int key_tiles = std::min((a.keys + kKeyTile - 1) / kKeyTile, kKeyTiles);
+  const std::int64_t blocks = batch_of(problem) * a.heads * tiles;
+  const bool few = blocks <= problem.machine.gpu().multiprocessors;
+  const int most_tiles = few ? kKeyTilesOfFew : kKeyTilesOfMany;
+  const int key_tiles = std::min((a.keys + kKeyTile - 1) / kKeyTile, most_tiles);
   const int shared_bytes = (2 * key_tiles * kKeyTile + warps * 16) * (depth + 8) * 2;
-  const Function function =
-      device.library.function(Binary::attention, fmt::format("attention_{}_{}", short_name(kernel.type), depth));
+  const Function function = device.library.function(
+      Binary::attention, fmt::format("attention_{}_{}{}", short_name(kernel.type), depth, few ? "_few" : ""));
   // Launches of other shapes share the function, and its limit is that of the last who asked.
   constexpr int kMostWarps = 4;
-  function.allow_shared_bytes((2 * kKeyTiles * kKeyTile + kMostWarps * 16) * (depth + 8) * 2);
-  return launch_of(function,
-                   {.blocks = blocks_for(batch_of(problem) * a.heads * tiles, 1),
-                    .threads = warps * 32,
-                    .shared_bytes = shared_bytes,
-                    .early_start = true},
-                   p.q, p.k, p.v, p.bias, at.outputs[0], a);
+  function.allow_shared_bytes((2 * most_tiles * kKeyTile + kMostWarps * 16) * (depth + 8) * 2);
+  return launch_of(
+      function,
+      {.blocks = blocks_for(blocks, 1), .threads = warps * 32, .shared_bytes = shared_bytes, .early_start = true}, p.q,
+      p.k, p.v, p.bias, at.outputs[0], a);
 }
 
 Launch prepare_direct(const KernelInfo& kernel, const Problem& problem, const Offer&, Device& device,

@@ -14,8 +14,8 @@
 
 namespace tessera::cuda {
 
-// kDepth: channels of a head, rounded up; those beyond are zeros.
-template <class T, int kDepth>
+// kDepth: channels of a head, rounded up; those beyond are zeros. kKeyTiles: tiles of keys in shared memory.
+template <class T, int kDepth, int kKeyTiles>
 struct AttentionTile {
   static constexpr int kPitch = (kDepth + 8) * 2;  // bytes of a row in shared memory: other banks for the next
   static constexpr int kTileBytes = kKeyTile * kPitch;
@@ -55,6 +55,7 @@ struct AttentionTile {
     copy_rows(queries(), q, a.q_pitch, first_query, warps * 16, a.queries, a.depth);
 #pragma unroll
     for (int tile = 0; tile < kKeyTiles - 1; ++tile) copy_tile(tile, tiles);
+    const bool works = first_query + warp * 16 < a.queries;
     const int row0 = first_query + warp * 16 + lane / 4, row1 = row0 + 8;
     float out[kDepth / 8][4] = {};
     float most0 = -INFINITY, most1 = -INFINITY, sum0 = 0, sum1 = 0;
@@ -71,17 +72,17 @@ struct AttentionTile {
         for (int step = 0; step < kDepth / 16; ++step)
           mma::load(of_query[step], queries() + (warp * 16 + lane % 16) * kPitch + (step * 16 + lane / 16 * 8) * 2);
       }
+      // Whole sixteens of keys and queries that do not exist are left out.
+      const int left = (a.keys - tile * kKeyTile + 15) / 16, sixteens = left < kKeyTile / 16 ? left : kKeyTile / 16;
+      if (!works) {
+        __syncthreads();
+        continue;
+      }
       float scores[kKeyTile / 8][4] = {};
-      const std::uint32_t key_row = keys(tile) + (lane / 16 * 8 + lane % 8) * kPitch + lane / 8 % 2 * 16;
-#pragma unroll
-      for (int step = 0; step < kDepth / 16; ++step)
-#pragma unroll
-        for (int pair = 0; pair < kKeyTile / 16; ++pair) {
-          std::uint32_t of_keys[4];
-          mma::load(of_keys, key_row + pair * 16 * kPitch + step * 32);
-          mma::multiply<T>(scores[pair * 2], of_query[step], of_keys[0], of_keys[1]);
-          mma::multiply<T>(scores[pair * 2 + 1], of_query[step], of_keys[2], of_keys[3]);
-        }
+      if (sixteens == kKeyTile / 16)
+        multiply_keys<true>(scores, of_query, tile, sixteens);
+      else
+        multiply_keys<false>(scores, of_query, tile, sixteens);
       // Scores as they are, where only a positive scale is to come: the exponential takes it up.
       const bool plain = bias == nullptr && scale > 0;
       const float by = plain ? scale : 1;
@@ -116,21 +117,10 @@ struct AttentionTile {
         sum0 += scores[i][0] + scores[i][1];
         sum1 += scores[i][2] + scores[i][3];
       }
-      const std::uint32_t value_row = values(tile) + lane % 16 * kPitch + lane / 16 * 16;
-#pragma unroll
-      for (int step = 0; step < kKeyTile / 16; ++step) {
-        const float(&low)[4] = scores[step * 2];
-        const float(&high)[4] = scores[step * 2 + 1];
-        const std::uint32_t weights[4] = {Pair<T>::round(low[0], low[1]), Pair<T>::round(low[2], low[3]),
-                                          Pair<T>::round(high[0], high[1]), Pair<T>::round(high[2], high[3])};
-#pragma unroll
-        for (int pair = 0; pair < kDepth / 16; ++pair) {
-          std::uint32_t of_values[4];
-          mma::load_transposed(of_values, value_row + step * 16 * kPitch + pair * 32);
-          mma::multiply<T>(out[pair * 2], weights, of_values[0], of_values[1]);
-          mma::multiply<T>(out[pair * 2 + 1], weights, of_values[2], of_values[3]);
-        }
-      }
+      if (sixteens == kKeyTile / 16)
+        multiply_values<true>(out, scores, tile, sixteens);
+      else
+        multiply_values<false>(out, scores, tile, sixteens);
       __syncthreads();  // before the tile after the next is copied here
     }
 #pragma unroll
@@ -149,6 +139,46 @@ struct AttentionTile {
       if (row1 < a.queries)
         *reinterpret_cast<std::uint32_t*>(y + row1 * a.y_pitch + channel) =
             Pair<T>::round(out[i][2] * part1, out[i][3] * part1);
+    }
+  }
+
+  // kWhole: of all 64 keys. Otherwise of so many sixteens.
+  template <bool kWhole>
+  __device__ void multiply_keys(float (&scores)[kKeyTile / 8][4], const std::uint32_t (&of_query)[kDepth / 16][4],
+                                int tile, int sixteens) const {
+    const int lane = threadIdx.x % 32;
+    const std::uint32_t key_row = keys(tile) + (lane / 16 * 8 + lane % 8) * kPitch + lane / 8 % 2 * 16;
+#pragma unroll
+    for (int pair = 0; pair < kKeyTile / 16; ++pair) {
+      if (!kWhole && pair >= sixteens) break;
+#pragma unroll
+      for (int step = 0; step < kDepth / 16; ++step) {
+        std::uint32_t of_keys[4];
+        mma::load(of_keys, key_row + pair * 16 * kPitch + step * 32);
+        mma::multiply<T>(scores[pair * 2], of_query[step], of_keys[0], of_keys[1]);
+        mma::multiply<T>(scores[pair * 2 + 1], of_query[step], of_keys[2], of_keys[3]);
+      }
+    }
+  }
+  template <bool kWhole>
+  __device__ void multiply_values(float (&out)[kDepth / 8][4], const float (&scores)[kKeyTile / 8][4], int tile,
+                                  int sixteens) const {
+    const int lane = threadIdx.x % 32;
+    const std::uint32_t value_row = values(tile) + lane % 16 * kPitch + lane / 16 * 16;
+#pragma unroll
+    for (int step = 0; step < kKeyTile / 16; ++step) {
+      if (!kWhole && step >= sixteens) break;
+      const float(&low)[4] = scores[step * 2];
+      const float(&high)[4] = scores[step * 2 + 1];
+      const std::uint32_t weights[4] = {Pair<T>::round(low[0], low[1]), Pair<T>::round(low[2], low[3]),
+                                        Pair<T>::round(high[0], high[1]), Pair<T>::round(high[2], high[3])};
+#pragma unroll
+      for (int pair = 0; pair < kDepth / 16; ++pair) {
+        std::uint32_t of_values[4];
+        mma::load_transposed(of_values, value_row + step * 16 * kPitch + pair * 32);
+        mma::multiply<T>(out[pair * 2], weights, of_values[0], of_values[1]);
+        mma::multiply<T>(out[pair * 2 + 1], weights, of_values[2], of_values[3]);
+      }
     }
   }
 
@@ -194,7 +224,7 @@ __device__ __forceinline__ Operands<T> operands_of(const Operands<T>& all, const
   return own;
 }
 
-template <class T, int kDepth>
+template <class T, int kDepth, int kKeyTiles>
 __device__ __forceinline__ void attention(const Operands<T>& all, const AttentionArguments& a) {
   extern __shared__ __align__(16) std::uint8_t dynamic[];
   ptx::launch_dependents();
@@ -202,7 +232,7 @@ __device__ __forceinline__ void attention(const Operands<T>& all, const Attentio
   const int which = blockIdx.x / tiles, first = blockIdx.x % tiles * rows;
   ptx::wait_for_previous_kernel();
   const Operands<T> own = operands_of(all, a, which);
-  AttentionTile<T, kDepth>{own.q, own.k, own.v, own.bias, own.y, a, ptx::shared_address(dynamic)}.run(first);
+  AttentionTile<T, kDepth, kKeyTiles>{own.q, own.k, own.v, own.bias, own.y, a, ptx::shared_address(dynamic)}.run(first);
 }
 
 // Any shape and type: a warp for each query, a lane for each key, then for each channel.
@@ -262,12 +292,15 @@ __device__ __forceinline__ void attention_direct(const Operands<T>& all, const A
                                 const __grid_constant__ tessera::cuda::AttentionArguments a) { \
     tessera::cuda::attention_direct<T>({q, k, v, bias, y}, a);                                 \
   }
-#define TSR_ATTENTION(NAME, T, DEPTH)                                                           \
-  extern "C" __global__ void __launch_bounds__(256)                                             \
-      attention_##NAME##_##DEPTH(const T* q, const T* k, const T* v, const T* bias, T* y,       \
-                                 const __grid_constant__ tessera::cuda::AttentionArguments a) { \
-    tessera::cuda::attention<T, DEPTH>({q, k, v, bias, y}, a);                                  \
+#define TSR_ATTENTION_OF(NAME, T, DEPTH, TILES)                                       \
+  extern "C" __global__ void __launch_bounds__(128)                                   \
+      attention_##NAME(const T* q, const T* k, const T* v, const T* bias, T* y,       \
+                       const __grid_constant__ tessera::cuda::AttentionArguments a) { \
+    tessera::cuda::attention<T, DEPTH, TILES>({q, k, v, bias, y}, a);                 \
   }
+#define TSR_ATTENTION(NAME, T, DEPTH)                                        \
+  TSR_ATTENTION_OF(NAME##_##DEPTH, T, DEPTH, tessera::cuda::kKeyTilesOfMany) \
+  TSR_ATTENTION_OF(NAME##_##DEPTH##_few, T, DEPTH, tessera::cuda::kKeyTilesOfFew)
 #define TSR_ATTENTIONS(NAME, T) \
   TSR_ATTENTION(NAME, T, 32) TSR_ATTENTION(NAME, T, 64) TSR_ATTENTION(NAME, T, 96) TSR_ATTENTION(NAME, T, 128)
 TSR_ATTENTIONS(f16, __half)

@@ -6,8 +6,9 @@
 
 namespace tessera::cuda {
 
-inline constexpr int kKeyTile = 64;     // keys that are multiplied at a time
-inline constexpr int kKeyTiles = 4;     // tiles of keys in shared memory
+inline constexpr int kKeyTile = 64;  // keys that are multiplied at a time
+// Tiles of keys in shared memory: where blocks are many, more of them fit a multiprocessor with fewer.
+inline constexpr int kKeyTilesOfMany = 3, kKeyTilesOfFew = 4;
 inline constexpr int kDirectWarps = 4;  // of the kernel for any shape, one query each
 
 // Operands are batch, tokens, pitch, with heads side by side; pitches are in elements.
