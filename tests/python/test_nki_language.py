@@ -193,8 +193,7 @@ def test_tiles_that_the_kernel_places_itself():
         tiles[1] = nl.load(a[1])
         return stored(tiles[0])
 
-    with pytest.raises(tessera.Error, match="nothing has written"):
-        nki.jit(overwritten)(x)
+    assert np.isnan(nki.jit(overwritten)(x)).all()  # what was there is not there any more
 
 
 def test_memory_that_is_free_in_parts_is_free():

@@ -93,7 +93,15 @@ DmaCost dma_cost(const NeuronSpec& spec, const View& dst, const View& src) {
   const std::int64_t first = chip.memory() == Memory::hbm ? 0 : chip.offset() / row;
   out.rows = out.segments_per_partition == 1 && !out.separate_elements && out.segment_bytes >= kRowBytes;
   out.issue_ns = out.rows ? std::min(kRowIssueNs, spec.dma_issue_ns) : spec.dma_issue_ns;
-  const double partition_ns = out.rows ? moving_ns : static_cast<double>(out.segments_per_partition) * out.segment_ns;
+  // Short segments cost no more than their elements one by one.
+  const double free_elements = static_cast<double>(dst.free_count());
+  const double by_elements_ns =
+      spec.dma_segment_ns + std::max(free_elements * static_cast<double>(bytes) / spec.dma_engine_bytes_per_s * kNs,
+                                     free_elements * spec.dma_element_ns);
+  const double by_segments_ns = static_cast<double>(out.segments_per_partition) * out.segment_ns;
+  const double partition_ns = out.rows                ? moving_ns
+                              : out.separate_elements ? by_segments_ns
+                                                      : std::min(by_segments_ns, by_elements_ns);
   for (std::int64_t p = 0; p < chip.partitions(); ++p) {
     const std::int64_t engine = (first + p) / spec.dma_partitions_per_engine % spec.dma_engines;
     double& busy_ns = out.engine_ns[static_cast<std::size_t>(engine)];
