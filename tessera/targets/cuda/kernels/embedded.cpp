@@ -1,5 +1,9 @@
 #include "tessera/targets/cuda/kernels/embedded.h"
 
+#include "tessera/core/error.h"
+
+#if defined(TESSERA_CUBIN_DIR)
+
 // The build compiles one binary from each .cu file and says where they are.
 #define TSR_EMBED(name)                                                                                                \
   asm(".section .rodata\n.balign 64\n.hidden tessera_" #name "_begin\n.global tessera_" #name "_begin\ntessera_" #name \
@@ -24,3 +28,16 @@ std::span<const std::byte> embedded(Binary which) {
 }
 
 }  // namespace tessera::cuda
+
+#else
+
+namespace tessera::cuda {
+
+std::span<const std::byte> embedded(Binary) {
+  fail(Code::unsupported, Hint{"configure with -DTESSERA_CUDA=ON and build again"},
+       "this build can plan for NVIDIA GPUs but has no kernels for them: it was made where there is no driver");
+}
+
+}  // namespace tessera::cuda
+
+#endif
