@@ -8,6 +8,7 @@
 #include "tessera/graph/zoo/layer.h"
 #include "tessera/io/safetensors.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/tensix/plan/plan_network.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -124,6 +125,19 @@ TEST(EmitTtnn, WritesEveryCallOfAPlan) {
   for (const emit::ScriptWeight& each : script.weights) names.push_back(each.name);
   EXPECT_THAT(names,
               testing::ElementsAre("conv1.weight", "conv1.bias", "conv2.weight", "conv2.bias", "fc.weight", "fc.bias"));
+}
+
+// By its name alone it would be refused: TTNN wants the slope.
+TEST(EmitTtnn, WritesTheSlopeThatAConvolutionTakesAlong) {
+  Graph g;
+  const ValueId x = g.add_input("x", {ElementType::float32, Shape{1, 16, 8, 8}});
+  const ValueId y = g.add("conv", Conv{}, {x, g.add_constant("w", ramp(Shape{16, 16, 1, 1}))});
+  g.outputs = {g.add("leaky", Unary{Unary::Kind::leaky_relu, 0.01f}, {y})};
+  const tensix::LoweredGraph network = tensix::lower(g);
+  ASSERT_EQ(network.nodes.size(), 1u);
+  const CardPlan plan = tensix::plan_network(network, load_machine("wormhole_n150"), {});
+  EXPECT_THAT(tensix::ttnn_script(network, plan, "w.safetensors").text,
+              HasSubstr("activation=unary(\"leaky_relu\", 0.01)"));
 }
 
 TEST(EmitTtnn, CardsOfAMeshHaveABatchEach) {

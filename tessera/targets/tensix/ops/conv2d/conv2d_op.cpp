@@ -118,7 +118,10 @@ std::vector<std::string> conv_fields(const ConvLayer& layer, const TtnnCall& cal
     if (value != normal) out.push_back(fmt::format("{}={}", name, value));
   };
   if (c.weights_dtype) out.push_back(fmt::format("weights_dtype={}", py_dtype(*c.weights_dtype)));
-  if (c.activation) out.push_back(fmt::format("activation={}", py_function(vector_function(*c.activation))));
+  if (c.activation)  // "relu", or with its parameter, "leaky_relu(0.1)"; without, the usual one
+    out.push_back(
+        fmt::format("activation={}", py_function({.activation = activation_from_name(*c.activation),
+                                                  .name = c.activation->substr(0, c.activation->find('('))})));
   if (c.shard_layout) out.push_back(fmt::format("shard_layout=ttnn.TensorMemoryLayout.{}", name(*c.shard_layout)));
   if (c.core_grid) out.push_back(fmt::format("core_grid={}", py_cores(*c.core_grid)));
   number("act_block_h_override", c.act_block_h_override, plain.act_block_h_override);
