@@ -279,6 +279,7 @@ void add_compare(CLI::App& app, const Context& context) {
   auto options = std::make_shared<CompareOptions>();
   add_model_argument(*command, options->model);
   add_session_argument(*command, options->session);
+  add_loop_limit(*command);
   add_arithmetic_options(*command, options->arithmetic);
   command
       ->add_option("--against", options->against,

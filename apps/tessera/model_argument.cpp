@@ -4,6 +4,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/text.h"
+#include "tessera/graph/ops/control_flow.h"
 #include "tessera/graph/passes/pass.h"
 #include "tessera/graph/rebatch.h"
 #include "tessera/graph/zoo/zoo.h"
@@ -28,19 +29,44 @@ namespace fs = std::filesystem;
 
 Array to_array(NpyArray array) { return Array(array.type, Shape(array.shape), std::move(array.data)); }
 
-// name=x.npy words, and .npz files whose members have the names of inputs.
-std::map<std::string, Array> load_inputs(const std::vector<std::string>& words) {
-  std::map<std::string, Array> arrays;
+// name=x.npy words, and .npz files whose members have the names of inputs: what `npy` and `npz` make of the files.
+template <class T, class Npy, class Npz>
+std::map<std::string, T> read_inputs(const std::vector<std::string>& words, const Npy& npy, const Npz& npz) {
+  std::map<std::string, T> inputs;
   for (const std::string& word : words) {
     const std::size_t at = word.rfind('=');
     if (at != std::string::npos && !fs::exists(word)) {
-      arrays.insert_or_assign(word.substr(0, at), to_array(load_npy(word.substr(at + 1))));
+      inputs.insert_or_assign(word.substr(0, at), npy(word.substr(at + 1)));
       continue;
     }
     check(word.ends_with(".npz"), Code::invalid_argument, "--input '{}' is neither NAME=FILE.npy nor FILE.npz", word);
-    for (auto& [name, array] : load_npz(word)) arrays.insert_or_assign(name, to_array(std::move(array)));
+    for (auto& [name, input] : npz(word)) inputs.insert_or_assign(name, std::move(input));
   }
-  return arrays;
+  return inputs;
+}
+
+std::map<std::string, NpyType> input_types(const std::vector<std::string>& words) {
+  return read_inputs<NpyType>(
+      words, [](const std::string& file) { return load_npy_type(file); },
+      [](const std::string& file) { return load_npz_types(file); });
+}
+
+std::map<std::string, NpyArray> load_inputs(const std::vector<std::string>& words) {
+  return read_inputs<NpyArray>(
+      words, [](const std::string& file) { return load_npy(file); },
+      [](const std::string& file) { return load_npz(file); });
+}
+
+// Files that do not fit are refused by what they say, before any of their data are unpacked.
+void check_inputs(const Graph& graph, const std::map<std::string, NpyType>& given) {
+  for (const auto& [name, file] : given) {
+    const TensorType& type = graph.value(graph.inputs[graph.input_position(name)]).type;
+    bool fits = type.type == file.type && (!type.dims || type.dims->size() == file.shape.size());
+    for (std::size_t i = 0; fits && type.dims && i < file.shape.size(); ++i)
+      fits = (*type.dims)[i] == TensorType::kUnknown || (*type.dims)[i] == file.shape[i];
+    check(fits, Code::invalid_argument, "input '{}' must be {}, not {}", name, type.to_string(),
+          TensorType(file.type, file.shape).to_string());
+  }
 }
 
 bool in_zoo(const std::string& name) {
@@ -64,7 +90,7 @@ void set_batch(Graph& graph, std::int64_t batch) {
         "the batch is fixed by the model and cannot be {}{}", batch, fixed.empty() ? "" : ": " + fixed);
 }
 
-Graph load_graph(const ModelArgument& argument, const std::map<std::string, Array>& given,
+Graph load_graph(const ModelArgument& argument, const std::map<std::string, NpyType>& given,
                  std::span<const std::byte> file, const fs::path& folder) {
   if (in_zoo(argument.model) && file.empty() && !fs::exists(argument.model)) {
     check(argument.shapes.empty() && argument.dimensions.empty() && argument.rebatch == 0, Code::invalid_argument,
@@ -89,7 +115,7 @@ Graph load_graph(const ModelArgument& argument, const std::map<std::string, Arra
         Hint{"run, simulate, explain, and plan --check take plans for cards"},
         "{} is a plan or another JSON file, not a network", argument.model);
   ImportOptions options = parse_import_options(argument.shapes, argument.dimensions);
-  for (const auto& [name, array] : given) options.shapes[name] = array.shape().dims();
+  for (const auto& [name, file_type] : given) options.shapes[name] = file_type.shape;
   Graph graph = file.empty() ? import_onnx(argument.model, options) : import_onnx_bytes(file, folder, options);
   if (argument.batch > 0) set_batch(graph, argument.batch);
   if (argument.rebatch > 0) rebatch(graph, argument.rebatch);
@@ -135,13 +161,15 @@ void add_model_argument(CLI::App& command, ModelArgument& argument) {
 }
 
 Model load_model(const ModelArgument& argument) {
-  std::map<std::string, Array> given = load_inputs(argument.inputs);
-  Model model{fs::path(argument.model).stem().string(), load_graph(argument, given, {}, {}), {}};
+  const std::map<std::string, NpyType> types = input_types(argument.inputs);
+  Model model{fs::path(argument.model).stem().string(), load_graph(argument, types, {}, {}), {}};
+  check_inputs(model.graph, types);
+  std::map<std::string, NpyArray> given = load_inputs(argument.inputs);
   if (const std::optional<ConvBlock> layer = find_layer(argument.model)) model.name = layer->name;
   for (std::size_t i = 0; i < model.graph.inputs.size(); ++i) {
     const Value& value = model.graph.value(model.graph.inputs[i]);
     if (const auto found = given.find(value.name); found != given.end()) {
-      model.inputs.push_back(std::move(found->second));
+      model.inputs.push_back(to_array(std::move(found->second)));
       given.erase(found);
       continue;
     }
@@ -151,7 +179,6 @@ Model load_model(const ModelArgument& argument) {
           "input '{}' is {}: which shape shall it have?", value.name, value.type.to_string());
     model.inputs.push_back(random_array(value.type, argument.seed + i));
   }
-  for (const auto& [name, array] : given) model.graph.input_position(name);  // an Error that lists the names
   return model;
 }
 
@@ -189,11 +216,23 @@ void add_session_argument(CLI::App& command, SessionArgument& argument) {
       ->take_all()
       ->type_name("KERNEL");
   command
-      .add_option("--memory-limit", argument.memory_limit_bytes, "Refuse plans that need more for values: 64MiB, 1GB")
+      .add_option("--memory-limit", argument.memory_limit_bytes,
+                  "The most that values of a run may take, those of loops too: 64MiB, 1GB; otherwise 7/8 of what the "
+                  "machine, or its cgroup, has")
       ->transform(CLI::AsSizeValue(false))
       ->type_name("BYTES");
   command.add_option("--plan", argument.plan, "Take the kernels that this plan file says (from `tessera plan`)")
       ->type_name("FILE");
+}
+
+void add_loop_limit(CLI::App& command) {
+  command
+      .add_option_function<std::int64_t>(
+          "--loop-limit", [](std::int64_t iterations) { loop_limits().iterations = iterations; },
+          "The most iterations of all loops of a run together; more is an error")
+      ->check(whole_number(1))
+      ->type_name("N")
+      ->default_str(fmt::format("{}", LoopLimits{}.iterations));
 }
 
 SessionOptions session_options(const SessionArgument& argument) {

@@ -50,6 +50,8 @@ struct SessionArgument {
   std::int64_t memory_limit_bytes = 0;
 };
 void add_session_argument(CLI::App& command, SessionArgument& argument);
+// --loop-limit, for commands that run a network: of loops on this thread, from the parsing of the command line on.
+void add_loop_limit(CLI::App& command);
 SessionOptions session_options(const SessionArgument& argument);
 
 }  // namespace tessera::cli

@@ -148,6 +148,7 @@ void add_profile(CLI::App& app, const Context& context) {
   auto options = std::make_shared<NetworkProfileOptions>();
   add_model_argument(*command, options->model);
   add_session_argument(*command, options->session);
+  add_loop_limit(*command);
   command->add_option("--runs", options->runs, "How many runs the medians are of")
       ->check(CLI::Range(1, 100000))
       ->default_str("20")

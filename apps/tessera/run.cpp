@@ -10,6 +10,8 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
+#include "tessera/core/memory_budget.h"
+#include "tessera/core/memory_size.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/graph/evaluate.h"
 #include "tessera/io/npy.h"
@@ -240,6 +242,8 @@ PrintedRun run_here(const RunOptions& options) {
   if (options.device == "reference") {
     ports = ports_of(model.graph);
     const auto start = std::chrono::steady_clock::now();
+    const BudgetScope budget(
+        session_options(options.session).memory_limit_bytes.value_or(default_memory_limit_bytes()));
     outputs = evaluate(model.graph, model.inputs);
     closing = fmt::format("reference (plain loops): {} measured\n", format_time(seconds_since(start) * 1e9));
   } else {
@@ -332,6 +336,7 @@ void add_run(CLI::App& app, const Context& context) {
   add_model_argument(*run, options->model);
   const std::size_t shared = run->get_options().size();
   add_session_argument(*run, options->session);
+  add_loop_limit(*run);
   add_dataset_argument(*run, options->dataset);
   const std::vector<CLI::Option*> all = run->get_options();
   options->cpu_options.assign(all.begin() + static_cast<std::ptrdiff_t>(shared), all.end());

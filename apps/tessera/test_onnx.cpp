@@ -73,7 +73,8 @@ void compare(const Array& got, const Array& wanted, const std::string& output) {
   std::size_t wrong = 0, first = 0;
   for (std::size_t i = 0; i < a.size(); ++i)
     if (!close(a[i], b[i], tolerance) && wrong++ == 0) first = i;
-  if (wrong == 0 && tolerance.relative == 0) wrong = 1;  // beyond what a double can tell
+  // Beyond what a double can tell. Floats of 8 bits are equal where their values are: NaN has several patterns.
+  if (wrong == 0 && tolerance.relative == 0 && !is_narrow(got.type())) wrong = 1;
   check(wrong == 0, Code::invalid_argument, "output '{}': {} of {} elements differ, the first at {}: {} instead of {}",
         output, wrong, a.size(), first, a.empty() ? 0 : a[first], b.empty() ? 0 : b[first]);
 }

@@ -73,10 +73,8 @@ nb::dlpack::dtype dlpack_type(ElementType type) {
 // The name by which numpy knows the type; for those it does not know, one that holds their numbers.
 std::string numpy_type(ElementType type) {
   switch (type) {
-    case ElementType::bfloat16:
-    case ElementType::float8_e5m2:
-    case ElementType::float8_e4m3: return "float32";
-    default: return std::string(name(type));
+    case ElementType::bfloat16: return "float32";
+    default: return is_narrow(type) ? "float32" : std::string(name(type));
   }
 }
 
@@ -194,7 +192,23 @@ tessera::Array import_host_array(nb::handle object, ElementType wanted) {
                         std::vector<std::byte>(first, first + array.nbytes()));
 }
 
+// Numpy has no narrow types: floats become float32, integers of 4 and 2 bits are bytes in memory already.
+tessera::Array exportable(const tessera::Array& x) {
+  switch (x.type()) {
+    case ElementType::int4:
+    case ElementType::int2:
+    case ElementType::uint4:
+    case ElementType::uint2: {
+      const bool has_sign = x.type() == ElementType::int4 || x.type() == ElementType::int2;
+      return tessera::Array(has_sign ? ElementType::int8 : ElementType::uint8, x.shape(),
+                            std::vector<std::byte>(x.bytes().begin(), x.bytes().end()));
+    }
+    default: return widened(x);
+  }
+}
+
 nb::object export_host_array(tessera::Array x) {
+  if (is_narrow(x.type())) x = exportable(x);
   const bool bfloat16 = x.type() == ElementType::bfloat16;
   const std::optional<nb::object> ml_dtypes = bfloat16 ? optional_module("ml_dtypes") : std::nullopt;
   if (bfloat16 && !ml_dtypes) x = widened(x);

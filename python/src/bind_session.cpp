@@ -6,6 +6,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/graph/graph.h"
+#include "tessera/graph/ops/control_flow_run.h"
 #include "tessera/graph/zoo/zoo.h"
 #include "tessera/io/onnx/export.h"
 #include "tessera/io/onnx/import.h"
@@ -22,6 +23,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -91,6 +93,7 @@ struct Options {
   std::optional<std::int64_t> memory_limit_bytes;
   bool exact;
   std::string weights;
+  std::optional<std::int64_t> loop_limit;
 };
 
 SessionOptions session_options(const Options& options) {
@@ -105,6 +108,9 @@ SessionOptions session_options(const Options& options) {
   out.memory_limit_bytes = options.memory_limit_bytes;
   out.exact = options.exact;
   out.weights = weights_dtype(options.weights);
+  check(!options.loop_limit || *options.loop_limit > 0, Code::invalid_argument, "loop_limit is {}, not above 0",
+        options.loop_limit.value_or(0));
+  out.loop_limit = options.loop_limit;
   return out;
 }
 
@@ -168,11 +174,30 @@ nb::list listed(std::vector<Array> arrays) {
   return out;
 }
 
+// While it lives, loops of this thread look every now and then whether Python has a signal to handle: Ctrl-C ends them
+// with KeyboardInterrupt. Made without the interpreter's lock.
+class InterruptibleLoops {
+ public:
+  InterruptibleLoops() {
+    on_loop_iteration() = [last = std::chrono::steady_clock::now()]() mutable {
+      const auto now = std::chrono::steady_clock::now();
+      if (now - last < std::chrono::milliseconds(50)) return;
+      last = now;
+      const nb::gil_scoped_acquire acquire;
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    };
+  }
+  ~InterruptibleLoops() { on_loop_iteration() = {}; }
+  InterruptibleLoops(const InterruptibleLoops&) = delete;
+  InterruptibleLoops& operator=(const InterruptibleLoops&) = delete;
+};
+
 nb::list run_in_order(const Session& session, const nb::sequence& arrays) {
   const std::vector<Array> inputs = in_order(session, arrays);
   std::vector<Array> outputs;
   {
     const nb::gil_scoped_release release;
+    const InterruptibleLoops interruptible;
     outputs = session.run(inputs);
   }
   return listed(std::move(outputs));
@@ -188,6 +213,7 @@ nb::object run(const Session& session, const nb::object& inputs) {
   std::map<std::string, Array> outputs;
   {
     const nb::gil_scoped_release release;
+    const InterruptibleLoops interruptible;
     outputs = session.run(named);
   }
   nb::dict out;
@@ -247,6 +273,7 @@ nb::list profile(const Session& session, const nb::object& inputs, int runs, int
   SessionProfile measured;
   {
     const nb::gil_scoped_release release;
+    const InterruptibleLoops interruptible;
     measured = session.profile(arrays, runs, warm_up);
   }
   nb::list out;
@@ -273,6 +300,7 @@ nb::dict plan_summary(const Session& session, const nb::object& inputs) {
   PlanSummary summary;
   {
     const nb::gil_scoped_release release;
+    const InterruptibleLoops interruptible;
     summary = session.prepare(arrays);
   }
   nb::dict out;
@@ -320,7 +348,9 @@ void bind_session(nb::module_& module) {
       "batch: of a network of the zoo\n"
       "passes_off, kernels_off: names of optimisations and kernels to leave out\n"
       "max_plans: kept for so many different input shapes\n"
-      "memory_limit_bytes: refuse plans that need more for values\n"
+      "memory_limit_bytes: the most that values of a run may take, those of loops too; by default 7/8 of what the\n"
+      "    machine, or its cgroup, has\n"
+      "loop_limit: the most iterations of all loops of a run together; by default ten million\n"
       "exact: no kernels that round more than the definition (Winograd's), and subnormal weights stay\n"
       "weights: how weights of convolutions and products are kept: \"float32\", \"bfloat16\", \"bfloat8_b\", "
       "\"bfloat4_b\"\n"
@@ -332,15 +362,16 @@ void bind_session(nb::module_& module) {
              const std::optional<Dimensions>& dims, std::int64_t batch, const std::vector<std::string>& passes_off,
              const std::vector<std::string>& kernels_off, std::size_t max_plans,
              std::optional<std::int64_t> memory_limit_bytes, bool exact, const std::string& weights,
-             const nb::object& comm) {
-            new (self) Session(make_session(
-                model, {threads, storage, isa, passes_off, kernels_off, max_plans, memory_limit_bytes, exact, weights},
-                shapes, dims, batch, comm));
+             std::optional<std::int64_t> loop_limit, const nb::object& comm) {
+            new (self) Session(make_session(model,
+                                            {threads, storage, isa, passes_off, kernels_off, max_plans,
+                                             memory_limit_bytes, exact, weights, loop_limit},
+                                            shapes, dims, batch, comm));
           },
           "model"_a, nb::kw_only(), "threads"_a = 0, "storage"_a = "float32", "shapes"_a = nb::none(),
           "isa"_a = nb::none(), "dims"_a = nb::none(), "batch"_a = 1, "passes_off"_a = std::vector<std::string>{},
           "kernels_off"_a = std::vector<std::string>{}, "max_plans"_a = 8, "memory_limit_bytes"_a = nb::none(),
-          "exact"_a = false, "weights"_a = "float32", "comm"_a = nb::none())
+          "exact"_a = false, "weights"_a = "float32", "loop_limit"_a = nb::none(), "comm"_a = nb::none())
       .def_prop_ro(
           "inputs", [](const Session& s) { return s.inputs(); }, "What the network takes.")
       .def_prop_ro(

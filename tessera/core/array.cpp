@@ -1,6 +1,8 @@
 #include "tessera/core/array.h"
 
+#include "tessera/core/memory_budget.h"
 #include "tessera/core/memory_size.h"
+#include "tessera/core/narrow_element.h"
 
 #include <limits>
 
@@ -42,7 +44,9 @@ class Copied : public DeferredBytes {
 }  // namespace
 
 Array::Array(ElementType type, Shape shape) : type_(type), shape_(std::move(shape)) {
-  bytes_.resize(array_bytes(type_, shape_));
+  const std::size_t bytes = array_bytes(type_, shape_);
+  BudgetScope::check_room(static_cast<std::int64_t>(bytes));
+  bytes_.resize(bytes);
 }
 
 Array::Array(ElementType type, Shape shape, std::vector<std::byte> bytes)
@@ -73,6 +77,13 @@ bool Array::operator==(const Array& other) const {
 }
 
 std::vector<std::int64_t> Array::to_int64() const {
+  if (type_ == ElementType::int4 || type_ == ElementType::uint4 || type_ == ElementType::int2 ||
+      type_ == ElementType::uint2) {
+    std::vector<std::int64_t> out;
+    for (const std::byte b : bytes())
+      out.push_back(static_cast<std::int64_t>(narrow_value(type_, static_cast<std::uint8_t>(b))));
+    return out;
+  }
   return visit_element_type(type_, [&](auto tag) -> std::vector<std::int64_t> {
     using T = typename decltype(tag)::type;
     if constexpr (std::is_integral_v<T>) {
@@ -91,6 +102,12 @@ std::vector<std::int64_t> Array::to_int64() const {
 }
 
 std::vector<double> Array::to_double() const {
+  if (is_narrow(type_)) {
+    std::vector<double> out;
+    out.reserve(static_cast<std::size_t>(count()));
+    for (const std::byte b : bytes()) out.push_back(narrow_value(type_, static_cast<std::uint8_t>(b)));
+    return out;
+  }
   return visit_element_type(type_, [&](auto tag) {
     using T = typename decltype(tag)::type;
     std::vector<double> out;

@@ -32,6 +32,14 @@ constexpr std::array kRows{
     Row{ElementType::float64, "float64", 8, "<f8", "F64", std::nullopt},
     Row{ElementType::int64, "int64", 8, "<i8", "I64", std::nullopt},
     Row{ElementType::uint64, "uint64", 8, "<u8", "U64", std::nullopt},
+    Row{ElementType::float8_e5m2fnuz, "float8_e5m2fnuz", 1, "", "", std::nullopt},
+    Row{ElementType::float8_e4m3fnuz, "float8_e4m3fnuz", 1, "", "", std::nullopt},
+    Row{ElementType::float8_e8m0, "float8_e8m0", 1, "", "", std::nullopt},
+    Row{ElementType::float4_e2m1, "float4_e2m1", 1, "", "", std::nullopt},
+    Row{ElementType::int4, "int4", 1, "", "", std::nullopt},
+    Row{ElementType::uint4, "uint4", 1, "", "", std::nullopt},
+    Row{ElementType::int2, "int2", 1, "", "", std::nullopt},
+    Row{ElementType::uint2, "uint2", 1, "", "", std::nullopt},
 };
 
 constexpr auto kTypes = [] {
@@ -57,13 +65,24 @@ std::string_view name(ElementType type) { return row(type).name; }
 
 std::int64_t element_bytes(ElementType type) { return row(type).bytes; }
 
+int element_bits(ElementType type) {
+  switch (type) {
+    case ElementType::float4_e2m1:
+    case ElementType::int4:
+    case ElementType::uint4: return 4;
+    case ElementType::int2:
+    case ElementType::uint2: return 2;
+    default: return static_cast<int>(element_bytes(type)) * 8;
+  }
+}
+
 std::string_view numpy_descr(ElementType type) { return row(type).numpy; }
 
 std::string_view safetensors_name(ElementType type) { return row(type).safetensors; }
 
 std::optional<ElementType> parse_safetensors_name(std::string_view text) {
   const auto found = std::find_if(kRows.begin(), kRows.end(), [&](const Row& r) { return r.safetensors == text; });
-  return found == kRows.end() ? std::nullopt : std::optional(found->type);
+  return found == kRows.end() || text.empty() ? std::nullopt : std::optional(found->type);
 }
 
 std::optional<DType> to_dtype(ElementType type) { return row(type).dtype; }

@@ -47,4 +47,6 @@ std::int64_t memory_size_bytes() {
   return bytes;
 }
 
+std::int64_t default_memory_limit_bytes() { return memory_size_bytes() / 8 * 7; }
+
 }  // namespace tessera

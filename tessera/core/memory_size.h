@@ -11,7 +11,10 @@ namespace tessera {
 // more than that and kills whoever uses it, so large requests are better refused first.
 TSR_API std::int64_t memory_size_bytes();
 
-// The same for the files under `root` (root/proc/meminfo, root/proc/self/cgroup, root/sys/fs/cgroup).
+// What a run may take where nobody has said: seven eighths of it, since a process holds more than values.
+TSR_API std::int64_t default_memory_limit_bytes();
+
+// memory_size_bytes() for the files under `root` (root/proc/meminfo, root/proc/self/cgroup, root/sys/fs/cgroup).
 TSR_API std::int64_t memory_size_bytes(const std::filesystem::path& root);
 
 }  // namespace tessera

@@ -1,8 +1,10 @@
 #include "tessera/graph/evaluate.h"
 
 #include "tessera/core/error.h"
+#include "tessera/core/memory_budget.h"
 
 #include <optional>
+#include <utility>
 
 namespace tessera {
 
@@ -47,6 +49,11 @@ std::vector<Array> evaluate(const Graph& graph, const std::vector<Array>& inputs
   for (ValueId id : graph.outputs) ++uses[static_cast<std::size_t>(id)];
 
   std::vector<std::optional<Array>> computed(graph.values.size());
+  std::vector<BudgetShare> shares(graph.values.size());
+  const auto drop = [&](ValueId id) {
+    computed[static_cast<std::size_t>(id)].reset();
+    shares[static_cast<std::size_t>(id)].leave();
+  };
   std::vector<const Array*> at(graph.values.size(), nullptr);
   for (std::size_t i = 0; i < graph.values.size(); ++i) at[i] = graph.values[i].constant.get();
   for (std::size_t i = 0; i < inputs.size(); ++i) at[static_cast<std::size_t>(graph.inputs[i])] = &inputs[i];
@@ -64,15 +71,16 @@ std::vector<Array> evaluate(const Graph& graph, const std::vector<Array>& inputs
         continue;
       }
       const std::size_t id = static_cast<std::size_t>(node.outputs[i]);
+      shares[id] = BudgetShare(static_cast<std::int64_t>(std::as_const(results[i]).bytes().size()));
       computed[id] = std::move(results[i]);
       at[id] = &*computed[id];
       seen.push_back(at[id]);
     }
     if (observer) observer(node, seen);
     for (ValueId id : node.outputs)
-      if (id != kNoValue && uses[static_cast<std::size_t>(id)] == 0) computed[static_cast<std::size_t>(id)].reset();
+      if (id != kNoValue && uses[static_cast<std::size_t>(id)] == 0) drop(id);
     for (ValueId id : node.inputs)
-      if (id != kNoValue && --uses[static_cast<std::size_t>(id)] == 0) computed[static_cast<std::size_t>(id)].reset();
+      if (id != kNoValue && --uses[static_cast<std::size_t>(id)] == 0) drop(id);
   }
   std::vector<Array> outputs;
   for (ValueId id : graph.outputs) outputs.push_back(*at[static_cast<std::size_t>(id)]);

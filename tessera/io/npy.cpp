@@ -3,7 +3,7 @@
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/io/internal/bytes.h"
-#include "tessera/io/internal/mapped_file.h"
+#include "tessera/io/internal/loaded_file.h"
 #include "tessera/io/internal/npy_header.h"
 
 #include <algorithm>
@@ -56,7 +56,17 @@ NpyArray parse_npy(std::span<const std::byte> file) {
 }
 
 NpyArray load_npy(const std::filesystem::path& path) {
-  return with_context("while reading " + path.string(), [&] { return parse_npy(io::MappedFile(path).bytes()); });
+  return with_context("while reading " + path.string(), [&] { return parse_npy(io::LoadedFile(path).bytes()); });
+}
+
+NpyType load_npy_type(const std::filesystem::path& path) {
+  return with_context("while reading " + path.string(), [&] {
+    const io::OpenFile file(path);
+    std::vector<std::byte> begin(static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), io::kMostNpyHeadBytes)));
+    file.read(0, begin);
+    io::NpyHeader header = io::parse_npy_head(begin, file.size());
+    return NpyType{header.type, std::move(header.shape)};
+  });
 }
 
 std::vector<std::byte> encode_npy(const NpyView& array) {

@@ -43,6 +43,13 @@ struct NpyView {
 TSR_API NpyArray parse_npy(std::span<const std::byte> file);
 TSR_API NpyArray load_npy(const std::filesystem::path& path);
 
+// What a file says that it holds; its data are not read.
+struct NpyType {
+  ElementType type = ElementType::float32;
+  std::vector<std::int64_t> shape;
+};
+TSR_API NpyType load_npy_type(const std::filesystem::path& path);
+
 TSR_API std::vector<std::byte> encode_npy(const NpyView& array);
 // Replaces the file in one step; a failure leaves an older one as it was.
 TSR_API void save_npy(const std::filesystem::path& path, const NpyView& array);

@@ -3,7 +3,7 @@
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/io/internal/bytes.h"
-#include "tessera/io/internal/mapped_file.h"
+#include "tessera/io/internal/loaded_file.h"
 #include "tessera/io/internal/npy_header.h"
 #include "tessera/io/internal/zip.h"
 
@@ -18,6 +18,14 @@ constexpr std::string_view kSuffix = ".npy";
 
 std::vector<std::pair<std::string, NpyView>> views_of(const NpzArrays& arrays) {
   return {arrays.begin(), arrays.end()};
+}
+
+void check_suffix(const io::ZipMember& member) {
+  check(member.name.ends_with(kSuffix), Code::unsupported, "npz: member {} is not an .npy array",
+        io::in_quotes(member.name));
+}
+std::string array_name(const io::ZipMember& member) {
+  return member.name.substr(0, member.name.size() - kSuffix.size());
 }
 
 // Hands the pieces of the whole file to `consume`; they live only while it runs.
@@ -40,8 +48,7 @@ NpzArrays parse_npz(std::span<const std::byte> file, std::uint64_t max_bytes) {
   const std::vector<io::ZipMember> members = io::read_zip_directory(file);
   std::uint64_t total_bytes = 0;
   for (const io::ZipMember& member : members) {
-    check(member.name.ends_with(kSuffix), Code::unsupported, "npz: member {} is not an .npy array",
-          io::in_quotes(member.name));
+    check_suffix(member);
     check(member.bytes <= max_bytes - total_bytes, Code::out_of_memory,
           "npz: the arrays have more than {} bytes in all", max_bytes);
     total_bytes += member.bytes;
@@ -51,14 +58,29 @@ NpzArrays parse_npz(std::span<const std::byte> file, std::uint64_t max_bytes) {
   for (const io::ZipMember& member : members) {
     NpyArray array =
         with_context("array " + io::in_quotes(member.name), [&] { return parse_npy(io::extract(member, buffer)); });
-    arrays.emplace_back(member.name.substr(0, member.name.size() - kSuffix.size()), std::move(array));
+    arrays.emplace_back(array_name(member), std::move(array));
   }
   return arrays;
 }
 
+std::vector<std::pair<std::string, NpyType>> load_npz_types(const std::filesystem::path& path) {
+  return with_context("while reading " + path.string(), [&] {
+    const io::LoadedFile file(path);
+    std::vector<std::pair<std::string, NpyType>> types;
+    for (const io::ZipMember& member : io::read_zip_directory(file.bytes())) {
+      check_suffix(member);
+      io::NpyHeader header = with_context("array " + io::in_quotes(member.name), [&] {
+        return io::parse_npy_head(io::extract_begin(member, io::kMostNpyHeadBytes), member.bytes);
+      });
+      types.emplace_back(array_name(member), NpyType{header.type, std::move(header.shape)});
+    }
+    return types;
+  });
+}
+
 NpzArrays load_npz(const std::filesystem::path& path, std::uint64_t max_bytes) {
   return with_context("while reading " + path.string(),
-                      [&] { return parse_npz(io::MappedFile(path).bytes(), max_bytes); });
+                      [&] { return parse_npz(io::LoadedFile(path).bytes(), max_bytes); });
 }
 
 std::vector<std::byte> encode_npz(NamedViews arrays) {

@@ -29,6 +29,9 @@ constexpr std::uint64_t kMaxNpzBytes = std::uint64_t{64} << 30;
 TSR_API NpzArrays parse_npz(std::span<const std::byte> file, std::uint64_t max_bytes = kMaxNpzBytes);
 TSR_API NpzArrays load_npz(const std::filesystem::path& path, std::uint64_t max_bytes = kMaxNpzBytes);
 
+// What the members say that they hold; no more of them is unpacked than tells that.
+TSR_API std::vector<std::pair<std::string, NpyType>> load_npz_types(const std::filesystem::path& path);
+
 TSR_API std::vector<std::byte> encode_npz(std::span<const std::pair<std::string, NpyView>> arrays);
 TSR_API std::vector<std::byte> encode_npz(const NpzArrays& arrays);
 // Replaces the file in one step; a failure leaves an older one as it was.

@@ -3,7 +3,7 @@
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/io/internal/bytes.h"
-#include "tessera/io/internal/mapped_file.h"
+#include "tessera/io/internal/loaded_file.h"
 #include "tessera/io/internal/safetensors_header.h"
 
 #include <algorithm>
@@ -58,6 +58,8 @@ Output layout_safetensors(std::span<const SafetensorsTensor> tensors, const Safe
     check(io::is_utf8(tensor.name), Code::invalid_argument, "safetensors: the name {} is not UTF-8 text", label);
     check(tensor.name != io::kMetadataKey, Code::invalid_argument, "safetensors: no tensor can be called {}", label);
     check(names.insert(tensor.name).second, Code::invalid_argument, "safetensors: two tensors are called {}", label);
+    check(!safetensors_name(tensor.type).empty(), Code::unsupported,
+          "safetensors: tensor {} is {}, which has no name there", label, name(tensor.type));
     io::check_tensor(fmt::format("safetensors: tensor {}", label), tensor.type, tensor.shape, tensor.bytes.size());
     order.push_back(&tensor);
   }
@@ -118,7 +120,7 @@ struct SafetensorsFile::State {
   }
 
   std::filesystem::path path;
-  io::MappedFile file;
+  io::LoadedFile file;
   Safetensors content;
   std::unordered_map<std::string_view, std::size_t> index;
 };

@@ -1,6 +1,7 @@
 #include "tessera/io/samples.h"
 
 #include "tessera/core/error.h"
+#include "tessera/core/narrow_element.h"
 #include "tessera/graph/graph.h"
 #include "tessera/io/npy.h"
 #include "tessera/io/npz.h"
@@ -57,6 +58,10 @@ Array random_array(const TensorType& type, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   Array out(type.type, type.shape());
   std::normal_distribution<float> normal;
+  if (is_narrow(type.type)) {
+    for (std::byte& b : out.bytes()) b = std::byte{narrow_element(type.type, static_cast<double>(normal(random)))};
+    return out;
+  }
   visit_element_type(type.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     for (T& value : out.as<T>()) {

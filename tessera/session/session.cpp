@@ -3,6 +3,7 @@
 #include "tessera/core/bytes.h"
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
+#include "tessera/graph/ops/control_flow.h"
 #include "tessera/graph/passes/pass.h"
 #include "tessera/io/onnx/import.h"
 #include "tessera/session/network.h"
@@ -87,6 +88,24 @@ ProfiledStep describe(const cpu::StepRecord& record) {
 
 }  // namespace
 
+namespace {
+
+// Of this thread, while it lives.
+class LoopLimit {
+ public:
+  explicit LoopLimit(std::optional<std::int64_t> iterations) : before_(loop_limits().iterations) {
+    if (iterations) loop_limits().iterations = *iterations;
+  }
+  ~LoopLimit() { loop_limits().iterations = before_; }
+  LoopLimit(const LoopLimit&) = delete;
+  LoopLimit& operator=(const LoopLimit&) = delete;
+
+ private:
+  std::int64_t before_;
+};
+
+}  // namespace
+
 struct Session::Impl {
   SessionOptions options;
   std::shared_ptr<cpu::WeightCache> weights = std::make_shared<cpu::WeightCache>();
@@ -95,6 +114,7 @@ struct Session::Impl {
 
   std::vector<Array> run(const std::vector<Array>& arrays, RunRecord* record = nullptr) const {
     const ThreadLimit limit(options.threads);
+    const LoopLimit loops(options.loop_limit);
     return engine->run(pointers(arrays), record);
   }
 };

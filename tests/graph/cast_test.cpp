@@ -58,9 +58,18 @@ TEST(Cast, SeesTheSameBitsAsAnotherType) {
   EXPECT_NE(refusal_of(Cast{.to = ElementType::boolean, .bits = true}, {{ElementType::uint8, Shape{1}}}), "");
 }
 
-TEST(Cast, RefusesEightBitFloats) {
-  EXPECT_NE(refusal_of(Cast{.to = ElementType::float8_e4m3}, {{ElementType::float32, Shape{1}}}), "");
-  EXPECT_NE(refusal_of(Cast{.to = ElementType::int8}, {{ElementType::float8_e5m2, Shape{1}}}), "");
+TEST(Cast, RoundsToNarrowFloatsOnce) {
+  const Array x = floats({5}, {0.48f, 1e6f, -1e6f, kNan, -0.0f});
+  const Array y = cast(x, ElementType::float8_e4m3);
+  expect_values<float>(cast(y, ElementType::float32), {5}, {0.46875f, 448, -448, kNan, -0.0f});
+  const Array beyond = first_of(Cast{.to = ElementType::float8_e5m2, .saturate = false}, {x});
+  expect_values<float>(cast(beyond, ElementType::float32), {5}, {0.5f, kInf, -kInf, kNan, -0.0f});
+}
+
+TEST(Cast, KeepsTheLowBitsOfNarrowIntegers) {
+  const Array x = array_of<std::int64_t>({4}, {7, 8, -9, std::int64_t{1} << 60});
+  expect_values<std::int8_t>(cast(cast(x, ElementType::int4), ElementType::int8), {4}, {7, -8, 7, 0});
+  expect_values<std::uint8_t>(cast(cast(x, ElementType::uint2), ElementType::uint8), {4}, {3, 0, 3, 0});
 }
 
 }  // namespace

@@ -91,11 +91,11 @@ TEST(Quantization, RefusesWhatItCannotDo) {
   EXPECT_THAT(refusal(QuantizeLinear{.axis = 5}, {x, type_of({4})}), HasSubstr("axis 5"));
   EXPECT_THAT(refusal(QuantizeLinear{.block = 3}, {x, type_of({2, 3})}), HasSubstr("blocks of 3"));
   EXPECT_THAT(refusal(QuantizeLinear{.block = -1}, {x, one}), HasSubstr("-1"));
-  EXPECT_THAT(refusal(QuantizeLinear{.type = ElementType::float8_e4m3}, {x, one}), HasSubstr("float8_e4m3"));
+  EXPECT_THAT(refusal(QuantizeLinear{.type = ElementType::float8_e8m0}, {x, one}), HasSubstr("float8_e8m0"));
   EXPECT_THAT(refusal(QuantizeLinear{.type = ElementType::int8}, {x, one, type_of({}, ElementType::uint8)}),
               HasSubstr("uint8"));
   EXPECT_THAT(refusal(QuantizeLinear{}, {x, type_of({4}), type_of({}, ElementType::uint8)}), HasSubstr("zero point"));
-  EXPECT_THAT(refusal(DequantizeLinear{}, {type_of({2}, ElementType::float8_e5m2), one}), HasSubstr("float8_e5m2"));
+  EXPECT_THAT(refusal(DequantizeLinear{}, {type_of({2}, ElementType::float8_e8m0), one}), HasSubstr("float8_e8m0"));
   EXPECT_THAT(refusal(DequantizeLinear{}, {type_of({2}, ElementType::int8), one, type_of({}, ElementType::uint8)}),
               HasSubstr("one element type"));
   EXPECT_THAT(refusal(DynamicQuantizeLinear{}, {type_of({2}, ElementType::float16)}), HasSubstr("float16"));

@@ -4,6 +4,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/graph/evaluate.h"
+#include "tessera/graph/ops/control_flow_run.h"
 #include "tessera/graph/zoo/zoo.h"
 
 #include <gmock/gmock.h>
@@ -333,6 +334,60 @@ TEST(Session, ProfilesEveryStepOfARun) {
   for (const ProfiledStep& step : profile.steps) sum += step.seconds;
   EXPECT_GT(sum, 0);
   EXPECT_LE(profile.min_seconds, profile.seconds);
+}
+
+// While nobody stops it: carries a list, which may double, and collects it.
+Graph looping_net(bool collects, bool doubles) {
+  auto body = std::make_shared<Graph>();
+  body->add_input("i", {ElementType::int64, Shape{}});
+  const ValueId condition = body->add_input("c", {ElementType::boolean, Shape{}});
+  const ValueId in = body->add_input("in", f32({kUnknown}));
+  const ValueId out = doubles ? body->add("out", Concat{0}, {in, in}) : body->add("out", Unary{Unary::Kind::neg}, {in});
+  body->outputs = {body->add("go", Unary{Unary::Kind::identity}, {condition}), out};
+  if (collects) body->outputs.push_back(body->add("slice", Unary{Unary::Kind::abs}, {out}));
+  Graph graph;
+  const ValueId trips = graph.add_input("trips", {ElementType::int64, Shape{}});
+  const ValueId x = graph.add_input("x", f32({kUnknown}));
+  graph.outputs = graph.add_node("loop", Loop{body, 1, 0}, {trips, kNoValue, x}, collects ? 2 : 1);
+  return graph;
+}
+
+std::string error_of_loop(const Graph& graph, const SessionOptions& options, std::int64_t trips) {
+  try {
+    Session(graph, options).run(std::vector<Array>{Array::scalar(trips), random_array(Shape{1000}, 1)});
+  } catch (const Error& error) {
+    return error.message();
+  }
+  return "";
+}
+
+TEST(Session, AMemoryLimitHoldsInLoops) {
+  SessionOptions options;
+  options.memory_limit_bytes = 1 << 20;
+  for (const bool collects : {true, false}) {
+    const Graph graph = looping_net(collects, !collects);
+    EXPECT_EQ(error_of_loop(graph, options, 5), "") << collects;
+    EXPECT_THAT(error_of_loop(graph, options, 300), HasSubstr("the limit is 1048576 B")) << collects;
+  }
+  EXPECT_EQ(error_of_loop(looping_net(true, false), {}, 300), "");
+}
+
+TEST(Session, LoopsEndAtTheirLimit) {
+  SessionOptions options;
+  options.loop_limit = 50;
+  EXPECT_EQ(error_of_loop(looping_net(false, false), options, 50), "");
+  EXPECT_THAT(error_of_loop(looping_net(false, false), options, 51), HasSubstr("Loop: more than 50 iterations"));
+  EXPECT_EQ(error_of_loop(looping_net(false, false), {}, 51), "");
+}
+
+TEST(Session, LoopsCanBeInterrupted) {
+  int calls = 0;
+  on_loop_iteration() = [&] {
+    if (++calls == 10) throw std::runtime_error("stop");
+  };
+  EXPECT_THROW(error_of_loop(looping_net(false, false), {}, 1'000'000'000), std::runtime_error);
+  on_loop_iteration() = {};
+  EXPECT_EQ(calls, 10);
 }
 
 TEST(Session, AMemoryLimitIsAPlanningConstraint) {

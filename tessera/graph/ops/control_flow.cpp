@@ -1,12 +1,14 @@
 #include "tessera/graph/ops/control_flow.h"
 
 #include "tessera/core/error.h"
+#include "tessera/core/memory_budget.h"
 #include "tessera/graph/evaluate.h"
 #include "tessera/graph/graph.h"
 #include "tessera/graph/ops/control_flow_run.h"
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace tessera {
 namespace {
@@ -134,6 +136,11 @@ void check_branches(const If& op) {
 LoopLimits& loop_limits() {
   thread_local LoopLimits limits;
   return limits;
+}
+
+std::function<void()>& on_loop_iteration() {
+  thread_local std::function<void()> hook;
+  return hook;
 }
 
 // What is handed in decides, not the shapes that the model has written beside the inputs of a body.
@@ -322,6 +329,33 @@ std::vector<Array> reference(const Loop& op, const Arrays& inputs) {
   return run(op, inputs, [&](const Graph&, const std::vector<Array>& state) { return evaluate(body, state); });
 }
 
+namespace {
+
+// Slices of a scan output, one after the other. Memory is asked for before it is taken.
+class Collected {
+ public:
+  void append(std::span<const std::byte> slice) {
+    const std::size_t needed = bytes_.size() + slice.size();
+    if (needed > bytes_.capacity()) {
+      const std::size_t more = std::max(needed, 2 * bytes_.capacity());
+      BudgetShare share(static_cast<std::int64_t>(more));  // beside the old ones, until they are copied
+      bytes_.reserve(more);
+      share_ = std::move(share);
+    }
+    bytes_.insert(bytes_.end(), slice.begin(), slice.end());
+  }
+  std::vector<std::byte> take() && {
+    share_.leave();
+    return std::move(bytes_);
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+  BudgetShare share_;
+};
+
+}  // namespace
+
 std::vector<Array> run(const Loop& op, const Arrays& inputs, const BodyRunner& runner) {
   const Nested nested("Loop");
   check_body(op);
@@ -333,22 +367,26 @@ std::vector<Array> run(const Loop& op, const Arrays& inputs, const BodyRunner& r
   state.push_back(Array(ElementType::int64, scalar_shape(op, 0)));
   state.push_back(Array(ElementType::boolean, scalar_shape(op, 1)));
   for (std::size_t i = 2; i < inputs.size(); ++i) state.push_back(inputs[i]);
-  std::vector<std::vector<std::byte>> collected(scans);
+  std::vector<Collected> collected(scans);
   std::vector<std::optional<TensorType>> slice(scans);
   std::int64_t iteration = 0, collected_bytes = 0;
+  BudgetShare carried_share;
   // ONNX calls the body's condition ignored if the model gives no first one; the runtimes heed it, and so do we.
   for (; running && (!trips || iteration < *trips); ++iteration) {
-    check(--iterations_left >= 0, Code::unsupported, "Loop: more than {} iterations, this one in its iteration {}",
-          loop_limits().iterations, iteration);
+    check(--iterations_left >= 0, Code::unsupported, Hint{"--loop-limit, or loop_limit, allows more"},
+          "Loop: more than {} iterations, this one in its iteration {}", loop_limits().iterations, iteration);
+    if (on_loop_iteration()) on_loop_iteration()();
     state[0].as<std::int64_t>()[0] = iteration;
     state[1].as<bool>()[0] = running;
     std::vector<Array> results = runner(*op.body, state);
     running = truth(results[0], "Loop");
-    std::int64_t bytes = collected_bytes;
-    for (std::size_t i = 0; i < carried; ++i) {
-      state[2 + i] = std::move(results[1 + i]);
-      bytes += static_cast<std::int64_t>(state[2 + i].bytes().size());
-    }
+    std::int64_t carried_bytes = 0;
+    for (std::size_t i = 0; i < carried; ++i)
+      carried_bytes += static_cast<std::int64_t>(std::as_const(results[1 + i]).bytes().size());
+    BudgetShare share(carried_bytes);  // beside what was carried before, until it goes
+    for (std::size_t i = 0; i < carried; ++i) state[2 + i] = std::move(results[1 + i]);
+    carried_share = std::move(share);
+    std::int64_t bytes = collected_bytes + carried_bytes;
     for (std::size_t i = 0; i < scans; ++i) {
       const Array& result = results[1 + carried + i];
       const TensorType type(result.type(), result.shape());
@@ -360,7 +398,7 @@ std::vector<Array> run(const Loop& op, const Arrays& inputs, const BodyRunner& r
       collected_bytes += static_cast<std::int64_t>(result.bytes().size());
       check(bytes <= loop_limits().bytes, Code::out_of_memory,
             "Loop: more than {} B are carried and collected by iteration {}", loop_limits().bytes, iteration);
-      collected[i].insert(collected[i].end(), result.bytes().begin(), result.bytes().end());
+      collected[i].append(result.bytes());
     }
     check(bytes <= loop_limits().bytes, Code::out_of_memory, "Loop: more than {} B are carried by iteration {}",
           loop_limits().bytes, iteration);
@@ -380,7 +418,7 @@ std::vector<Array> run(const Loop& op, const Arrays& inputs, const BodyRunner& r
     } else {
       std::vector<std::int64_t> dims = *slice[i]->dims;
       dims.insert(dims.begin(), iteration);
-      outputs.push_back(Array(slice[i]->type, Shape(dims), std::move(collected[i])));
+      outputs.push_back(Array(slice[i]->type, Shape(dims), std::move(collected[i]).take()));
     }
   }
   return outputs;

@@ -19,6 +19,9 @@ using BodyRunner = std::function<std::vector<Array>(const Graph& body, const std
 TSR_API std::vector<Array> run(const If& op, const Arrays& inputs, const BodyRunner& runner);
 TSR_API std::vector<Array> run(const Loop& op, const Arrays& inputs, const BodyRunner& runner);
 
+// Called before each iteration of a loop on this thread; what it throws ends the loop. Empty: nothing is.
+TSR_API std::function<void()>& on_loop_iteration();
+
 // The body without the shapes that the model has written beside its inputs.
 TSR_API Graph runnable_body(const Graph& body);
 

@@ -1,6 +1,7 @@
 #include "tessera/graph/ops/quantize.h"
 
 #include "tessera/core/error.h"
+#include "tessera/core/narrow_element.h"
 #include "tessera/core/shape.h"
 #include "tessera/graph/ops/internal/saturate.h"
 
@@ -12,9 +13,12 @@ namespace {
 
 void expect_quantized(ElementType type, bool or_int32, std::string_view op) {
   const bool ok = type == ElementType::int8 || type == ElementType::uint8 || type == ElementType::int16 ||
-                  type == ElementType::uint16 || (or_int32 && type == ElementType::int32);
-  check(ok, Code::unsupported, "{}: {} is no type to quantise to here; int8, uint8, int16, uint16{} are", op,
-        name(type), or_int32 ? " and int32" : "");
+                  type == ElementType::uint16 || (or_int32 && type == ElementType::int32) ||
+                  (is_narrow(type) && type != ElementType::float8_e8m0);
+  check(ok, Code::unsupported,
+        "{}: {} is no type to quantise to here; int8, uint8, int16, uint16{} are, and integers of 4 and 2 bits and "
+        "floats of 8 and 4",
+        op, name(type), or_int32 ? ", int32" : "");
 }
 
 // Which scale belongs to which element: one for all, one per position of an axis, or one per block along it.
@@ -95,14 +99,26 @@ std::vector<Array> reference(const QuantizeLinear& op, const Arrays& inputs) {
   Array y(inputs.has(2) ? inputs[2].type() : op.type.value_or(ElementType::uint8), x.shape());
   visit_floating_type(op.precision.value_or(scale.type()), inputs.op(), [&](auto precision) {
     using Quotient = typename decltype(precision)::type;
+    // Divided in double and rounded once to the precision of the division: ties are decided there.
+    const auto quotient = [&](std::size_t i, std::size_t s) {
+      return static_cast<double>(static_cast<Quotient>(xs[i] / scales[s]));
+    };
+    if (is_narrow(y.type())) {
+      const bool whole = y.type() == ElementType::int4 || y.type() == ElementType::uint4 ||
+                         y.type() == ElementType::int2 || y.type() == ElementType::uint2;
+      for (std::size_t i = 0; i < xs.size(); ++i) {
+        const std::size_t s = index(static_cast<std::int64_t>(i));
+        const double value = whole ? std::nearbyint(quotient(i, s)) + zeros[s] : quotient(i, s) + zeros[s];
+        y.bytes()[i] = std::byte{narrow_element(y.type(), value, {.saturate = op.saturate || whole})};
+      }
+      return;
+    }
     visit_element_type(y.type(), [&](auto tag) {
       using T = typename decltype(tag)::type;
       const auto ys = y.as<T>();
       for (std::size_t i = 0; i < xs.size(); ++i) {
         const std::size_t s = index(static_cast<std::int64_t>(i));
-        // Divided in double and rounded once to the precision of the division: ties are decided there.
-        const auto quotient = static_cast<double>(static_cast<Quotient>(xs[i] / scales[s]));
-        ys[i] = internal::saturated<T>(std::nearbyint(quotient) + zeros[s]);
+        ys[i] = internal::saturated<T>(std::nearbyint(quotient(i, s)) + zeros[s]);
       }
     });
   });

@@ -28,8 +28,8 @@ void expect_operands(const Knowns& inputs, Reduction reduction) {
   check(type == ElementType::int32 || type == ElementType::int64, Code::invalid_argument,
         "{}: indices must be int32 or int64, not {}", inputs.op(), inputs[1].to_string());
   const ElementType data = inputs[0].type;
-  check(reduction == Reduction::none || (data != ElementType::float8_e4m3 && data != ElementType::float8_e5m2),
-        Code::unsupported, "{}: nothing is computed in {}", inputs.op(), name(data));
+  check(reduction == Reduction::none || !is_narrow(data), Code::unsupported, "{}: nothing is computed in {}",
+        inputs.op(), name(data));
 }
 
 // Whole numbers wrap around; floating-point results are rounded to T after each update; a NaN on either side wins. For

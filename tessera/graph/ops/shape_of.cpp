@@ -148,8 +148,7 @@ std::vector<TensorType> infer(const EyeLike& op, const Knowns& inputs) {
   inputs.expect_count(1, 1);
   inputs.expect_rank(0, 2, 2);
   const ElementType type = op.type.value_or(inputs[0].type);
-  check(type != ElementType::float8_e4m3 && type != ElementType::float8_e5m2, Code::unsupported,
-        "{}: nothing is computed in {}", inputs.op(), name(type));
+  check(!is_narrow(type), Code::unsupported, "{}: nothing is computed in {}", inputs.op(), name(type));
   if (!inputs[0].dims) return {TensorType(type, Dims(2, TensorType::kUnknown))};
   return {output_type(type, *inputs[0].dims, inputs.op())};
 }

@@ -171,7 +171,10 @@ class Parser {
 
 }  // namespace
 
-NpyHeader parse_npy_header(std::span<const std::byte> file) {
+namespace {
+
+// The header, and where the data begins.
+std::pair<NpyHeader, std::size_t> parse_head(std::span<const std::byte> file, std::uint64_t file_bytes) {
   constexpr std::size_t kVersionEnd = kMagic.size() + 2;
   check(file.size() >= kVersionEnd, Code::parse, "npy: {} bytes are too few for an .npy file", file.size());
   check(as_text(file.first(kMagic.size())) == kMagic, Code::parse, "npy: the file does not start with \\x93NUMPY");
@@ -191,15 +194,28 @@ NpyHeader parse_npy_header(std::span<const std::byte> file) {
         kMaxHeaderBytes);
 
   NpyHeader header = Parser(as_text(rest.first(header_bytes)), major).parse();
-  header.data = rest.subspan(header_bytes);
+  const std::size_t begin = kVersionEnd + length_bytes + header_bytes;
+  const std::uint64_t data_bytes = file_bytes - begin;
   const std::optional<std::int64_t> needed = tensor_bytes(header.type, header.shape);
   if (!needed)
     fail(Code::parse, "npy: shape {} of {} has more bytes than 63 bits can count", shape_text(header.shape),
          name(header.type));
-  if (static_cast<std::uint64_t>(*needed) != header.data.size())
+  if (static_cast<std::uint64_t>(*needed) != data_bytes)
     fail(Code::parse, "npy: shape {} of {} needs {} bytes of data, the file has {}", shape_text(header.shape),
-         name(header.type), *needed, header.data.size());
+         name(header.type), *needed, data_bytes);
+  return {std::move(header), begin};
+}
+
+}  // namespace
+
+NpyHeader parse_npy_header(std::span<const std::byte> file) {
+  auto [header, begin] = parse_head(file, file.size());
+  header.data = file.subspan(begin);
   return header;
+}
+
+NpyHeader parse_npy_head(std::span<const std::byte> begin, std::uint64_t file_bytes) {
+  return parse_head(begin, file_bytes).first;
 }
 
 std::vector<std::byte> encode_npy_header(const NpyView& array) {

@@ -284,6 +284,27 @@ std::span<const std::byte> extract(const ZipMember& member, std::vector<std::byt
   return bytes;
 }
 
+std::vector<std::byte> extract_begin(const ZipMember& member, std::size_t most) {
+  if (!member.deflated) {
+    const auto begin = member.packed.first(std::min(most, member.packed.size()));
+    return {begin.begin(), begin.end()};
+  }
+  std::vector<std::byte> out(static_cast<std::size_t>(std::min<std::uint64_t>(most, member.bytes)));
+  z_stream stream{};
+  if (::inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(member.packed.data()));
+  stream.avail_in = static_cast<uInt>(std::min<std::size_t>(member.packed.size(), std::numeric_limits<uInt>::max()));
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  const int status = ::inflate(&stream, Z_SYNC_FLUSH);
+  out.resize(out.size() - stream.avail_out);
+  ::inflateEnd(&stream);
+  if (status == Z_MEM_ERROR) throw std::bad_alloc();
+  check(status == Z_OK || status == Z_STREAM_END || status == Z_BUF_ERROR, Code::parse,
+        "npz: member {} is damaged: its beginning does not inflate", in_quotes(member.name));
+  return out;
+}
+
 ZipOutput layout_zip(std::span<const ZipInput> members) {
   constexpr std::uint64_t kLimit = 0xffffffff;
   const Hint hint{"write several files, or a safetensors file"};

@@ -25,6 +25,9 @@ std::vector<ZipMember> read_zip_directory(std::span<const std::byte> file);
 // The member's bytes, with size and CRC-32 checked: a view of the file for stored members, of `buffer` otherwise.
 std::span<const std::byte> extract(const ZipMember& member, std::vector<std::byte>& buffer);
 
+// At most so many of the member's first bytes; nothing is checked but that they inflate.
+std::vector<std::byte> extract_begin(const ZipMember& member, std::size_t most);
+
 // One member to write: its bytes are the pieces one after the other.
 struct ZipInput {
   std::string name;

@@ -57,6 +57,13 @@ ValueId aligned_second(NodeReader& node, NodeBuilder& build) {
   return build.add(Unsqueeze{.axes = trailing}, {node.input(1)});
 }
 
+// It decides which neighbour a number becomes that is no power of 2; other types have no use for it.
+void check_round_mode(NodeReader& node, ElementType to) {
+  const std::string mode = node.text("round_mode", "up");
+  check(mode == "up" || to != ElementType::float8_e8m0, Code::unsupported,
+        "powers of 2 are rounded up here, round_mode is '{}'", mode);
+}
+
 }  // namespace
 
 Values import_binary(NodeReader& node, NodeBuilder& build) {
@@ -112,10 +119,9 @@ Values import_clip(NodeReader& node, NodeBuilder& build) {
 }
 
 Values import_cast(NodeReader& node, NodeBuilder& build) {
-  node.ignore({"round_mode"});  // for 8-bit scales only
-  return {build.add(
-      Cast{.to = checked_element_type(node.integer("to"), "the wanted type"), .saturate = node.flag("saturate", true)},
-      node.inputs(1, 1))};
+  const ElementType to = checked_element_type(node.integer("to"), "the wanted type");
+  check_round_mode(node, to);
+  return {build.add(Cast{.to = to, .saturate = node.flag("saturate", true)}, node.inputs(1, 1))};
 }
 
 Values import_bit_cast(NodeReader& node, NodeBuilder& build) {
@@ -124,7 +130,7 @@ Values import_bit_cast(NodeReader& node, NodeBuilder& build) {
 }
 
 Values import_cast_like(NodeReader& node, NodeBuilder& build) {
-  node.ignore({"round_mode"});
+  check_round_mode(node, node.type(1).type);
   node.inputs(2, 2);
   return {build.add(Cast{.to = node.type(1).type, .saturate = node.flag("saturate", true)}, {node.input(0)})};
 }

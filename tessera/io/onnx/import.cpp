@@ -1,7 +1,7 @@
 #include "tessera/io/onnx/import.h"
 
 #include "tessera/core/text.h"
-#include "tessera/io/internal/mapped_file.h"
+#include "tessera/io/internal/loaded_file.h"
 #include "tessera/io/onnx/internal/graph_import.h"
 #include "tessera/io/onnx/internal/parse_model.h"
 #include "tessera/io/onnx/internal/registry.h"
@@ -37,11 +37,11 @@ void check_options(const onnx::pb::ModelProto& model, const ImportOptions& optio
           open.empty() ? "; none has a name" : fmt::format(" (there are {})", fmt::join(open, ", ")));
 }
 
-// A model in memory, or (with `file`) in a mapped file.
+// A model in memory, with `file` read from there.
 struct Source {
   std::span<const std::byte> bytes;
   std::filesystem::path folder;
-  std::shared_ptr<const io::MappedFile> file;
+  std::shared_ptr<const io::LoadedFile> file;
 };
 
 // Adds what there is to say to the report; the graph is whole if there are no problems in it.
@@ -103,7 +103,7 @@ Graph import_or_throw(const Source& source, const ImportOptions& options) {
 
 Source open_model(const std::filesystem::path& model) {
   const std::filesystem::path folder = model.parent_path();
-  const auto file = std::make_shared<const io::MappedFile>(model);
+  const auto file = std::make_shared<const io::LoadedFile>(model);
   return {file->bytes(), folder.empty() ? std::filesystem::path(".") : folder, file};
 }
 

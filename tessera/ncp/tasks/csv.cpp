@@ -1,5 +1,6 @@
 #include "tessera/core/csv.h"
 #include "tessera/core/error.h"
+#include "tessera/core/memory_size.h"
 #include "tessera/ncp/tasks/task.h"
 
 #include <algorithm>
@@ -101,6 +102,14 @@ Task csv_task(std::string_view text, const CsvOptions& options) {
         "{} sequences are too few: at least one each to train on, to validate and to test", parts.size());
   std::size_t longest = 0;
   for (const Range& part : parts) longest = std::max(longest, part.count);
+  // Every sequence takes the room of the longest.
+  const double bytes = static_cast<double>(parts.size()) * static_cast<double>(longest) *
+                       static_cast<double>(inputs.size() + targets.size() + 1) * sizeof(float);
+  check(bytes <= static_cast<double>(default_memory_limit_bytes() / 4), Code::out_of_memory,
+        Hint{"cut the longest sequences into shorter ones"},
+        "{} sequences, the longest of {} steps, take {:.4g} GB as a table; a quarter of the memory that there is has "
+        "{:.4g} GB",
+        parts.size(), longest, bytes * 1e-9, static_cast<double>(default_memory_limit_bytes() / 4) * 1e-9);
   const auto make = [&](std::size_t begin, std::size_t end) {
     Dataset out{.samples = static_cast<std::int64_t>(end - begin),
                 .steps = static_cast<std::int64_t>(longest),

@@ -14,9 +14,7 @@ constexpr bool is_floating(ElementType type) {
          type == ElementType::float64;
 }
 
-constexpr bool is_computable(ElementType type) {
-  return type != ElementType::float8_e4m3 && type != ElementType::float8_e5m2;
-}
+constexpr bool is_computable(ElementType type) { return !is_narrow(type); }
 
 constexpr bool is_integer(ElementType type) {
   return is_computable(type) && !is_floating(type) && type != ElementType::boolean;

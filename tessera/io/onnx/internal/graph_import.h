@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tessera/io/internal/mapped_file.h"
+#include "tessera/io/internal/loaded_file.h"
 #include "tessera/io/onnx/import.h"
 #include "tessera/io/onnx/internal/names.h"
 #include "tessera/io/onnx/internal/node_reader.h"
@@ -35,7 +35,7 @@ struct ModelImport {
   // Weights of this graph that are not in its message, by initialiser, and the file they lie in.
   const pb::GraphProto* main = nullptr;
   std::vector<std::span<const std::byte>> raw = {};
-  std::shared_ptr<const io::MappedFile> file = nullptr;
+  std::shared_ptr<const io::LoadedFile> file = nullptr;
 };
 
 // Turns one graph, one body of a node or one call of a function into nodes of `graph`.

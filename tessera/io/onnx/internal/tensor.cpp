@@ -1,7 +1,8 @@
 #include "tessera/io/onnx/internal/tensor.h"
 
 #include "tessera/core/error.h"
-#include "tessera/io/internal/mapped_bytes.h"
+#include "tessera/core/narrow_element.h"
+#include "tessera/io/internal/file_array.h"
 
 #include <algorithm>
 #include <charconv>
@@ -12,11 +13,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// In a file, where elements of 4 and 2 bits are packed.
 std::int64_t checked_bytes(const Shape& shape, ElementType type) {
   const std::int64_t volume = shape.volume();  // fits 63 bits
   check(volume <= (std::int64_t{1} << 48), Code::invalid_argument,
         "a tensor of {} elements is beyond anything that fits a file", volume);
-  return volume * element_bytes(type);
+  return (volume * element_bits(type) + 7) / 8;
+}
+
+bool is_packed(ElementType type) { return element_bits(type) < 8; }
+
+// The low bits of a byte are the first element.
+template <class Byte>
+Array unpacked(ElementType type, Shape shape, std::span<const Byte> packed) {
+  Array out(type, std::move(shape));
+  const int bits = element_bits(type);
+  const std::size_t in_a_byte = 8 / static_cast<std::size_t>(bits);
+  for (std::size_t i = 0; i < out.bytes().size(); ++i) {
+    const auto byte = static_cast<unsigned>(packed[i / in_a_byte]) & 0xFF;
+    out.bytes()[i] = std::byte{narrow_from_bits(type, byte >> (static_cast<int>(i % in_a_byte) * bits))};
+  }
+  return out;
 }
 
 template <class To, class From>
@@ -74,19 +91,25 @@ Array from_external(const pb::TensorProto& tensor, ElementType type, Shape shape
   const auto wanted = static_cast<std::uint64_t>(checked_bytes(shape, type));
   check(!length || *length == wanted, Code::parse, "{} {} takes {} B, the external data says {} B", shape.to_string(),
         name(type), wanted, length.value_or(0));
-  const auto mapped = std::make_shared<const io::MappedFile>(file);
-  const std::uint64_t size = mapped->bytes().size();
+  const auto open = std::make_shared<const io::OpenFile>(file);
+  const std::uint64_t size = open->size();
   check(offset <= size && wanted <= size - offset, Code::parse,
         "'{}' has {} B, which is not enough for {} B from {} on", location, size, wanted, offset);
-  return io::mapped_array(type, std::move(shape), mapped, mapped->bytes().subspan(offset, wanted));
+  if (!is_packed(type)) return io::file_array(type, std::move(shape), open, offset, wanted);
+  Bytes packed(wanted);
+  open->read(offset, packed);
+  return unpacked(type, std::move(shape), std::span<const std::byte>(packed));
 }
 
 Array from_raw(std::span<const std::byte> raw, ElementType type, Shape shape,
-               const std::shared_ptr<const io::MappedFile>& file) {
+               const std::shared_ptr<const io::LoadedFile>& file) {
   const std::int64_t wanted = checked_bytes(shape, type);
   check(static_cast<std::int64_t>(raw.size()) == wanted, Code::parse,
         "extents {} of {} ask for {} B, raw_data has {} B", shape.to_string(), name(type), wanted, raw.size());
-  if (file) return io::mapped_array(type, std::move(shape), file, raw);
+  if (is_packed(type)) return unpacked(type, std::move(shape), raw);
+  if (file)
+    return io::file_array(type, std::move(shape), file->file(),
+                          static_cast<std::uint64_t>(raw.data() - file->bytes().data()), raw.size());
   return Array(type, std::move(shape), std::vector<std::byte>(raw.begin(), raw.end()));
 }
 
@@ -110,10 +133,14 @@ Array from_typed(const pb::TensorProto& t, ElementType type, Shape shape) {
     case ElementType::uint64: return from_fields<std::uint64_t>(type, std::move(shape), t.uint64_data(), "uint64_data");
     case ElementType::float32: return from_fields<float>(type, std::move(shape), t.float_data(), "float_data");
     case ElementType::float64: return from_fields<double>(type, std::move(shape), t.double_data(), "double_data");
-    case ElementType::float8_e5m2:
-    case ElementType::float8_e4m3: break;
+    default: break;
   }
-  fail(Code::unsupported, "nothing is computed in {}", name(type));
+  if (!is_packed(type)) return from_fields<std::uint8_t>(type, std::move(shape), t.int32_data(), "int32_data");
+  check(t.int32_data_size() == checked_bytes(shape, type), Code::parse,
+        "extents {} of {} ask for {} B, int32_data has {}", shape.to_string(), name(type), checked_bytes(shape, type),
+        t.int32_data_size());
+  return unpacked(type, std::move(shape),
+                  std::span(t.int32_data().data(), static_cast<std::size_t>(t.int32_data_size())));
 }
 
 std::pair<ElementType, Shape> checked_type(const pb::TensorProto& tensor) {
@@ -148,10 +175,21 @@ std::optional<ElementType> element_type(std::int64_t data_type) {
     case pb::TensorProto::UINT32: return ElementType::uint32;
     case pb::TensorProto::UINT64: return ElementType::uint64;
     case pb::TensorProto::BFLOAT16: return ElementType::bfloat16;
+    case pb::TensorProto::FLOAT8E4M3FN: return ElementType::float8_e4m3;
+    case pb::TensorProto::FLOAT8E4M3FNUZ: return ElementType::float8_e4m3fnuz;
+    case pb::TensorProto::FLOAT8E5M2: return ElementType::float8_e5m2;
+    case pb::TensorProto::FLOAT8E5M2FNUZ: return ElementType::float8_e5m2fnuz;
+    case pb::TensorProto::FLOAT8E8M0: return ElementType::float8_e8m0;
+    case pb::TensorProto::FLOAT4E2M1: return ElementType::float4_e2m1;
+    case pb::TensorProto::INT4: return ElementType::int4;
+    case pb::TensorProto::UINT4: return ElementType::uint4;
+    case pb::TensorProto::INT2: return ElementType::int2;
+    case pb::TensorProto::UINT2: return ElementType::uint2;
     default: return std::nullopt;
   }
 }
 
+// Narrow types came with opsets that are not written.
 std::int32_t data_type(ElementType type) {
   for (std::int32_t number = 1; number <= pb::TensorProto::BFLOAT16; ++number)
     if (element_type(number) == type) return number;
@@ -170,16 +208,6 @@ std::string data_type_name(std::int64_t data_type) {
     case 8: return "string";
     case 14: return "complex64";
     case 15: return "complex128";
-    case 17: return "float8_e4m3fn";
-    case 18: return "float8_e4m3fnuz";
-    case 19: return "float8_e5m2";
-    case 20: return "float8_e5m2fnuz";
-    case 21: return "uint4";
-    case 22: return "int4";
-    case 23: return "float4_e2m1";
-    case 24: return "float8_e8m0";
-    case 25: return "uint2";
-    case 26: return "int2";
     default: return fmt::format("element type {}", data_type);
   }
 }
@@ -188,8 +216,8 @@ ElementType checked_element_type(std::int64_t data_type, const std::string& what
   const auto type = element_type(data_type);
   if (!type)
     fail(data_type >= 1 && data_type <= 26 ? Code::unsupported : Code::parse,
-         "{} is {}: only bool, integers of 8 to 64 bits, float16, bfloat16, float32 and float64 are computed with",
-         what, data_type_name(data_type));
+         "{} is {}: only bool, integers and real floating-point numbers are computed with", what,
+         data_type_name(data_type));
   return *type;
 }
 
@@ -202,7 +230,7 @@ Array tensor_array(const pb::TensorProto& tensor, const fs::path& folder) {
 }
 
 Array tensor_array(const pb::TensorProto& tensor, std::span<const std::byte> raw,
-                   const std::shared_ptr<const io::MappedFile>& file) {
+                   const std::shared_ptr<const io::LoadedFile>& file) {
   const auto [type, shape] = checked_type(tensor);
   return zeros_and_ones(from_raw(raw, type, shape, file));
 }

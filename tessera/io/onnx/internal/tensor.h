@@ -1,7 +1,7 @@
 #pragma once
 
 #include "tessera/core/array.h"
-#include "tessera/io/internal/mapped_file.h"
+#include "tessera/io/internal/loaded_file.h"
 
 #include <tessera_onnx.pb.h>
 
@@ -29,6 +29,6 @@ Array tensor_array(const pb::TensorProto& tensor, const std::filesystem::path& f
 
 // The same for a tensor whose raw_data lies apart from the message: in a mapped file, or (null) somewhere to copy from.
 Array tensor_array(const pb::TensorProto& tensor, std::span<const std::byte> raw,
-                   const std::shared_ptr<const io::MappedFile>& file);
+                   const std::shared_ptr<const io::LoadedFile>& file);
 
 }  // namespace tessera::onnx

@@ -1,6 +1,7 @@
 // Any operator by its definition: plain loops. Allocates while it runs, as the definitions do.
 
 #include "tessera/core/error.h"
+#include "tessera/core/memory_budget.h"
 #include "tessera/graph/evaluate.h"
 #include "tessera/targets/cpu/kernels/families.h"
 
@@ -42,6 +43,7 @@ Runner prepare(const KernelInfo&, const Problem& problem, const Offer&, WeightCa
         id == kNoValue ? Input{} : Input{problem.graph.value(id).constant, problem.graph.value(id).type, true});
   return [state](const StepArgs& args) {
     std::vector<Array> copies;
+    std::vector<BudgetShare> shares;
     copies.reserve(state->inputs.size());
     std::vector<const Array*> operands;
     for (std::size_t i = 0; i < state->inputs.size(); ++i) {
@@ -52,6 +54,7 @@ Runner prepare(const KernelInfo&, const Problem& problem, const Offer&, WeightCa
         operands.push_back(input.constant.get());
       } else {
         Array& copy = copies.emplace_back(input.type.type, input.type.shape());
+        shares.emplace_back(static_cast<std::int64_t>(copy.bytes().size()));
         if (!copy.bytes().empty()) std::memcpy(copy.bytes().data(), args.inputs[i], copy.bytes().size());
         operands.push_back(&copy);
       }

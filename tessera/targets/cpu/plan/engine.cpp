@@ -1,6 +1,7 @@
 #include "tessera/targets/cpu/plan/engine.h"
 
 #include "tessera/core/error.h"
+#include "tessera/core/memory_budget.h"
 #include "tessera/core/memory_size.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/graph/evaluate.h"
@@ -47,7 +48,7 @@ Plan plan_of(Graph graph, const Options& options) {
   plan.weights = options.weights;
   plan.without = options.kernels_off;
   plan.decided = options.kernels;
-  plan.memory_limit_bytes = options.memory_limit_bytes.value_or(memory_size_bytes());
+  plan.memory_limit_bytes = options.memory_limit_bytes.value_or(default_memory_limit_bytes());
   if (optimisations.chains) {
     ChainLimits limits;
     limits.min_bytes = std::min(limits.min_bytes, plan.machine.cpu().l2_bytes);
@@ -57,6 +58,8 @@ Plan plan_of(Graph graph, const Options& options) {
   }
   return make_plan(std::move(graph), infos, plan);
 }
+
+std::int64_t bytes_of(const Array& array) { return static_cast<std::int64_t>(array.bytes().size()); }
 
 // The graph with these inputs of known shape; those in `bound` are constants and no inputs any more.
 Graph specialised(const Graph& graph, const std::vector<const Array*>& inputs, const std::vector<bool>& bound) {
@@ -230,6 +233,7 @@ std::shared_ptr<Stage> Engine::stage(const std::vector<const Array*>& inputs) {
     return kept_.front().stage;
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) check_input(graph_, i, *inputs[i]);
+  const BudgetScope none(nullptr);  // constants and weights are no values of a run
   std::shared_ptr<Stage> stage = make_stage(inputs);
   ++made_;
   kept_.push_front({key_of(inputs), stage});
@@ -318,14 +322,26 @@ std::vector<Array> Engine::run(const std::vector<const Array*>& inputs, RunRecor
   const Plan& plan = program.plan();
   if (record != nullptr) record->alive.push_back(stage);
 
+  // A body of a loop runs on the budget of the whole. Outputs are the caller's, unless more is to be done with them.
+  std::optional<BudgetScope> budget;
+  const auto begin_budget = [&] {
+    if (!BudgetScope::active()) budget.emplace(options_.memory_limit_bytes.value_or(default_memory_limit_bytes()));
+  };
+  if (!stage->late.empty()) begin_budget();
+
   // What can be planned.
   std::vector<const std::byte*> in;
   for (const std::size_t i : stage->program_inputs) in.push_back(inputs[i]->bytes().data());
   std::vector<Array> made;
+  std::vector<BudgetShare> shares;
   std::vector<std::byte*> out;
-  for (const ValueId id : plan.graph.outputs)
+  for (const ValueId id : plan.graph.outputs) {
     made.emplace_back(plan.graph.value(id).type.type, plan.graph.value(id).type.shape());
+    shares.emplace_back(bytes_of(made.back()));
+  }
   for (Array& array : made) out.push_back(array.bytes().data());
+  begin_budget();
+  std::optional<BudgetShare> arena(plan.arena_bytes);
   std::unique_ptr<Memory> memory = stage->memory->take();
   if (record == nullptr) {
     program.run(in, out, *memory);
@@ -341,6 +357,7 @@ std::vector<Array> Engine::run(const std::vector<const Array*>& inputs, RunRecor
     }
   }
   stage->memory->give_back(std::move(memory));
+  arena.reset();
 
   // What cannot.
   std::vector<Array> late_results(stage->late_results);
@@ -357,8 +374,11 @@ std::vector<Array> Engine::run(const std::vector<const Array*>& inputs, RunRecor
     for (std::size_t i = 0; i < late.operands.size(); ++i)
       operands.push_back(late.operands[i] ? at(*late.operands[i]) : late.constants[i].get());
     std::vector<Array> results = run_late(late, operands, record);
-    for (std::size_t i = 0; i < late.results.size(); ++i)
-      if (late.results[i]) late_results[late.results[i]->at] = std::move(results.at(i));
+    for (std::size_t i = 0; i < late.results.size(); ++i) {
+      if (!late.results[i]) continue;
+      shares.emplace_back(bytes_of(results.at(i)));
+      late_results[late.results[i]->at] = std::move(results[i]);
+    }
   }
 
   // The rest.
@@ -369,9 +389,17 @@ std::vector<Array> Engine::run(const std::vector<const Array*>& inputs, RunRecor
     rest = stage->rest->run(rest_inputs, record);
   }
   if (stage->late.empty() && made.size() == stage->outputs.size()) return made;
+  // Each is moved to where it is wanted last, and copied before.
+  const auto move_out = [&](std::size_t i) -> Array {
+    const Stage::Output& output = stage->outputs[i];
+    const bool again = std::any_of(stage->outputs.begin() + static_cast<std::ptrdiff_t>(i) + 1, stage->outputs.end(),
+                                   [&](const Stage::Output& other) { return other == output; });
+    if (!output.source) return again ? rest[output.rest] : std::move(rest[output.rest]);
+    if (again || output.source->from == Stage::Source::From::input) return *at(*output.source);
+    return std::move((output.source->from == Stage::Source::From::late ? late_results : made)[output.source->at]);
+  };
   std::vector<Array> outputs;
-  for (const Stage::Output& output : stage->outputs)
-    outputs.push_back(output.source ? *at(*output.source) : rest[output.rest]);
+  for (std::size_t i = 0; i < stage->outputs.size(); ++i) outputs.push_back(move_out(i));
   return outputs;
 }
 

@@ -62,6 +62,8 @@ struct Stage {
   struct Source {
     enum class From { input, program, late } from = From::input;
     std::size_t at = 0;
+
+    bool operator==(const Source&) const = default;
   };
 
   Graph graph;  // as optimised for these shapes; late nodes refer to it
@@ -87,6 +89,8 @@ struct Stage {
   struct Output {
     std::optional<Source> source;  // none: output `rest` of the rest
     std::size_t rest = 0;
+
+    bool operator==(const Output&) const = default;
   };
   std::vector<Output> outputs;
 };

@@ -22,12 +22,14 @@ struct Options {
   // become 0 when they are packed: they change nothing that float32 sums of normal size could tell, and slow some
   // processors down.
   bool exact = false;
-  std::vector<std::string> passes_off = {};             // names of graph passes to leave out; "order": no channels-last
-  std::vector<std::string> kernels_off = {};            // names of kernels to leave out
-  std::map<std::string, std::string> kernels = {};      // by node: the kernel it must take (from a plan file)
-  std::string kernels_are_for = {};                     // network_digest() of that plan's network; empty: not known
-  std::size_t max_plans = 8;                            // kept for this many different input shapes
-  std::optional<std::int64_t> memory_limit_bytes = {};  // for values; none: what this machine has
+  std::vector<std::string> passes_off = {};         // names of graph passes to leave out; "order": no channels-last
+  std::vector<std::string> kernels_off = {};        // names of kernels to leave out
+  std::map<std::string, std::string> kernels = {};  // by node: the kernel it must take (from a plan file)
+  std::string kernels_are_for = {};                 // network_digest() of that plan's network; empty: not known
+  std::size_t max_plans = 8;                        // kept for this many different input shapes
+  // For values of a run, wherever they are; weights are not counted. None: default_memory_limit_bytes().
+  std::optional<std::int64_t> memory_limit_bytes = {};
+  std::optional<std::int64_t> loop_limit = {};  // iterations of all loops of a run; none: as LoopLimits has it
 };
 
 }  // namespace tessera::cpu

@@ -188,7 +188,7 @@ BinaryPlainRange power_range(ElementType base, ElementType exponent) {
 }  // namespace
 
 BinaryPlainRange binary_plain_range(Binary::Kind kind, ElementType a, ElementType b) {
-  if (a == ElementType::float8_e4m3 || a == ElementType::float8_e5m2) return nullptr;
+  if (is_narrow(a)) return nullptr;
   if (kind == Kind::pow) return power_range(a, b);
   return visit_element_type(
       a, [kind](auto tag) -> BinaryPlainRange { return range_of<typename decltype(tag)::type>(kind); });

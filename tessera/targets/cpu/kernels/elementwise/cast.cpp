@@ -13,8 +13,6 @@
 namespace tessera::cpu {
 namespace {
 
-bool is_computable(ElementType type) { return type != ElementType::float8_e4m3 && type != ElementType::float8_e5m2; }
-
 // Those that core converts in vectors, as Cast means it.
 bool is_vector_pair(ElementType from, ElementType to) {
   const auto is_short = [](ElementType type) { return type == ElementType::float16 || type == ElementType::bfloat16; };
@@ -64,7 +62,7 @@ To cast(From x) {
 
 Answer consider(const KernelInfo& kernel, const Problem& problem) {
   const ElementType from = problem.input(0).type, to = problem.output().type;
-  if (!is_computable(from) || !is_computable(to)) return Refusal{"8-bit floats are only carried"};
+  if (is_narrow(from) || is_narrow(to)) return Refusal{"types of 8 bits and fewer are converted by the reference"};
   if (!problem.node.fused.empty()) return Refusal{"something is fused"};
   Offer offer = elementwise_offer(problem);
   // The same bytes: nothing to cast, or bits seen as another type.

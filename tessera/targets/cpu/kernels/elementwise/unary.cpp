@@ -134,7 +134,7 @@ void not_range(const Unary&, const void* x, void* y, std::int64_t n) {
 }
 
 PlainRange plain_range(Kind kind, ElementType type) {
-  if (type == ElementType::float8_e4m3 || type == ElementType::float8_e5m2) return nullptr;
+  if (is_narrow(type)) return nullptr;
   return visit_element_type(type, [kind](auto tag) -> PlainRange {
     using T = typename decltype(tag)::type;
     if constexpr (std::is_same_v<T, bool>) {

@@ -11,10 +11,13 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <random>
+#include <thread>
 
 namespace tessera::onnx {
 namespace {
@@ -59,10 +62,10 @@ const Array& constant_of(const Graph& graph, std::int64_t count) {
   throw std::runtime_error("no such constant");
 }
 
-class MappedWeights : public testing::Test {
+class FileWeights : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::temp_directory_path() / fmt::format("tessera_mapped_{}_{}", ::getpid(),
+    folder_ = fs::temp_directory_path() / fmt::format("tessera_weights_{}_{}", ::getpid(),
                                                       testing::UnitTest::GetInstance()->current_test_info()->name());
     fs::create_directories(folder_);
   }
@@ -76,20 +79,20 @@ class MappedWeights : public testing::Test {
   fs::path folder_;
 };
 
-TEST_F(MappedWeights, AreTheSameAtAnyOffsetAsInMemory) {
+TEST_F(FileWeights, AreTheSameAtAnyOffsetAsInMemory) {
   for (int push = 0; push < 4; ++push) {
     const std::string bytes = model_with_weights(push).model.SerializeAsString();
-    const Graph mapped = import_onnx(write(bytes)), copied = import_onnx_bytes(std::as_bytes(std::span(bytes)));
-    EXPECT_NE(constant_of(mapped, kLarge).deferred(), nullptr);
-    EXPECT_EQ(constant_of(mapped, 1).deferred(), nullptr) << "small weights are copied";
+    const Graph in_file = import_onnx(write(bytes)), copied = import_onnx_bytes(std::as_bytes(std::span(bytes)));
+    EXPECT_NE(constant_of(in_file, kLarge).deferred(), nullptr);
+    EXPECT_EQ(constant_of(in_file, 1).deferred(), nullptr) << "small weights are copied";
     EXPECT_EQ(constant_of(copied, kLarge).deferred(), nullptr) << "memory of the caller is";
-    EXPECT_EQ(constant_of(mapped, kLarge), constant_of(copied, kLarge));
-    EXPECT_EQ(constant_of(mapped, kLarge), Array::of<float>(Shape{kLarge}, numbers(kLarge, 7)));
-    EXPECT_EQ(constant_of(mapped, 1), constant_of(copied, 1));
+    EXPECT_EQ(constant_of(in_file, kLarge), constant_of(copied, kLarge));
+    EXPECT_EQ(constant_of(in_file, kLarge), Array::of<float>(Shape{kLarge}, numbers(kLarge, 7)));
+    EXPECT_EQ(constant_of(in_file, 1), constant_of(copied, 1));
   }
 }
 
-TEST_F(MappedWeights, OutliveTheNameOfTheFile) {
+TEST_F(FileWeights, OutliveTheNameOfTheFile) {
   const fs::path path = write(model_with_weights(1).model.SerializeAsString());
   const Graph graph = import_onnx(path);
   fs::remove(path);
@@ -98,18 +101,26 @@ TEST_F(MappedWeights, OutliveTheNameOfTheFile) {
   EXPECT_EQ(constant_of(graph, kLarge).loaded(), Array::of<float>(Shape{kLarge}, numbers(kLarge, 7)));
 }
 
-TEST_F(MappedWeights, OfAFileThatWasChangedAreAnErrorAndNotACrash) {
+TEST_F(FileWeights, OfAFileThatWasChangedAreAnErrorAndNotACrash) {
   const std::string bytes = model_with_weights(2).model.SerializeAsString();
-  for (const bool shorter : {true, false}) {
+  const auto cut_short = [](const fs::path& path) { fs::resize_file(path, 100); };
+  const auto touched = [](const fs::path& path) {
+    fs::last_write_time(path, fs::last_write_time(path) + std::chrono::seconds(1));
+  };
+  // The time of the last change, which nobody can put back, goes in ticks of a few ms.
+  const auto put_back = [](const fs::path& path) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    const auto before = fs::last_write_time(path);
+    std::fstream(path, std::ios::in | std::ios::out | std::ios::binary).seekp(5000).put('x');
+    fs::last_write_time(path, before);
+  };
+  for (const auto& change : {std::function<void(const fs::path&)>(cut_short), {touched}, {put_back}}) {
     const fs::path path = write(bytes);
     const Graph graph = import_onnx(path);
-    if (shorter)
-      fs::resize_file(path, 100);
-    else
-      fs::last_write_time(path, fs::last_write_time(path) + std::chrono::seconds(1));
+    change(path);
     try {
       constant_of(graph, kLarge).bytes();
-      FAIL() << shorter;
+      ADD_FAILURE();
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), Code::io);
       EXPECT_THAT(error.message(), HasSubstr("changed"));
@@ -117,7 +128,32 @@ TEST_F(MappedWeights, OfAFileThatWasChangedAreAnErrorAndNotACrash) {
   }
 }
 
-TEST_F(MappedWeights, OfFilesBesideTheModelStayThereToo) {
+// A file that others rewrite all the time: every import gives the graph or an error.
+TEST_F(FileWeights, OfAFileThatIsCutShortMeanwhileAreAnError) {
+  const std::string bytes = model_with_weights(1).model.SerializeAsString();
+  const fs::path path = write(bytes);
+  std::atomic<bool> done = false;
+  std::thread writer([&] {
+    while (!done) {
+      fs::resize_file(path, 100);
+      std::ofstream(path, std::ios::binary | std::ios::in | std::ios::out) << bytes;
+    }
+  });
+  int errors = 0;
+  for (int i = 0; i < 200; ++i) {
+    try {
+      const Graph graph = import_onnx(path);
+      constant_of(graph, kLarge).bytes();
+    } catch (const Error&) {
+      ++errors;
+    }
+  }
+  done = true;
+  writer.join();
+  EXPECT_GT(errors, 0);
+}
+
+TEST_F(FileWeights, OfFilesBesideTheModelStayThereToo) {
   ModelBuilder b;
   b.input("x", {kLarge});
   pb::TensorProto& tensor = *b.graph().add_initializer();
@@ -139,7 +175,7 @@ TEST_F(MappedWeights, OfFilesBesideTheModelStayThereToo) {
   EXPECT_EQ(constant_of(graph, kLarge), Array::of<float>(Shape{kLarge}, values));
 }
 
-TEST_F(MappedWeights, OfBrokenFilesAreRefusedLikeAnyOther) {
+TEST_F(FileWeights, OfBrokenFilesAreRefusedLikeAnyOther) {
   const std::string bytes = model_with_weights(0).model.SerializeAsString();
   // Cut short anywhere, and with bytes that are something else: an Error or a graph, never a crash.
   std::mt19937 random(3);
@@ -164,7 +200,7 @@ TEST_F(MappedWeights, OfBrokenFilesAreRefusedLikeAnyOther) {
   }
 }
 
-TEST_F(MappedWeights, MustHaveTheBytesThatTheirExtentsAskFor) {
+TEST_F(FileWeights, MustHaveTheBytesThatTheirExtentsAskFor) {
   ModelBuilder b = model_with_weights(0);
   b.graph().mutable_initializer(0)->set_dims(0, kLarge + 1);
   try {
