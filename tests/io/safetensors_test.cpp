@@ -59,6 +59,14 @@ TEST(Safetensors, WritesTheBytesThatTheReferenceWrites) {
   }
 }
 
+TEST(Safetensors, ATypeWithoutANameThereIsRefusedAndNothingIsWritten) {
+  TemporaryDirectory directory;
+  const std::vector<std::byte> data(4);
+  const std::vector<SafetensorsTensor> tensors{{"x", ElementType::float4_e2m1, {4}, data}};
+  EXPECT_THROW(save_safetensors(directory.path() / "a.safetensors", tensors, {}), Error);
+  EXPECT_EQ(directory.files(), 0u);
+}
+
 TEST(Safetensors, RandomTensorsComeBackAsTheyWere) {
   std::mt19937 random(5);
   TemporaryDirectory directory;
@@ -66,7 +74,9 @@ TEST(Safetensors, RandomTensorsComeBackAsTheyWere) {
     std::vector<std::vector<std::byte>> data;
     std::vector<SafetensorsTensor> tensors;
     for (unsigned k = 0, count = random() % 8; k < count; ++k) {
-      const ElementType type = all_element_types()[random() % all_element_types().size()];
+      ElementType type = ElementType::float32;
+      do type = all_element_types()[random() % all_element_types().size()];
+      while (type > ElementType::uint64);  // the format has no name for those of a few bits
       std::vector<std::int64_t> shape = random_shape(random);
       data.push_back(random_bytes(random, static_cast<std::size_t>(volume_of(shape) * element_bytes(type))));
       tensors.push_back({fmt::format("layer.{}.\t\"{}\"", random() % 100, k), type, std::move(shape), data.back()});
