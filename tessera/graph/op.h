@@ -73,8 +73,8 @@ class TSR_API Op : public AnyOp {
   ~Op();
 
   template <class X>
-  requires(!std::is_base_of_v<AnyOp, std::remove_cvref_t<X>>) Op(X&& op)
-      : AnyOp(std::in_place_type<std::remove_cvref_t<X>>, std::forward<X>(op)) {}  // NOLINT: any of them is one
+    requires(!std::is_base_of_v<AnyOp, std::remove_cvref_t<X>>)
+  Op(X&& op) : AnyOp(std::in_place_type<std::remove_cvref_t<X>>, std::forward<X>(op)) {}  // NOLINT: any of them is one
 
   bool operator==(const Op& other) const;
 };

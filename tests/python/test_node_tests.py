@@ -54,7 +54,7 @@ def test_every_node_test_passes_or_is_refused_as_listed():
     assert len(by_status(rows, "passed")) >= LEAST_PASSED
 
 
-@pytest.mark.parametrize("isa, threads", zip(LEVELS, ["1", "4"] * 3, strict=True))
+@pytest.mark.parametrize("isa, threads", list(zip(LEVELS, ["1", "4"] * 3, strict=True)))
 def test_no_node_test_fails_at_any_level(isa, threads):
     rows = outcomes(TESSERA_ISA=isa, OMP_NUM_THREADS=threads)
     assert by_status(rows, "failed") == {}

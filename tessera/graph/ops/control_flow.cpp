@@ -138,8 +138,8 @@ LoopLimits& loop_limits() {
   return limits;
 }
 
-std::function<void()>& on_loop_iteration() {
-  thread_local std::function<void()> hook;
+LoopHook& on_loop_iteration() {
+  thread_local LoopHook hook;
   return hook;
 }
 

@@ -20,7 +20,8 @@ TSR_API std::vector<Array> run(const If& op, const Arrays& inputs, const BodyRun
 TSR_API std::vector<Array> run(const Loop& op, const Arrays& inputs, const BodyRunner& runner);
 
 // Called before each iteration of a loop on this thread; what it throws ends the loop. Empty: nothing is.
-TSR_API std::function<void()>& on_loop_iteration();
+using LoopHook = std::function<void()>;
+TSR_API LoopHook& on_loop_iteration();
 
 // The body without the shapes that the model has written beside its inputs.
 TSR_API Graph runnable_body(const Graph& body);

@@ -351,9 +351,7 @@ TEST(CudaNetwork, ProductsOfTwoValues) {
                              {Shape{2, 1, 10, 7}, Shape{5, 7, 3}}})
     check_op({"matmul",
               {a, b},
-              [&](tessera::Graph& g, const auto& x, std::mt19937&) {
-                return g.add("y", MatMul{}, {x[0], x[1]});
-              },
+              [&](tessera::Graph& g, const auto& x, std::mt19937&) { return g.add("y", MatMul{}, {x[0], x[1]}); },
               // Products of two numbers below 5 where the bound counts on weights.
               static_cast<double>(4 * a[a.rank() - 1])});
   for (const bool first : {false, true})

@@ -168,8 +168,8 @@ struct AttentionTile {
 #pragma unroll
     for (int step = 0; step < kKeyTile / 16; ++step) {
       if (!kWhole && step >= sixteens) break;
-      const float(&low)[4] = scores[step * 2];
-      const float(&high)[4] = scores[step * 2 + 1];
+      const float (&low)[4] = scores[step * 2];
+      const float (&high)[4] = scores[step * 2 + 1];
       const std::uint32_t weights[4] = {Pair<T>::round(low[0], low[1]), Pair<T>::round(low[2], low[3]),
                                         Pair<T>::round(high[0], high[1]), Pair<T>::round(high[2], high[3])};
 #pragma unroll

@@ -130,10 +130,10 @@ __device__ __forceinline__ void layer_norm_warp(const T* x, const T* scale, cons
       const T* x, const T* scale, const T* bias, T* y, const __grid_constant__ tessera::cuda::RowsArguments a) {   \
     tessera::cuda::layer_norm_warp<T, PACKS, LANES>(x, scale, bias, y, a);                                         \
   }
-#define TSR_LAYER_NORM_WARPS(NAME, T)                                                                         \
-  TSR_LAYER_NORM_WARP(NAME, T, 1, 8)                                                                          \
-  TSR_LAYER_NORM_WARP(NAME, T, 1, 16) TSR_LAYER_NORM_WARP(NAME, T, 1, 32) TSR_LAYER_NORM_WARP(NAME, T, 2, 32) \
-      TSR_LAYER_NORM_WARP(NAME, T, 4, 32)
+#define TSR_LAYER_NORM_WARPS(NAME, T) \
+  TSR_LAYER_NORM_WARP(NAME, T, 1, 8)  \
+  TSR_LAYER_NORM_WARP(NAME, T, 1, 16) \
+  TSR_LAYER_NORM_WARP(NAME, T, 1, 32) TSR_LAYER_NORM_WARP(NAME, T, 2, 32) TSR_LAYER_NORM_WARP(NAME, T, 4, 32)
 TSR_LAYER_NORM_WARPS(f16, __half)
 TSR_LAYER_NORM_WARPS(bf16, __nv_bfloat16)
 TSR_LAYER_NORM_WARPS(f32, float)
