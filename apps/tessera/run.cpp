@@ -311,7 +311,7 @@ void check_options_have_effect(const RunOptions& options, const Context& context
   if (options.device == "cuda")
     for (const char* option : {"--samples", "--resume"})
       check(!given(option), Code::unsupported, Hint{"--device cpu"}, "{} is for this machine's own processor", option);
-  if (!options.output.empty()) {
+  if (!options.output.empty() && !in_a_world()) {  // of several processes the first writes, and says who it is
     std::error_code ignored;
     check(!fs::exists(options.output, ignored) || fs::is_directory(options.output, ignored), Code::io,
           "--output {} is a file: outputs are written into a folder", options.output);

@@ -140,7 +140,8 @@ class TrainUnderMpirun(unittest.TestCase):
             process.stderr.close()
         self.assertNotEqual(process.returncode, 0)
         self.assertIn("rank 1", said)  # mpirun's words: which rank, which node, which signal
-        self.assertEqual([file.name for file in output.iterdir()], ["checkpoint.safetensors"])
+        # The lock of a process that was killed holds nobody up.
+        self.assertEqual([file.name for file in output.iterdir() if file.name != "in_use.lock"], ["checkpoint.safetensors"])
         on = train("--checkpoint", output, "--resume", "--max-seconds", "1e-6", ranks=3, epochs=2000)
         self.assertEqual(on.returncode, 0, on.stderr)
         self.assertIn("going on with", on.stderr)
