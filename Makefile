@@ -6,6 +6,8 @@ WITH_PYTHON = -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
 
 # A miss costs ccache nothing but the copy then: it need not run the preprocessor to know a file.
 export CCACHE_DEPEND ?= 1
+# Without this it keeps nothing that is compiled with precompiled headers.
+export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 
 # The file whose age says when a build folder was last configured; CMake looks after everything else by itself.
 configured = $(1)/.configured
