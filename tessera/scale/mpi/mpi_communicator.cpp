@@ -5,6 +5,8 @@
 
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -27,13 +29,17 @@ using namespace std::chrono_literals;
 
 std::atomic<Watch*> the_watch = nullptr;
 
+// How long a process that MPI ends stays for its watch to say why.
+constexpr auto kForTheWatch = 2s;
+
 extern "C" void on_sigterm(int) {
   if (Watch* const watch = the_watch.load()) watch->told_to_end();
 }
 
 void checked(int status, const char* what) {
   if (status == MPI_SUCCESS) return;
-  if (the_watch.load() != nullptr) std::this_thread::sleep_for(2s);  // it knows better what has happened, and ends this
+  if (the_watch.load() != nullptr)
+    std::this_thread::sleep_for(kForTheWatch);  // it knows better what has happened, and ends this
   char text[MPI_MAX_ERROR_STRING] = {};
   int length = 0;
   MPI_Error_string(status, text, &length);
@@ -205,7 +211,10 @@ class MpiWorld final : public Communicator {
       std::this_thread::sleep_for(1ms);
     }
     if (all == 0 && watch_) watch_->tell(rank_text(*this, rank_) + " has failed, and said why");
-    if (all == 0) MPI_Abort(MPI_COMM_WORLD, exit_code);
+    if (all == 0) {
+      the_watch = nullptr;  // all is said
+      MPI_Abort(MPI_COMM_WORLD, exit_code);
+    }
     end();
   }
 
@@ -274,3 +283,10 @@ bool under_mpi() {
 std::unique_ptr<Communicator> mpi_world() { return std::make_unique<MpiWorld>(); }
 
 }  // namespace tessera
+
+// What MPI calls where it sees a broken connection in the middle of a call, before the watch does: the watch is to say
+// who is gone, and ends the process itself then.
+extern "C" [[gnu::visibility("default")]] void _exit(int status) {
+  if (tessera::the_watch.load() != nullptr) std::this_thread::sleep_for(tessera::kForTheWatch);
+  for (;;) ::syscall(SYS_exit_group, status);
+}
