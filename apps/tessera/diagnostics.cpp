@@ -67,7 +67,7 @@ int report_internal_error(const char* what) {
   return kInternalError;
 }
 
-int report_usage_error(const CLI::App& app, const CLI::ParseError& error) {
+int report_usage_error(const CLI::App& app, const CLI::ParseError& error, const std::string& origin) {
   const std::vector<const CLI::App*> commands = named_commands(app);
   std::string path;
   for (const CLI::App* command : commands) path += (path.empty() ? "" : " ") + command->get_name();
@@ -88,7 +88,9 @@ int report_usage_error(const CLI::App& app, const CLI::ParseError& error) {
   } else if (commands.size() == 1 && dynamic_cast<const CLI::RequiredError*>(&error)) {
     message = "a command is needed";
   }
-  print(message, {}, fmt::format("`{} --help` shows what it takes", path));
+  std::vector<std::string> context;
+  if (!origin.empty()) context.push_back(origin);
+  print(message, context, fmt::format("`{} --help` shows what it takes", path));
   return kUsageError;
 }
 

@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <string>
+
 namespace tessera::cli {
 
 constexpr int kUserError = 1;
@@ -20,6 +22,7 @@ struct EndsWith {
 // is not set, and returns the exit status.
 int report_error(const Error& error);
 int report_internal_error(const char* what);
-int report_usage_error(const CLI::App& app, const CLI::ParseError& error);
+// `origin`: where the word was read that the complaint is about, if not on the command line.
+int report_usage_error(const CLI::App& app, const CLI::ParseError& error, const std::string& origin = {});
 
 }  // namespace tessera::cli

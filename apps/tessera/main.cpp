@@ -1,6 +1,7 @@
 // The tessera command. Each subcommand lives in a file of its own and is listed in commands.def.
 
 #include "command.h"
+#include "config_file.h"
 #include "diagnostics.h"
 #include "world.h"
 
@@ -14,6 +15,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <new>
 #include <optional>
 #include <system_error>
@@ -104,6 +106,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.fallthrough();  // inherited: global flags may follow the subcommand
   add_global_options(app, context);
+  const std::shared_ptr<const ConfigFile> config = ConfigFile::add_to(app);
 #define TSR_COMMAND(name) add_##name(app, context);
 #include "commands.def"
 #undef TSR_COMMAND
@@ -112,7 +115,7 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version
-    return launched_rank() == 0 ? report_usage_error(app, error) : kUserError;
+    return launched_rank() == 0 ? report_usage_error(app, error, config->origin(error)) : kUserError;
   } catch (const Error& error) {
     speak_once();
     return ended(report_error(error));

@@ -189,7 +189,7 @@ void add_simulate(CLI::App& app, const Context& context) {
       ->default_str("32768")
       ->type_name("BYTES");
   command
-      ->add_option("--config", request.layer_configs,
+      ->add_option("--layer-configs", request.layer_configs,
                    "JSON with an object for each node (\"*\": all): fields of Conv2dConfig, dtype, math_fidelity, "
                    "memory, slice")
       ->type_name("FILE");

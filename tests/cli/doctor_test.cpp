@@ -25,6 +25,17 @@ TEST(Doctor, SaysWhatTheMachineHas) {
   EXPECT_GE(found.at("machines").get<int>(), 1);
   EXPECT_TRUE(found.at("ONNX").is_boolean());
   EXPECT_TRUE(found.at("MPI").is_boolean());
+  EXPECT_THAT(found.at("libraries").get<std::string>(), testing::ContainsRegex("fmt [0-9.]+, CLI11 [0-9.]+"));
+  EXPECT_TRUE(found.at("GPU").is_string());
+  // What kernels may use is among what the processor says of itself.
+  if (host_isa() >= Isa::avx2) EXPECT_THAT(found.at("CPU features").get<std::string>(), testing::HasSubstr("avx2"));
+}
+
+TEST(Doctor, SaysWhatIsMissingAndWhatFor) {
+  const CommandResult result = run_tessera({"doctor"}, {{"PATH", "/nowhere"}});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, testing::ContainsRegex("mpirun +none +missing +starts several processes"));
+  EXPECT_THAT(result.out, testing::ContainsRegex("\nmissing: .*mpirun, python3; everything else works without\n"));
 }
 
 TEST(Doctor, FollowsTheInstructionSetThatIsForced) {

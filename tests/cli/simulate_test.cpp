@@ -71,7 +71,7 @@ TEST_F(Simulate, MistakesAreNamed) {
   const fs::path config = folder_ / "config.json";
   write_file_atomically(config, R"({"layer_that_is_not": {"act_block_h_override": 32}})");
   const CommandResult unknown =
-      run_tessera({"simulate", layer, "--device", "wormhole_n150", "--null", "--config", config.string()});
+      run_tessera({"simulate", layer, "--device", "wormhole_n150", "--null", "--layer-configs", config.string()});
   EXPECT_EQ(unknown.status, 1);
   EXPECT_THAT(unknown.err, HasSubstr("'layer_that_is_not'"));
   EXPECT_EQ(run_tessera({"simulate", layer, "--device", "wormhole_n150", "--null", "--pcc"}).status, 1);
@@ -81,7 +81,7 @@ TEST_F(Simulate, WhatDoesNotFitIsTheCardsOwnError) {
   const fs::path config = folder_ / "config.json";
   write_file_atomically(config, R"({"*": {"act_block_h_override": 48}})");
   const CommandResult result =
-      run_tessera({"simulate", model_, "--device", "wormhole_n150", "--null", "--config", config.string()});
+      run_tessera({"simulate", model_, "--device", "wormhole_n150", "--null", "--layer-configs", config.string()});
   EXPECT_EQ(result.status, 1);
   EXPECT_THAT(result.err, AllOf(HasSubstr("must be a multiple of 32"), HasSubstr("while running")));
 }

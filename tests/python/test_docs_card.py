@@ -25,7 +25,7 @@ def test_commands_run(command, folder):
 
 
 def test_the_config_names_a_node_and_is_obeyed(folder):
-    done = run("tessera simulate m.onnx --device wormhole_n150 --null --config layers.json --format json", folder)
+    done = run("tessera simulate m.onnx --device wormhole_n150 --null --layer-configs layers.json --format json", folder)
     assert done.returncode == 0, done.stderr
     steps = {step["node"]: step for step in json.loads(done.stdout)["steps"]}
     assert "act_block_h 32" in steps["layer1.0.conv1"]["config"]

@@ -156,7 +156,7 @@ void check_not_planned(const SimulateRequest& request, const CardPlan& plan) {
         std::pair("--fidelity", request.fidelity.has_value()), std::pair("--fp32-dest-acc", request.fp32_dest_acc),
         std::pair("--packer-l1-acc", request.packer_l1_acc),
         std::pair("--l1-small", request.l1_small_bytes.has_value()),
-        std::pair("--config", !request.layer_configs.empty()), std::pair("--fallback", request.host_fallback)})
+        std::pair("--layer-configs", !request.layer_configs.empty()), std::pair("--fallback", request.host_fallback)})
     check(!given, Code::invalid_argument, Hint{"tessera plan makes another plan"},
           "{} is what the plan for {} says already", option, plan.model);
 }
