@@ -21,9 +21,10 @@
 #include "tessera/session/profile.h"
 #include "tessera/session/session.h"
 
-// On simulated machines.
+// On simulated machines: planned as a whole, or operator by operator.
 #include "tessera/machine/machine_file.h"
 #include "tessera/session/card.h"
+#include "tessera/session/planned_network.h"
 
 // Liquid networks.
 #include "tessera/io/ncp_checkpoint.h"

@@ -18,6 +18,9 @@ constexpr int kTag = 1;
 // A count is an int in MPI: what is longer goes in pieces.
 constexpr std::size_t kPiece = std::size_t{1} << 30;
 
+// PyBUF_READ and PyBUF_WRITE, whose names the stable ABI has only from Python 3.11 on.
+constexpr int kRead = 0x100, kWrite = 0x200;
+
 nb::object memory(const std::byte* bytes, std::size_t length, int access) {
   static char nothing = 0;
   auto* const start = length == 0 ? &nothing : reinterpret_cast<char*>(const_cast<std::byte*>(bytes));
@@ -81,7 +84,7 @@ class Mpi4pyWorld final : public Communicator {
   void broadcast(std::span<std::byte> bytes, int root) override {
     const nb::gil_scoped_acquire lock;
     for (std::size_t at = 0; at < bytes.size(); at += kPiece)
-      comm_.attr("Bcast")(memory(bytes.data() + at, std::min(kPiece, bytes.size() - at), PyBUF_WRITE), root);
+      comm_.attr("Bcast")(memory(bytes.data() + at, std::min(kPiece, bytes.size() - at), kWrite), root);
   }
   std::vector<Payload> all_gather(std::span<const std::byte> bytes) override {
     const nb::gil_scoped_acquire lock;
@@ -97,7 +100,7 @@ class Mpi4pyWorld final : public Communicator {
   std::unique_ptr<Sum> start_sum(std::span<float> values) override {
     const nb::gil_scoped_acquire lock;
     const auto bytes = std::as_writable_bytes(values);
-    const nb::object buffer = nb::make_tuple(memory(bytes.data(), bytes.size(), PyBUF_WRITE), mpi_.attr("FLOAT"));
+    const nb::object buffer = nb::make_tuple(memory(bytes.data(), bytes.size(), kWrite), mpi_.attr("FLOAT"));
     return std::make_unique<Mpi4pySum>(comm_.attr("Iallreduce")(mpi_.attr("IN_PLACE"), buffer));
   }
 
@@ -108,7 +111,7 @@ class Mpi4pyWorld final : public Communicator {
     while (!underway_.empty() && nb::cast<bool>(underway_.front().request.attr("Test")())) underway_.pop_front();
     Underway& message = underway_.emplace_back();
     message.bytes = std::move(bytes);
-    message.request = comm_.attr("Isend")(memory(message.bytes.data(), message.bytes.size(), PyBUF_READ), to, kTag);
+    message.request = comm_.attr("Isend")(memory(message.bytes.data(), message.bytes.size(), kRead), to, kTag);
   }
   Message receive() override {
     const nb::gil_scoped_acquire lock;
@@ -134,7 +137,7 @@ class Mpi4pyWorld final : public Communicator {
   Message take(const nb::object& status) const {
     Message message{nb::cast<int>(status.attr("Get_source")()), {}};
     message.bytes.resize(nb::cast<std::size_t>(status.attr("Get_count")(mpi_.attr("BYTE"))));
-    comm_.attr("Recv")(memory(message.bytes.data(), message.bytes.size(), PyBUF_WRITE), message.from, kTag);
+    comm_.attr("Recv")(memory(message.bytes.data(), message.bytes.size(), kWrite), message.from, kTag);
     return message;
   }
 

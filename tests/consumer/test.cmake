@@ -28,15 +28,22 @@ if(NOT EXISTS ${prefix}/share/doc/tessera/LICENSE)
   message(FATAL_ERROR "the licence was not installed")
 endif()
 
-run(${CMAKE_COMMAND} -G Ninja -S ${CMAKE_CURRENT_LIST_DIR} -B ${SCRATCH}/build -D CMAKE_CXX_COMPILER=${CXX}
+run(${CMAKE_COMMAND} -G Ninja -S ${CMAKE_CURRENT_LIST_DIR} -B ${SCRATCH}/build -D CMAKE_CXX_COMPILER=${CXX} -D CMAKE_C_COMPILER=${CC}
     -D CMAKE_PREFIX_PATH=${prefix} -D CMAKE_FIND_USE_PACKAGE_REGISTRY=OFF -D TESSERA_VERSION=${VERSION})
 run(${CMAKE_COMMAND} --build ${SCRATCH}/build)
 run(${SCRATCH}/build/consumer)
 expect("${output}" "1496960")
+run(${SCRATCH}/build/consumer_c)
+expect("${output}" "1000 scores\n[0-9]+ us on a Wormhole n150")
 
 if(CLI)
   run(${prefix}/bin/tessera --version)
   expect("${output}" "${VERSION}")
+  foreach(file bash-completion/completions/tessera zsh/site-functions/_tessera fish/vendor_completions.d/tessera.fish
+               man/man1/tessera.1)
+    file(READ ${prefix}/share/${file} text)
+    expect("${text}" "doctor")
+  endforeach()
 endif()
 
 find_program(pkg_config NAMES pkg-config pkgconf)
@@ -53,3 +60,15 @@ run(${CXX} -std=c++20 ${CMAKE_CURRENT_LIST_DIR}/main.cpp -o ${SCRATCH}/with_pkg_
 set(ENV{LD_LIBRARY_PATH} ${prefix}/${LIBDIR})
 run(${SCRATCH}/with_pkg_config)
 expect("${output}" "1496960")
+run(${CC} -std=c11 -Wall -Wextra -Werror ${CMAKE_CURRENT_LIST_DIR}/main.c -o ${SCRATCH}/c_with_pkg_config ${flags})
+run(${SCRATCH}/c_with_pkg_config)
+expect("${output}" "1000 scores")
+
+# What was installed can be removed again, and nothing else is.
+file(WRITE ${prefix}/share/tessera/mine.txt "")
+run(${CMAKE_COMMAND} -D MANIFEST=${TESSERA_BUILD}/install_manifest.txt -D PREFIX=${prefix} -D BUILT_FOR=${SCRATCH}/first
+    -P ${CMAKE_CURRENT_LIST_DIR}/../../cmake/TesseraUninstall.cmake)
+file(GLOB_RECURSE left RELATIVE ${prefix} ${prefix}/*)
+if(NOT left STREQUAL "share/tessera/mine.txt" OR EXISTS ${prefix}/include/tessera)
+  message(FATAL_ERROR "after the removal of what was installed there is: ${left}")
+endif()

@@ -47,6 +47,10 @@ class CheckIncludes(unittest.TestCase):
         self.assert_refused("tessera/core/parallel.h", "#include <omp.h>", "<omp.h>")
         self.assert_accepted("tessera/machine/internal/toml.h", "#include <toml++/toml.h>")
 
+    def test_only_the_header_for_c_includes_headers_of_c(self):
+        self.assert_accepted("tessera/c/tessera.h", "#include <stdint.h>")
+        self.assert_refused("tessera/core/error.h", "#include <stdint.h>", "<stdint.h>")
+
     def test_asks_public_headers_for_a_guard(self):
         status, text = self.run_on({"tessera/core/tile.h": "// #pragma once\n", "tessera/core/tile.cpp": "\n"})
         self.assertEqual(status, 1, text)

@@ -7,8 +7,9 @@ import unittest
 
 ROOT = pathlib.Path(__file__).parents[2]
 INSTALLED = (ROOT / "tessera/installed_headers.txt").read_text(encoding="utf-8").split()
-MOST_INSTALLED_HEADERS = 60
+MOST_INSTALLED_HEADERS = 64
 MOST_HEADERS_OF_A_SESSION = 12
+FOR_C = {"tessera/c/tessera.h"}
 
 
 def included(header):
@@ -29,7 +30,7 @@ class PublicSurface(unittest.TestCase):
         self.assertLessEqual(len(INSTALLED), MOST_INSTALLED_HEADERS)
 
     def test_the_umbrella_header_has_every_installed_one_and_no_other(self):
-        self.assertEqual(included("tessera/tessera.h") | {"tessera/tessera.h"}, set(INSTALLED))
+        self.assertEqual(included("tessera/tessera.h") | {"tessera/tessera.h"}, set(INSTALLED) - FOR_C)
 
     def test_a_session_is_cheap_to_include(self):
         headers = included("tessera/session/session.h")
