@@ -30,6 +30,10 @@ help:
 	@echo 'make fuzz      minutes of fuzzing (FUZZ_SECONDS=60 for each reader)'
 	@echo 'make mutants   small changes of the sources, each of which a test has to notice (ARGS="--number 20 --room graph")'
 	@echo 'make install-consumer   install into a scratch prefix and build a program against it'
+	@echo 'make wheel     the Python package with everything in it, into dist/, from the build that is there'
+	@echo 'make test-wheel    installs it for each Python from 3.10 on that is found, and uses it from elsewhere'
+	@echo 'make deb       a Debian package, into dist/'
+	@echo 'make uninstall     removes what cmake --install has put into place'
 	@echo 'make clean     remove build folders (.venv stays)'
 
 .PHONY: setup setup-lint
@@ -123,6 +127,22 @@ mutants: setup
 install-consumer: $(call configured,build)
 	cmake --build build -j $(JOBS)
 	ctest --test-dir build -R '^consumer' --output-on-failure
+
+.PHONY: wheel test-wheel deb
+wheel: $(call configured,build)
+	@tools/setup build wheel
+	cmake --build build --target tessera-wheel-files -j $(JOBS)
+	.venv/bin/python tools/wheel
+test-wheel: wheel
+	.venv/bin/python tools/test_wheel
+deb: $(call configured,build)
+	@tools/setup build wheel
+	cmake --build build --target product -j $(JOBS)
+	tools/deb
+
+.PHONY: uninstall
+uninstall:
+	cmake --build build --target uninstall
 
 .PHONY: clean
 clean:

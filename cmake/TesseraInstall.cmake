@@ -30,10 +30,18 @@ install(FILES ${PROJECT_BINARY_DIR}/TesseraConfig.cmake ${PROJECT_BINARY_DIR}/Te
 set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH TESSERA_PC_TO_PREFIX /prefix/${pkgconfig_dir} /prefix)
 if(NOT BUILD_SHARED_LIBS)
-  set(TESSERA_PC_STATIC_LIBS "-pthread -lz")
+  set(TESSERA_PC_STATIC_LIBS "-pthread -lz -lstdc++ -lm")
   if(TESSERA_HAS_ONNX)
     string(APPEND TESSERA_PC_STATIC_LIBS " -lprotobuf-lite")
   endif()
 endif()
 configure_file(${CMAKE_CURRENT_LIST_DIR}/tessera.pc.in ${PROJECT_BINARY_DIR}/tessera.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tessera.pc DESTINATION ${pkgconfig_dir})
+
+# What `cmake --install` has put into place, and the folders that it leaves empty.
+if(PROJECT_IS_TOP_LEVEL)
+  add_custom_target(uninstall
+    COMMAND ${CMAKE_COMMAND} -D MANIFEST=${PROJECT_BINARY_DIR}/install_manifest.txt
+            -P ${CMAKE_CURRENT_LIST_DIR}/TesseraUninstall.cmake
+    COMMENT "Removing what was installed" VERBATIM)
+endif()

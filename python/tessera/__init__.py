@@ -4,17 +4,24 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import tessera._requirements  # first: says what is wrong where this Python cannot load the rest
 from tessera._tessera import (
     DType,
     Error,
     FusedConv2dMaxPool,
     InvalidArgument,
+    Plan,
+    PlanStep,
     Port,
     Session,
+    Simulation,
     __version__,
     export_onnx,
     fused_conv2d_maxpool,
+    load_plan,
     parse_dtype,
+    plan,
+    simulate,
     zoo,
 )
 
@@ -23,13 +30,19 @@ __all__ = [
     "Error",
     "FusedConv2dMaxPool",
     "InvalidArgument",
+    "Plan",
+    "PlanStep",
     "Port",
     "Session",
+    "Simulation",
     "__version__",
     "export_onnx",
     "fused_conv2d_maxpool",
     "load",
+    "load_plan",
     "parse_dtype",
+    "plan",
+    "simulate",
     "zoo",
 ]
 
@@ -49,6 +62,6 @@ def load(
 
 
 # Tracebacks and help() name what people import, not where it is compiled.
-for _type in (DType, Error, FusedConv2dMaxPool, InvalidArgument, Port, Session):
+for _type in (DType, Error, FusedConv2dMaxPool, InvalidArgument, Plan, PlanStep, Port, Session, Simulation):
     _type.__module__ = __name__
 del _type

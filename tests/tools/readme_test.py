@@ -13,6 +13,11 @@ class Readme(unittest.TestCase):
         blocks = re.findall(r"^```cpp\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
         self.assertIn((ROOT / "tests/consumer/main.cpp").read_text(encoding="utf-8"), blocks)
 
+    def test_the_example_in_c_is_the_consumer_that_is_built(self):
+        page = (ROOT / "docs/how-to/use-from-c.md").read_text(encoding="utf-8")
+        blocks = re.findall(r"^```c\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+        self.assertEqual(blocks, [(ROOT / "tests/consumer/main.c").read_text(encoding="utf-8")])
+
     def test_its_links_lead_somewhere(self):
         documents = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]
         for document in documents:
