@@ -30,6 +30,7 @@ help:
 	@echo 'make fuzz      minutes of fuzzing (FUZZ_SECONDS=60 for each reader)'
 	@echo 'make mutants   small changes of the sources, each of which a test has to notice (ARGS="--number 20 --room graph")'
 	@echo 'make install-consumer   install into a scratch prefix and build a program against it'
+	@echo 'make train-networks   train the networks that come with Tessera anew (ARGS="digits --output DIR")'
 	@echo 'make clean     remove build folders (.venv stays)'
 
 .PHONY: setup setup-lint
@@ -123,6 +124,14 @@ mutants: setup
 install-consumer: $(call configured,build)
 	cmake --build build -j $(JOBS)
 	ctest --test-dir build -R '^consumer' --output-on-failure
+
+# ARGS goes to networks/train.py.
+.PHONY: train-networks
+train-networks: $(call configured,build)
+	@tools/setup build train
+	@tools/compile_groups build/compile_groups
+	cmake --build build --target tessera-python -j $(JOBS)
+	PYTHONPATH=build/python .venv/bin/python networks/train.py $(ARGS)
 
 .PHONY: clean
 clean:
