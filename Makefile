@@ -34,6 +34,7 @@ help:
 	@echo 'make test-wheel    installs it for each Python from 3.10 on that is found, and uses it from elsewhere'
 	@echo 'make deb       a Debian package, into dist/'
 	@echo 'make uninstall     removes what cmake --install has put into place'
+	@echo 'make train-networks   train the networks that come with Tessera anew (ARGS="digits --output DIR")'
 	@echo 'make clean     remove build folders (.venv stays)'
 
 .PHONY: setup setup-lint
@@ -143,6 +144,13 @@ deb: $(call configured,build)
 .PHONY: uninstall
 uninstall:
 	cmake --build build --target uninstall
+# ARGS goes to networks/train.py.
+.PHONY: train-networks
+train-networks: $(call configured,build)
+	@tools/setup build train
+	@tools/compile_groups build/compile_groups
+	cmake --build build --target tessera-python -j $(JOBS)
+	PYTHONPATH=build/python .venv/bin/python networks/train.py $(ARGS)
 
 .PHONY: clean
 clean:

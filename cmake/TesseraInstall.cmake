@@ -17,6 +17,8 @@ endforeach()
 install(EXPORT TesseraTargets NAMESPACE Tessera:: DESTINATION ${TESSERA_CMAKE_DIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/machines DESTINATION ${CMAKE_INSTALL_DATADIR}/tessera
         OPTIONAL FILES_MATCHING PATTERN "*.toml")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/networks DESTINATION ${CMAKE_INSTALL_DATADIR}/tessera
+        OPTIONAL FILES_MATCHING PATTERN "*.onnx" PATTERN "README.md")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tessera)
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/TesseraConfig.cmake.in
@@ -30,7 +32,7 @@ install(FILES ${PROJECT_BINARY_DIR}/TesseraConfig.cmake ${PROJECT_BINARY_DIR}/Te
 set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH TESSERA_PC_TO_PREFIX /prefix/${pkgconfig_dir} /prefix)
 if(NOT BUILD_SHARED_LIBS)
-  set(TESSERA_PC_STATIC_LIBS "-pthread -lz -lstdc++ -lm")
+  set(TESSERA_PC_STATIC_LIBS "-pthread -lz -ljpeg -lpng -lstdc++ -lm")
   if(TESSERA_HAS_ONNX)
     string(APPEND TESSERA_PC_STATIC_LIBS " -lprotobuf-lite")
   endif()

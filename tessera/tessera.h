@@ -21,6 +21,13 @@
 #include "tessera/session/profile.h"
 #include "tessera/session/session.h"
 
+// Pictures in, answers out.
+#include "tessera/session/recognizer.h"
+#include "tessera/vision/answers.h"
+#include "tessera/vision/image.h"
+#include "tessera/vision/preprocessing.h"
+#include "tessera/vision/video.h"
+
 // On simulated machines: planned as a whole, or operator by operator.
 #include "tessera/machine/machine_file.h"
 #include "tessera/session/card.h"

@@ -4,8 +4,9 @@
 #include "command.h"
 
 #include "tessera/core/error.h"
-#include "tessera/graph/zoo/zoo.h"
+#include "tessera/graph/graph.h"
 #include "tessera/io/layer_file.h"
+#include "tessera/io/named_networks.h"
 #include "tessera/io/onnx/export.h"
 #include "tessera/io/onnx/import.h"
 
@@ -31,7 +32,7 @@ namespace fs = std::filesystem;
 Graph load_graph(const ExportArguments& arguments) {
   if (arguments.model.ends_with(".onnx")) return import_onnx(arguments.model);
   if (const std::optional<ConvBlock> layer = find_layer(arguments.model)) return make_layer(*layer);
-  return make_zoo_model(arguments.model, arguments.batch);
+  return make_named_network(arguments.model, arguments.batch);
 }
 
 std::string file_name(std::string name) {

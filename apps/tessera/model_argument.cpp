@@ -7,7 +7,7 @@
 #include "tessera/graph/ops/control_flow.h"
 #include "tessera/graph/passes/pass.h"
 #include "tessera/graph/rebatch.h"
-#include "tessera/graph/zoo/zoo.h"
+#include "tessera/io/named_networks.h"
 #include "tessera/io/npy.h"
 #include "tessera/io/npz.h"
 #include "tessera/io/onnx/import.h"
@@ -39,7 +39,7 @@ std::map<std::string, T> read_inputs(const std::vector<std::string>& words, cons
       inputs.insert_or_assign(word.substr(0, at), npy(word.substr(at + 1)));
       continue;
     }
-    check(word.ends_with(".npz"), Code::invalid_argument, "--input '{}' is neither NAME=FILE.npy nor FILE.npz", word);
+    check(word.ends_with(".npz"), Code::invalid_argument, "--input '{}' is neither NAME=FILE.npy nor FILE.npz, and no picture that `tessera run` takes", word);
     for (auto& [name, input] : npz(word)) inputs.insert_or_assign(name, std::move(input));
   }
   return inputs;
@@ -69,11 +69,6 @@ void check_inputs(const Graph& graph, const std::map<std::string, NpyType>& give
   }
 }
 
-bool in_zoo(const std::string& name) {
-  const auto models = zoo();
-  return std::any_of(models.begin(), models.end(), [&](const ZooModel& model) { return model.name == name; });
-}
-
 // The first extent of every input, where it is open and nothing else was said.
 void set_batch(Graph& graph, std::int64_t batch) {
   bool taken = false;
@@ -92,10 +87,10 @@ void set_batch(Graph& graph, std::int64_t batch) {
 
 Graph load_graph(const ModelArgument& argument, const std::map<std::string, NpyType>& given,
                  std::span<const std::byte> file, const fs::path& folder) {
-  if (in_zoo(argument.model) && file.empty() && !fs::exists(argument.model)) {
+  if (file.empty() && means_named_network(argument.model)) {
     check(argument.shapes.empty() && argument.dimensions.empty() && argument.rebatch == 0, Code::invalid_argument,
           "the shapes of zoo networks are fixed; --batch changes the batch");
-    return make_zoo_model(argument.model, std::max<std::int64_t>(1, argument.batch));
+    return make_named_network(argument.model, std::max<std::int64_t>(1, argument.batch));
   }
   if (const std::optional<ConvBlock> layer = find_layer(argument.model)) {
     check(argument.shapes.empty() && argument.dimensions.empty() && argument.batch == 0 && argument.rebatch == 0,
@@ -106,8 +101,7 @@ Graph load_graph(const ModelArgument& argument, const std::map<std::string, NpyT
         Hint{"FILE.txt:NAME is one of its layers; `tessera bench` takes them all"}, "{} is a file of layers",
         argument.model);
   if (file.empty() && !fs::exists(argument.model)) {
-    std::vector<std::string> names;
-    for (const ZooModel& model : zoo()) names.emplace_back(model.name);
+    const std::vector<std::string> names = network_names();
     fail(Code::not_found, "there is no file '{}', and no network of that name{} (there are {})", argument.model,
          did_you_mean(argument.model, names), fmt::join(names, ", "));
   }
@@ -135,7 +129,7 @@ void add_model_argument(CLI::App& command, ModelArgument& argument) {
       ->required()
       ->type_name("MODEL");
   command
-      .add_option("--input", argument.inputs, "NAME=FILE.npy for one input, or FILE.npz for all; the others are random")
+      .add_option("--input", argument.inputs, "NAME=FILE.npy for one input, or FILE.npz for all; the others are random. `tessera run` takes pictures (PNG, JPEG), folders of them, and videos")
       ->expected(1)
       ->take_all()
       ->type_name("INPUT");

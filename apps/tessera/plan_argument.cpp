@@ -4,7 +4,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/text.h"
-#include "tessera/graph/zoo/zoo.h"
+#include "tessera/io/named_networks.h"
 #include "tessera/io/plan_document.h"
 #include "tessera/targets/registry.h"
 
@@ -18,11 +18,6 @@ namespace tessera::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_zoo_name(const std::string& name) {
-  const auto models = zoo();
-  return std::any_of(models.begin(), models.end(), [&](const ZooModel& model) { return model.name == name; });
-}
 
 bool is_layer_there(const std::string& model) {
   try {
@@ -56,7 +51,7 @@ PlannedInput parse_input(const std::string& text) {
 // As the plan names it, or beside the plan.
 std::string find_model(const PlanFileArgument& argument) {
   const std::string& model = argument.plan->model();
-  if (fs::exists(model) || is_zoo_name(model) || is_layer_there(model)) return model;
+  if (fs::exists(model) || is_network_name(model) || is_layer_there(model)) return model;
   const fs::path folder = fs::path(argument.file).parent_path();
   for (const fs::path& path : {folder / model, folder / fs::path(model).filename()})
     if (fs::exists(path)) return path.string();
@@ -90,7 +85,7 @@ LoadedNetwork load_planned_network(const PlanFileArgument& argument, ModelArgume
     if (given.model.empty()) given.model = find_model(argument);
     std::vector<PlannedInput> inputs;
     for (const std::string& text : plan.model_inputs()) inputs.push_back(parse_input(text));
-    if (is_zoo_name(given.model)) {
+    if (is_network_name(given.model)) {
       if (!inputs.empty() && !inputs[0].extents.empty()) given.batch = plan.batch();
     } else if (!find_layer(given.model)) {
       for (const PlannedInput& input : inputs)

@@ -6,6 +6,7 @@
 #include "plan_options.h"
 #include "progress.h"
 #include "run_dataset.h"
+#include "run_pictures.h"
 #include "world.h"
 
 #include "tessera/core/error.h"
@@ -19,17 +20,18 @@
 #include "tessera/session/reference.h"
 #include "tessera/session/session.h"
 #include "tessera/targets/registry.h"
+#include "tessera/vision/model_notes.h"
+#include "tessera/vision/read_answers.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
 #include <chrono>
-#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <numeric>
-#include <sstream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,13 +41,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kFewestClasses = 10;  // an output of [N, classes] is shown as a ranking from here on
-constexpr std::size_t kRanks = 5;
+constexpr std::int64_t kRanks = 5;
 constexpr std::int64_t kMostRankings = 4;
 
 struct RunOptions {
   ModelArgument model;
   SessionArgument session;
   DatasetArgument dataset;
+  PicturesArgument pictures;
   std::string device = "cpu", output, labels, network;
   std::vector<CLI::Option*> cpu_options;
   const CLI::App* command = nullptr;
@@ -108,26 +111,6 @@ bool is_ranking(const Array& output) {
   return floating && output.shape().rank() == 2 && output.shape()[1] >= kFewestClasses && output.shape()[0] >= 1;
 }
 
-// Scores that are no probabilities yet become some.
-std::vector<double> probabilities(std::vector<double> scores) {
-  const double sum = std::accumulate(scores.begin(), scores.end(), 0.0);
-  const bool already =
-      std::all_of(scores.begin(), scores.end(), [](double s) { return s >= 0; }) && std::abs(sum - 1) < 1e-3;
-  if (already) return scores;
-  const double most = *std::max_element(scores.begin(), scores.end());
-  double total = 0;
-  for (double& score : scores) total += score = std::exp(score - most);
-  for (double& score : scores) score /= total;
-  return scores;
-}
-
-std::vector<std::string> read_labels(const std::string& path) {
-  std::vector<std::string> labels;
-  std::istringstream lines(read_text_file(path));
-  for (std::string line; std::getline(lines, line);) labels.push_back(line);
-  return labels;
-}
-
 void check_labels(const std::string& file, const std::vector<std::string>& labels, const std::vector<Port>& ports,
                   const std::vector<Array>& outputs) {
   bool any = false;
@@ -152,18 +135,12 @@ Table top_classes(const std::string& output, const Array& scores, const std::vec
   const std::vector<double> values = scores.to_double();
   const std::size_t classes = static_cast<std::size_t>(scores.shape()[1]);
   for (std::int64_t image = 0; image < std::min(kMostRankings, scores.shape()[0]); ++image) {
-    const auto first = values.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(image) * classes);
-    const std::vector<double> row(first, first + static_cast<std::ptrdiff_t>(classes));
-    const std::vector<double> chance = probabilities(row);
-    std::vector<std::size_t> order(classes);
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::partial_sort(order.begin(), order.begin() + kRanks, order.end(),
-                      [&](std::size_t a, std::size_t b) { return row[a] > row[b]; });
-    for (std::size_t rank = 0; rank < kRanks; ++rank)
-      table.add_row({output, image, rank + 1, order[rank],
-                     Cell(row[order[rank]], fmt::format("{:.4g}", row[order[rank]])),
-                     Cell(chance[order[rank]], fmt::format("{:.4f}", chance[order[rank]])),
-                     order[rank] < labels.size() ? Cell(labels[order[rank]]) : Cell()});
+    const auto row = std::span(values).subspan(static_cast<std::size_t>(image) * classes, classes);
+    std::int64_t rank = 0;
+    for (const RankedClass& one : vision::rank_classes(row, kRanks))
+      table.add_row({output, image, ++rank, one.index, Cell(one.score, fmt::format("{:.4g}", one.score)),
+                     Cell(one.probability, fmt::format("{:.4f}", one.probability)),
+                     one.index < std::ssize(labels) ? Cell(labels[static_cast<std::size_t>(one.index)]) : Cell()});
   }
   return table;
 }
@@ -178,9 +155,9 @@ struct PrintedRun {
   std::string closing;
 };
 
-std::vector<Port> ports_of(const Graph& graph) {
+std::vector<Port> ports_of(const Graph& graph, const std::vector<ValueId>& ids) {
   std::vector<Port> ports;
-  for (const ValueId id : graph.outputs) ports.push_back({graph.value(id).name, graph.value(id).type});
+  for (const ValueId id : ids) ports.push_back({graph.value(id).name, graph.value(id).type});
   return ports;
 }
 
@@ -202,7 +179,7 @@ PrintedRun run_planned(const RunOptions& options, const Context& context) {
       [&](std::size_t done, std::size_t all, const std::string& what) { progress.at(done, all, what); });
   const PlanTotals totals = argument.plan->totals();
   return {
-      std::move(run.outputs), ports_of(network.graph),
+      std::move(run.outputs), ports_of(network.graph, network.graph.outputs),
       fmt::format("{}: simulated in {:.1f} s, by the arithmetic of the card\nplan read in {}; it predicts {} on the "
                   "device, {} end to end\n",
                   argument.machine.title, seconds_since(begin), format_time(read_seconds * 1e9),
@@ -218,7 +195,7 @@ PrintedRun run_on_device(const RunOptions& options) {
   target.check_request(machine, request);
   LoadedNetwork network = load_network(options.model);
   const std::vector<Array> inputs = network.inputs;
-  std::vector<Port> ports = ports_of(network.graph);
+  std::vector<Port> ports = ports_of(network.graph, network.graph.outputs);
   const auto start = std::chrono::steady_clock::now();
   const std::unique_ptr<NetworkPlan> plan = target.plan(std::move(network), machine, request);
   const double plan_seconds = seconds_since(start);
@@ -240,7 +217,7 @@ PrintedRun run_here(const RunOptions& options) {
   std::vector<Port> ports;
   std::string closing;
   if (options.device == "reference") {
-    ports = ports_of(model.graph);
+    ports = ports_of(model.graph, model.graph.outputs);
     const auto start = std::chrono::steady_clock::now();
     const BudgetScope budget(
         session_options(options.session).memory_limit_bytes.value_or(default_memory_limit_bytes()));
@@ -270,7 +247,7 @@ PrintedRun run_here(const RunOptions& options) {
 void print_outputs(const PrintedRun& ran, const RunOptions& options, const Context& context) {
   const auto& [outputs, ports, closing] = ran;
   const std::vector<std::string> labels =
-      options.labels.empty() ? std::vector<std::string>() : read_labels(options.labels);
+      options.labels.empty() ? std::vector<std::string>() : load_labels(options.labels);
   if (!options.labels.empty()) check_labels(options.labels, labels, ports, outputs);
   context.print(summary(ports, outputs, options));
   if (context.format != Format::table) return;
@@ -292,6 +269,63 @@ void run_over_samples(const RunOptions& options, const Context& context) {
   });
 }
 
+// The network, ready to take one picture after the other.
+PictureRunner picture_runner(const RunOptions& options) {
+  ModelArgument given = options.model;
+  given.inputs.clear();
+  if (is_plan_file(given.model)) {
+    const auto argument = std::make_shared<const PlanFileArgument>(load_plan_file_argument(given.model));
+    given.model = options.network;
+    const Graph graph = load_planned_network(*argument, given).graph;
+    return {ports_of(graph, graph.inputs), ports_of(graph, graph.outputs),
+            [argument](const std::vector<Array>& inputs) {
+              return argument->target.run(*argument->plan, argument->machine, inputs, {}).outputs;
+            },
+            fmt::format("by the arithmetic of {}", argument->machine.title)};
+  }
+  if (options.device == "cuda") {
+    PlanRequest request;
+    set_kernel_fields(request, options.session, *options.command);
+    const auto machine = std::make_shared<const Machine>(find_machine(options.device));
+    const Target& target = target_of(*machine);
+    target.check_request(*machine, request);
+    LoadedNetwork network = load_network(given);
+    PictureRunner runner{ports_of(network.graph, network.graph.inputs), ports_of(network.graph, network.graph.outputs),
+                         {}, "on " + machine->title};
+    const std::shared_ptr<const NetworkPlan> plan = target.plan(std::move(network), *machine, request);
+    runner.run = [machine, plan, &target](const std::vector<Array>& inputs) {
+      return target.run(*plan, *machine, inputs).outputs;
+    };
+    return runner;
+  }
+  Graph graph = load_graph(given);
+  if (options.device == "reference") {
+    const auto kept = std::make_shared<const Graph>(std::move(graph));
+    const std::int64_t limit = session_options(options.session).memory_limit_bytes.value_or(default_memory_limit_bytes());
+    return {ports_of(*kept, kept->inputs), ports_of(*kept, kept->outputs),
+            [kept, limit](const std::vector<Array>& inputs) {
+              const BudgetScope budget(limit);
+              return evaluate(*kept, inputs);
+            },
+            "by the reference (plain loops)"};
+  }
+  const auto session = std::make_shared<const Session>(std::move(graph), session_options(options.session));
+  return {session->inputs(), session->outputs(),
+          [session](const std::vector<Array>& inputs) { return session->run(inputs); },
+          fmt::format("with {} on {} thread{}", name(session->isa()), session->threads(),
+                      session->threads() == 1 ? "" : "s")};
+}
+
+void run_over_pictures(const RunOptions& options, const Context& context) {
+  check(!in_a_world(), Code::unsupported, Hint{"one process runs them; its threads share each picture"},
+        "pictures are not shared among the processes of mpirun");
+  const std::string& named = options.network.empty() ? options.model.model : options.network;
+  const std::string network =
+      is_plan_file(named) ? load_plan_file_argument(named).plan->model() : named;
+  run_pictures({options.pictures, options.model, network, options.labels, options.output}, picture_runner(options),
+               context);
+}
+
 // An option that would change nothing is a mistake of whoever gave it.
 void check_options_have_effect(const RunOptions& options, const Context& context) {
   const auto given = [&](const char* option) { return options.command->count(option) > 0; };
@@ -302,7 +336,15 @@ void check_options_have_effect(const RunOptions& options, const Context& context
         "--device {} has no effect: the plan says for which "
         "machine it is",
         options.device);
-  check(!given("--labels") || context.format == Format::table, Code::invalid_argument,
+  const bool pictures = wants_pictures(options.model);
+  if (pictures)
+    for (const char* option : {"--samples", "--resume", "--seed", "--shape"})
+      check(!given(option), Code::invalid_argument, "{} has no effect: the inputs are pictures", option);
+  else
+    for (const CLI::Option* option : options.pictures.options)
+      check(option->count() == 0, Code::invalid_argument, Hint{"--input photo.jpg, a folder of pictures, or a video"},
+            "{} has no effect: no --input is a picture", option->get_name());
+  check(!given("--labels") || pictures || context.format == Format::table, Code::invalid_argument,
         Hint{"leave out --labels or --format"}, "--labels has no effect: names of classes are in tables alone");
   if (options.device == "reference")
     for (const CLI::Option* option : options.cpu_options)
@@ -321,6 +363,7 @@ void check_options_have_effect(const RunOptions& options, const Context& context
 
 void run_model(const RunOptions& options, const Context& context) {
   check_options_have_effect(options, context);
+  if (wants_pictures(options.model)) return run_over_pictures(options, context);
   if (is_plan_file(options.model.model)) return print_outputs(run_planned(options, context), options, context);
   if (options.device == "cpu" && wants_dataset(options.model, options.dataset))
     return run_over_samples(options, context);
@@ -342,13 +385,14 @@ void add_run(CLI::App& app, const Context& context) {
   options->cpu_options.assign(all.begin() + static_cast<std::ptrdiff_t>(shared), all.end());
   run->add_option("--network", options->network, "Of a plan for a card: where its network is, if not where it was")
       ->type_name("MODEL");
+  add_pictures_argument(*run, options->pictures);
   options->command = run;
   run->add_option("--device", options->device,
                   "cpu; cuda: the GPU of this machine; or reference: plain loops, exact and slow")
       ->check(CLI::IsMember({"cpu", "cuda", "reference"}))
       ->default_str("cpu");
-  run->add_option("--output", options->output, "Write one .npy for each output, under its name")->type_name("DIR");
-  run->add_option("--labels", options->labels, "Names of the classes, one on each line")->type_name("FILE");
+  run->add_option("--output", options->output, "Write one .npy for each output, under its name; for pictures, each with what was found drawn on it")->type_name("DIR");
+  run->add_option("--labels", options->labels, "Names of the classes, one on each line; otherwise those of the network's file")->type_name("FILE");
   run->callback([options, &context] { run_model(*options, context); });
 }
 

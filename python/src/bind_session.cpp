@@ -7,7 +7,7 @@
 #include "tessera/core/error.h"
 #include "tessera/graph/graph.h"
 #include "tessera/graph/ops/control_flow_run.h"
-#include "tessera/graph/zoo/zoo.h"
+#include "tessera/io/named_networks.h"
 #include "tessera/io/onnx/export.h"
 #include "tessera/io/onnx/import.h"
 #include "tessera/scale/chunked_run.h"
@@ -62,13 +62,12 @@ Isa isa_of(const std::string& text) {
 // A file, or a network of the zoo where no file has that name.
 Graph graph_of(const std::filesystem::path& model, const ImportOptions& import, std::int64_t batch) {
   const std::string text = model.string();
-  const auto models = zoo();
-  const bool known = std::any_of(models.begin(), models.end(), [&](const ZooModel& m) { return m.name == text; });
-  if (std::filesystem::exists(model) || text.ends_with(".onnx") || (!known && text.find('/') != std::string::npos))
+  const bool known = means_named_network(text);
+  if ((std::filesystem::exists(model) && !known) || text.ends_with(".onnx") || (!known && text.find('/') != std::string::npos))
     return import_onnx(model, import);
   check(import.shapes.empty() && import.dimensions.empty(), Code::invalid_argument,
         "the shapes of zoo networks are fixed; batch changes the batch");
-  return make_zoo_model(text, batch);
+  return make_named_network(text, batch);
 }
 
 // The network as rank 0 finds it: its files go to all of them.
@@ -417,9 +416,8 @@ void bind_session(nb::module_& module) {
       "zoo",
       [] {
         nb::dict names;
-        for (const ZooModel& model : zoo())
-          names[nb::str(model.name.data(), model.name.size())] =
-              nb::str(model.description.data(), model.description.size());
+        for (const NamedNetwork& network : named_networks())
+          names[nb::str(network.name.c_str())] = nb::str(network.description.c_str());
         return names;
       },
       nb::sig("def zoo() -> dict[str, str]"), "The networks that can be had by name, with a line about each.");

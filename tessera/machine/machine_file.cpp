@@ -2,12 +2,12 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
+#include "tessera/core/installed_data.h"
 #include "tessera/core/text.h"
 #include "tessera/machine/internal/field_reader.h"
 #include "tessera/machine/internal/fields.h"
 #include "tessera/machine/internal/machine_path.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -72,23 +72,6 @@ void read_spec(FieldReader& reader, std::optional<Spec>& spec) {
   internal::read_fields(reader, spec.emplace());
 }
 
-// share/tessera/machines above the file that holds this code: the shared library, the command or the Python module.
-std::optional<fs::path> installed_directory() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&installed_directory), &info) == 0 || !info.dli_fname) return std::nullopt;
-  std::error_code error;
-  fs::path file = fs::canonical(info.dli_fname, error);
-  // The name of the main program is what it was started as, which says nothing when it came from $PATH.
-  if (error) file = fs::canonical("/proc/self/exe", error);
-  if (error) return std::nullopt;
-  // bin/tessera, lib/libtessera.so, lib/<triplet>/libtessera.so and a Python package with its own share/.
-  fs::path directory = file.parent_path();
-  for (int level = 0; level < 3 && directory.has_relative_path(); ++level, directory = directory.parent_path())
-    if (fs::path candidate = directory / "share" / "tessera" / "machines"; fs::is_directory(candidate, error))
-      return candidate;
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::optional<fs::path> internal::machine_path(std::string_view name, const fs::path& beside) {
@@ -117,7 +100,7 @@ std::vector<fs::path> machine_directories() {
       directories.emplace_back(item);
     }
   }
-  if (std::optional<fs::path> installed = installed_directory()) directories.push_back(std::move(*installed));
+  if (std::optional<fs::path> installed = installed_data_folder("machines")) directories.push_back(std::move(*installed));
   for (const std::string_view built_in : {TESSERA_SOURCE_MACHINES, TESSERA_PREFIX_MACHINES})
     if (fs::is_directory(built_in, ignored)) directories.emplace_back(built_in);
   return directories;

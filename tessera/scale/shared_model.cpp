@@ -61,7 +61,7 @@ void share_file(Communicator& world, const fs::path& path) {
 
 SharedModel::SharedModel(Communicator& world, const fs::path& path) {
   together(world, [&] {
-    if (world.rank() == 0 && fs::exists(path)) bytes_ = read_file(path, kLargestModel);
+    if (world.rank() == 0 && fs::exists(path) && !fs::is_directory(path)) bytes_ = read_file(path, kLargestModel);
   });
   bytes_ = broadcast_bytes(world, std::move(bytes_), 0);
   if (bytes_.empty()) return;

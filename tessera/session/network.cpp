@@ -1,7 +1,7 @@
 #include "tessera/session/network.h"
 
 #include "tessera/graph/graph.h"
-#include "tessera/graph/zoo/zoo.h"
+#include "tessera/io/named_networks.h"
 #include "tessera/io/onnx/import.h"
 
 #include <utility>
@@ -28,12 +28,8 @@ Network load_network(const std::filesystem::path& model, const ImportOptions& op
   return Network(import_onnx(model, options));
 }
 
-Network zoo_network(std::string_view name, std::int64_t batch) { return Network(make_zoo_model(name, batch)); }
+Network zoo_network(std::string_view name, std::int64_t batch) { return Network(make_named_network(name, batch)); }
 
-std::vector<std::string> zoo_names() {
-  std::vector<std::string> names;
-  for (const ZooModel& model : zoo()) names.emplace_back(model.name);
-  return names;
-}
+std::vector<std::string> zoo_names() { return network_names(); }
 
 }  // namespace tessera

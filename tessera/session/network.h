@@ -37,7 +37,8 @@ class TSR_API Network {
 TSR_API Network load_network(const std::filesystem::path& model);
 TSR_API Network load_network(const std::filesystem::path& model, const ImportOptions& options);
 
-// Well-known networks with seeded weights, by name; an Error for another name lists those there are.
+// Well-known networks with seeded weights, and small trained ones, by name; an Error for another name lists those
+// there are.
 TSR_API Network zoo_network(std::string_view name, std::int64_t batch = 1);
 TSR_API std::vector<std::string> zoo_names();
 

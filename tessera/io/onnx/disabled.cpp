@@ -4,6 +4,7 @@
 #include "tessera/io/onnx/export.h"
 #include "tessera/io/onnx/external_files.h"
 #include "tessera/io/onnx/import.h"
+#include "tessera/io/onnx/metadata.h"
 #include "tessera/io/onnx/tensor_file.h"
 
 namespace tessera {
@@ -23,6 +24,8 @@ ImportReport check_onnx(const std::filesystem::path&, const ImportOptions&) { re
 ImportReport check_onnx_bytes(std::span<const std::byte>, const std::filesystem::path&, const ImportOptions&) {
   refuse();
 }
+std::map<std::string, std::string> onnx_metadata(const std::filesystem::path&) { refuse(); }
+std::map<std::string, std::string> onnx_metadata_bytes(std::span<const std::byte>) { refuse(); }
 std::vector<std::string> onnx_external_files(std::span<const std::byte>) { refuse(); }
 Array parse_onnx_tensor(std::span<const std::byte>) { refuse(); }
 Array load_onnx_tensor(const std::filesystem::path&) { refuse(); }
