@@ -268,7 +268,8 @@ complete -c tessera -f
       text += fmt::format("complete -c tessera{}", here);
       for (const std::string& name : option.names)
         text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
-      if (option.takes_value()) text += " -r" + offered(option);
+      const bool file = option.kind != WordKind::any && option.kind != WordKind::choice;
+      if (option.takes_value()) text += (file ? " -r" : " -x") + offered(option);
       text += fmt::format(" -d {}\n", shell_word(unquoted(option.help)));
     }
   }

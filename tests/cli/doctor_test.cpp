@@ -28,7 +28,8 @@ TEST(Doctor, SaysWhatTheMachineHas) {
   EXPECT_THAT(found.at("libraries").get<std::string>(), testing::ContainsRegex("fmt [0-9.]+, CLI11 [0-9.]+"));
   EXPECT_TRUE(found.at("GPU").is_string());
   // What kernels may use is among what the processor says of itself.
-  if (host_isa() >= Isa::avx2) EXPECT_THAT(found.at("CPU features").get<std::string>(), testing::HasSubstr("avx2"));
+  const bool avx2 = found.at("CPU features").get<std::string>().find("avx2") != std::string::npos;
+  EXPECT_TRUE(avx2 || host_isa() == Isa::portable);
 }
 
 TEST(Doctor, SaysWhatIsMissingAndWhatFor) {

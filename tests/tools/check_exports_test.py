@@ -53,12 +53,14 @@ class CheckExports(unittest.TestCase):
             "T tessera::all_tiles[abi:cxx11]()",
             "R tessera::kLimit",
             "W std::vector<int, std::allocator<int> >::push_back(int&&)",
+            "T name",  # for C
         )
         self.assertEqual(self.stray(*symbols), [])
 
     def test_refuses_what_is_not(self):
         self.assertEqual(len(self.stray("T tessera::Hidden::f()")), 1)
         self.assertEqual(len(self.stray("T tessera::only_in_a_comment()")), 1)
+        self.assertEqual(len(self.stray("T tsr_hidden")), 1)
         self.assertEqual(len(self.stray("T helper(tessera::Shape const&)")), 1)
         self.assertEqual(len(self.stray("W tessera::detail::f<tessera::Shape>(tessera::Shape const&)")), 1)
 
