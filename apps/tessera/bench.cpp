@@ -268,30 +268,30 @@ void add_bench(CLI::App& app, const Context& context) {
   command->get_option("model")->required(false)->description(
       "An .onnx file, a network of the zoo (resnet50, unet, ...), or layers (shapes/conv3x3.txt)");
   add_session_argument(*command, options->session);
-  command->add_option("--runs", options->runs, "How many; otherwise as many as fit --seconds, at least 5")
+  command->add_option("--runs", options->runs, "Number of runs; default: as many as fit in --seconds, at least 5")
       ->check(CLI::Range(1, 1000000))
       ->type_name("N");
-  command->add_option("--seconds", options->seconds, "For all runs together; otherwise 2, and 0.3 for each layer")
+  command->add_option("--seconds", options->seconds, "Time for all runs together; default: 2, or 0.3 for each layer")
       ->check(number_between(0, 3600))
       ->type_name("S");
-  command->add_option("--filter", options->filter, "Only layers whose name has this in it")->type_name("TEXT");
-  command->add_flag("--peak", options->peak, "How fast the processor multiplies and reads at best, instead");
+  command->add_option("--filter", options->filter, "Only layers whose name contains this text")->type_name("TEXT");
+  command->add_flag("--peak", options->peak, "Measure the peak rates of the processor instead: multiply-adds and memory reads");
   CLI::App* timing = command->add_subcommand(
-      "timing", "Predicted times of operators on a simulated card, against times that were measured on real ones");
+      "timing", "Compare predicted times of a simulated card with times measured on real cards");
   auto measured = std::make_shared<BenchTimingOptions>();
-  timing->add_option("--ops", measured->ops, "Operators of profiles, with their device kernel times")
+  timing->add_option("--ops", measured->ops, "Profiled operators with their device kernel times")
       ->type_name("FILE.json");
-  timing->add_option("--gemm", measured->gemm, "Products of matrices, with the times of a loop on the host")
+  timing->add_option("--gemm", measured->gemm, "Matmuls with times measured by a loop on the host")
       ->type_name("FILE.csv");
   timing
       ->add_option("--layers", measured->layers,
-                   "Networks with the configuration of each layer and their published device times")
+                   "Networks with the configuration of each layer and the published device time")
       ->type_name("FILE.json");
-  timing->add_option("--folds", measured->folds, "Cross-validate: predict each row by prices fitted to the other folds")
+  timing->add_option("--folds", measured->folds, "Cross-validate: predict each fold with prices fitted to the other folds")
       ->check(CLI::Range(2, 100))
       ->type_name("K");
-  timing->add_flag("--fit", measured->fit, "Print the prices that fit the rows best, as groups of machine files");
-  timing->add_option("--svg", measured->svg, "Where a picture of predicted over measured times goes")
+  timing->add_flag("--fit", measured->fit, "Print the best-fitting prices as groups of a machine file");
+  timing->add_option("--svg", measured->svg, "Write a picture of predicted against measured times")
       ->type_name("FILE.svg");
   timing->callback([measured, &context] { bench_timing(*measured, context); });
   command->callback([options, timing, &context] {

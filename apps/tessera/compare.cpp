@@ -246,27 +246,26 @@ void compare_plans(const std::vector<std::string>& files, const Context& context
 void add_arithmetic_options(CLI::App& command, ArithmeticArgument& argument) {
   command
       .add_option("--device", argument.device,
-                  "Compare the arithmetic of this card (wormhole_n150, ...) with float32, for every choice of types")
+                  "Compare the arithmetic of this card (wormhole_n150, ...) with float32, for every combination of types")
       ->type_name("NAME");
   command
       .add_option("--types", argument.request.types,
-                  "With --device: only these, as WEIGHTS/ACTIVATIONS (bfloat8_b/bfloat16)")
+                  "With --device: only these type pairs, as WEIGHTS/ACTIVATIONS (bfloat8_b/bfloat16)")
       ->delimiter(',')
       ->type_name("W/A");
   command
-      .add_option("--fidelity", argument.request.fidelities, "With --device: only these of LoFi, HiFi2, HiFi3, HiFi4")
+      .add_option("--fidelity", argument.request.fidelities, "With --device: only these math fidelities: LoFi, HiFi2, HiFi3, HiFi4")
       ->delimiter(',')
       ->check(CLI::IsMember({"LoFi", "HiFi2", "HiFi3", "HiFi4"}))
       ->type_name("F");
-  command.add_option("--accumulate", argument.request.accumulations, "With --device: only in bfloat16, or in float32")
+  command.add_option("--accumulate", argument.request.accumulations, "With --device: accumulate only in bfloat16, or only in float32")
       ->delimiter(',')
       ->check(CLI::IsMember({"bfloat16", "float32"}))
       ->type_name("TYPE");
   command
       .add_option(
           "--statistics", argument.statistics,
-          "With --device, for networks of the zoo: weights as they are seeded, or with the statistics of trained "
-          "ones")
+          "With --device, for networks of the zoo: seeded weights, or weights with the statistics of trained ones")
       ->check(CLI::IsMember({"seeded", "trained"}))
       ->default_str("trained");
 }
@@ -275,7 +274,7 @@ void add_arithmetic_options(CLI::App& command, ArithmeticArgument& argument) {
 
 void add_compare(CLI::App& app, const Context& context) {
   CLI::App* command =
-      app.add_subcommand("compare", "Compare the outputs with another runtime's, and find the first node that differs");
+      app.add_subcommand("compare", "Compare outputs with another runtime and find the first node that differs");
   auto options = std::make_shared<CompareOptions>();
   add_model_argument(*command, options->model);
   add_session_argument(*command, options->session);
@@ -283,23 +282,23 @@ void add_compare(CLI::App& app, const Context& context) {
   add_arithmetic_options(*command, options->arithmetic);
   command
       ->add_option("--against", options->against,
-                   "onnxruntime, through a Python interpreter that has it; or reference, our own plain loops (slow)")
+                   "onnxruntime (through a Python interpreter that has it), or reference (Tessera's own plain loops, slow)")
       ->check(CLI::IsMember({"onnxruntime", "reference"}))
       ->type_name("PEER")
       ->default_str("onnxruntime");
   command
       ->add_option("--tolerance", options->tolerance,
-                   "The largest error that agrees, as a part of the largest magnitude of the value")
+                   "Largest error that still agrees, as a fraction of the output's largest magnitude")
       ->check(number_from(0))
       ->type_name("X")
       ->default_str("1e-4");
   command->add_flag("--bisect", options->bisect,
-                    "Compare every value inside, unfused, and show the first over the tolerance");
-  command->add_option("--python", options->python, "The interpreter; otherwise the variable TESSERA_PYTHON, or python3")
+                    "Compare every intermediate value, without fusion, and show the first one over the tolerance");
+  command->add_option("--python", options->python, "The Python interpreter; default: $TESSERA_PYTHON, or python3")
       ->type_name("PATH");
   command
       ->add_option("--plans", options->plans,
-                   "Two plans for cards instead (from `tessera plan --device`), layer by layer")
+                   "Compare two plans for cards (from `tessera plan --device`) layer by layer instead")
       ->expected(2)
       ->type_name("FILE");
   CLI::Option* model = command->get_option("model");

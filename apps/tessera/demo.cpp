@@ -244,11 +244,11 @@ class Tour {
 }  // namespace
 
 void add_demo(CLI::App& app, const Context& context) {
-  CLI::App* demo = app.add_subcommand("demo", "A tour: place, move, pack and draw a tensor on a simulated device");
+  CLI::App* demo = app.add_subcommand("demo", "Take a tour: place, move, pack and draw a tensor on a simulated card");
   auto machine = std::make_shared<std::string>("wormhole_n150");
   auto directory = std::make_shared<std::string>("demo");
   demo->add_option("--device", *machine, "A Wormhole or Blackhole machine")->type_name("NAME")->capture_default_str();
-  demo->add_option("-o,--output", *directory, "Where files go; made if it is not there")
+  demo->add_option("-o,--output", *directory, "Output directory; created if it does not exist")
       ->type_name("DIR")
       ->capture_default_str();
   demo->callback([=, &context] { Tour(context, *machine, *directory).run(); });

@@ -60,7 +60,7 @@ void examine(const Context& context) {
 }  // namespace
 
 void add_doctor(CLI::App& app, const Context& context) {
-  CLI::App* command = app.add_subcommand("doctor", "What this machine has, and what this command was built with");
+  CLI::App* command = app.add_subcommand("doctor", "Show what this machine offers and what this command was built with");
   command->callback([&context] { examine(context); });
 }
 

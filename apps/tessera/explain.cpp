@@ -72,12 +72,12 @@ std::unique_ptr<NetworkPlan> plan_to_explain(ExplainOptions& options, const CLI:
 
 void add_explain(CLI::App& app, const Context& context) {
   CLI::App* command = app.add_subcommand(
-      "explain", "Say why a node runs as it does, by its kernel or by a plan for a card, and why not otherwise");
+      "explain", "Explain why a node runs the way it does, and why alternatives were rejected");
   auto options = std::make_shared<ExplainOptions>();
   add_model_argument(*command, options->model);
-  command->add_option("node", options->node, "Its name, or the name of what it makes")->required()->type_name("NODE");
+  command->add_option("node", options->node, "Name of the node or of one of its outputs")->required()->type_name("NODE");
   add_session_argument(*command, options->session);
-  command->add_option("--device", options->device, "What to plan MODEL for: cpu, this machine, or a machine file")
+  command->add_option("--device", options->device, "The machine to plan MODEL for: cpu, a machine of `tessera machines`, or a machine file")
       ->type_name("NAME")
       ->default_str("cpu");
   command->callback([options, command, &context] {

@@ -27,9 +27,9 @@ namespace {
 }  // namespace
 
 void add_kernels(CLI::App& app, const Context& context) {
-  CLI::App* command = app.add_subcommand("kernels", "List the kernels there are for the CPU");
+  CLI::App* command = app.add_subcommand("kernels", "List the CPU kernels");
   auto op = std::make_shared<std::string>();
-  command->add_option("op", *op, "Only those for this operator: Conv, Gemm, Unary, ...")->type_name("OP");
+  command->add_option("op", *op, "List only kernels for this operator: Conv, Gemm, Unary, ...")->type_name("OP");
   command->callback([op, &context] {
     Table table({{.name = "kernel"},
                  {.name = "operator", .key = "op"},

@@ -71,12 +71,12 @@ void add_global_options(CLI::App& app, Context& context) {
   const auto set_format = [&context](const std::string& text) {
     context.format = parse_format(text).value_or(Format::table);  // checked below
   };
-  app.add_option_function<std::string>("--format", set_format, "Form of the output: table, md, csv or json")
+  app.add_option_function<std::string>("--format", set_format, "Output format: table, md, csv or json")
       ->check(CLI::IsMember({"table", "md", "csv", "json"}))
       ->type_name("FORMAT")
       ->default_str("table");
-  app.add_flag("--quiet,-q", context.quiet, "No progress and no remarks");
-  app.add_flag("--wide", context.wide, "Tables as wide as they are, not cut to the terminal");
+  app.add_flag("--quiet,-q", context.quiet, "Print results only: no progress, no remarks");
+  app.add_flag("--wide", context.wide, "Print tables at full width instead of fitting them to the terminal");
 }
 
 // No option means anything by an empty word: `-o "$FILE"` with nothing in FILE would be as good as no -o.

@@ -304,16 +304,16 @@ void place(const MemoryOptions& options, const Context& context) {
 
 void add_memory(CLI::App& app, const Context& context) {
   CLI::App* memory =
-      app.add_subcommand("memory", "Place tensors on a simulated device; tables, pictures and reports of its memory");
+      app.add_subcommand("memory", "Place tensors on a simulated card; write tables, pictures and reports of its memory");
   auto options = std::make_shared<MemoryOptions>();
   memory
       ->add_option("--device", options->device,
-                   "A Wormhole or Blackhole machine that `tessera machines` lists, or a machine file")
+                   "A Wormhole or Blackhole card of `tessera machines`, or a machine file")
       ->required()
       ->type_name("NAME");
-  memory->add_option("--l1-small", options->l1_small_bytes, "Bytes of each core's L1 that L1_SMALL gets")
+  memory->add_option("--l1-small", options->l1_small_bytes, "Size of L1_SMALL on each core, in bytes")
       ->type_name("BYTES");
-  memory->add_option("--trace-region", options->trace_region_bytes, "Bytes of DRAM, over all banks, that TRACE gets")
+  memory->add_option("--trace-region", options->trace_region_bytes, "Size of the trace region, in bytes over all DRAM banks")
       ->type_name("BYTES");
   memory
       ->add_option(
@@ -326,11 +326,11 @@ void add_memory(CLI::App& app, const Context& context) {
       ->expected(1)
       ->take_all()
       ->type_name("TENSOR");
-  memory->add_option("--json", options->json, "Write the state of every memory as JSON")->type_name("FILE");
-  memory->add_option("--csv", options->csv, "Write one row for each block of every memory")->type_name("FILE");
-  memory->add_option("--svg", options->svg, "Draw where everything lies")->type_name("FILE");
-  memory->add_option("--html", options->html, "Write the drawing as a page, with tables")->type_name("FILE");
-  memory->add_option("--reports", options->reports, "Write the three report files that TTNN users know")
+  memory->add_option("--json", options->json, "Write the state of every memory as a JSON file")->type_name("FILE");
+  memory->add_option("--csv", options->csv, "Write a CSV file with one row for each block of memory")->type_name("FILE");
+  memory->add_option("--svg", options->svg, "Draw where every buffer lies")->type_name("FILE");
+  memory->add_option("--html", options->html, "Write an HTML page with the drawing and the tables")->type_name("FILE");
+  memory->add_option("--reports", options->reports, "Write the three memory report files of TTNN")
       ->type_name("DIR");
   memory->callback([options, &context] { place(*options, context); });
 }

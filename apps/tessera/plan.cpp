@@ -133,19 +133,19 @@ void plan_network(const PlanCommand& command, const CLI::App& app, const Context
 
 void add_plan(CLI::App& app, const Context& context) {
   CLI::App* command = app.add_subcommand(
-      "plan", "Choose kernels for this machine, or the whole configuration of a network for a card; say why");
+      "plan", "Choose kernels for this machine, or plan a whole network for a card, with the reasons");
   auto options = std::make_shared<PlanCommand>();
   add_model_argument(*command, options->model);
   add_session_argument(*command, options->session);
   command
       ->add_option(
           "--device", options->device,
-          "cpu: this machine; cuda: its GPU; or a card or GPU that `tessera machines` lists, or a machine file")
+          "cpu: this machine; cuda: its GPU; a card or GPU of `tessera machines`; or a machine file")
       ->type_name("NAME")
       ->default_str("cpu");
   add_plan_options(*command, options->plan);
   command->add_flag("--check", options->check,
-                    "MODEL is a plan for a card: go through the checklists of the guides, with evidence");
+                    "MODEL is a plan for a card: check it against the vendor's tuning guides, with evidence");
   command->callback([options, command, &context] { plan_network(*options, *command, context); });
 }
 

@@ -144,17 +144,17 @@ void profile_network(const NetworkProfileOptions& options, const Context& contex
 
 void add_profile(CLI::App& app, const Context& context) {
   CLI::App* command =
-      app.add_subcommand("profile", "Measure every step of a network, held against this machine's roofs");
+      app.add_subcommand("profile", "Measure every step of a network and compare it with the peak of this machine");
   auto options = std::make_shared<NetworkProfileOptions>();
   add_model_argument(*command, options->model);
   add_session_argument(*command, options->session);
   add_loop_limit(*command);
-  command->add_option("--runs", options->runs, "How many runs the medians are of")
+  command->add_option("--runs", options->runs, "Number of runs; the table shows medians")
       ->check(CLI::Range(1, 100000))
       ->default_str("20")
       ->type_name("N");
-  command->add_flag("--sort", options->sorted, "Slowest first, instead of in the order of the run");
-  command->add_option("--trace", options->trace, "Write the last run as trace events")->type_name("FILE");
+  command->add_flag("--sort", options->sorted, "Sort the steps by time, slowest first");
+  command->add_option("--trace", options->trace, "Write the last run as trace events, which Perfetto opens")->type_name("FILE");
   command->callback([options, &context] { profile_network(*options, context); });
 }
 

@@ -331,7 +331,7 @@ void run_model(const RunOptions& options, const Context& context) {
 }  // namespace
 
 void add_run(CLI::App& app, const Context& context) {
-  CLI::App* run = app.add_subcommand("run", "Run a network on this machine, or as a plan for a card says");
+  CLI::App* run = app.add_subcommand("run", "Run a network on this machine, or follow a plan for a card on the simulator");
   auto options = std::make_shared<RunOptions>();
   add_model_argument(*run, options->model);
   const std::size_t shared = run->get_options().size();
@@ -340,15 +340,15 @@ void add_run(CLI::App& app, const Context& context) {
   add_dataset_argument(*run, options->dataset);
   const std::vector<CLI::Option*> all = run->get_options();
   options->cpu_options.assign(all.begin() + static_cast<std::ptrdiff_t>(shared), all.end());
-  run->add_option("--network", options->network, "Of a plan for a card: where its network is, if not where it was")
+  run->add_option("--network", options->network, "For a plan of a card: the network, if its file has moved")
       ->type_name("MODEL");
   options->command = run;
   run->add_option("--device", options->device,
-                  "cpu; cuda: the GPU of this machine; or reference: plain loops, exact and slow")
+                  "cpu; cuda: the GPU of this machine; reference: plain loops, exact and slow")
       ->check(CLI::IsMember({"cpu", "cuda", "reference"}))
       ->default_str("cpu");
-  run->add_option("--output", options->output, "Write one .npy for each output, under its name")->type_name("DIR");
-  run->add_option("--labels", options->labels, "Names of the classes, one on each line")->type_name("FILE");
+  run->add_option("--output", options->output, "Write each output as NAME.npy to this directory")->type_name("DIR");
+  run->add_option("--labels", options->labels, "Names of the classes, one per line")->type_name("FILE");
   run->callback([options, &context] { run_model(*options, context); });
 }
 

@@ -93,10 +93,10 @@ std::string closing_text(const ChunkedRunReport& report, const Communicator& wor
 }  // namespace
 
 void add_dataset_argument(CLI::App& command, DatasetArgument& argument) {
-  command.add_option("--samples", argument.samples, "So many random samples, --batch at a time")
+  command.add_option("--samples", argument.samples, "Run N random samples, --batch at a time")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
       ->type_name("N");
-  command.add_flag("--resume", argument.resume, "Go on from what an earlier run of the same has left in --output");
+  command.add_flag("--resume", argument.resume, "Continue an interrupted run of the same network in --output");
 }
 
 bool wants_dataset(const ModelArgument& model, const DatasetArgument& argument) {

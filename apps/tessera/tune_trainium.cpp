@@ -115,14 +115,14 @@ void tune(const TuneTrainiumOptions& o, const Context& context) {
 }  // namespace
 
 void TrainiumArgument::add_to(CLI::App& command) {
-  command.add_option("--device", device, "A Trainium machine that `tessera machines` lists, or a file")
+  command.add_option("--device", device, "A Trainium machine of `tessera machines`, or a machine file")
       ->type_name("NAME")
       ->capture_default_str();
-  command.add_option("--in", in, "The image: batch, channels, rows, columns")
+  command.add_option("--in", in, "Shape of the image: batch, channels, height, width")
       ->type_name("NxCxHxW")
       ->capture_default_str();
-  command.add_option("--out-channels", out_channels, "Channels out")->type_name("N")->capture_default_str();
-  command.add_option("--kernel", kernel, "Rows and columns of the filter")->type_name("K")->capture_default_str();
+  command.add_option("--out-channels", out_channels, "Output channels")->type_name("N")->capture_default_str();
+  command.add_option("--kernel", kernel, "Kernel height and width")->type_name("K")->capture_default_str();
   command.add_option("--dtype", dtype, "f32, f16 or bf16")
       ->check(CLI::IsMember({"f32", "f16", "bf16"}))
       ->capture_default_str();
@@ -149,13 +149,13 @@ neuron::ConvProblem TrainiumArgument::problem() const {
 
 void add_tune_trainium(CLI::App& tune_command, const Context& context) {
   CLI::App* command = tune_command.add_subcommand(
-      "trainium-conv2d", "Search a schedule of the fused conv2d + bias + maxpool for a NeuronCore");
+      "trainium-conv2d", "Search for a schedule of the fused conv2d + bias + maxpool on a NeuronCore");
   auto o = std::make_shared<TuneTrainiumOptions>();
   o->layer.add_to(*command);
-  CLI::Option* emit = command->add_option("--emit", o->emit, "Write the winning schedule as a script: nki")
+  CLI::Option* emit = command->add_option("--emit", o->emit, "Write the best schedule as a script: nki")
                           ->check(CLI::IsMember({"nki"}))
                           ->type_name("WHAT");
-  command->add_option("-o,--output", o->output, "Where the script goes; otherwise it is printed instead of the table")
+  command->add_option("-o,--output", o->output, "Write the script to this file; default: print it instead of the table")
       ->type_name("FILE.py")
       ->needs(emit);
   command->callback([o, &context] { tune(*o, context); });
