@@ -42,7 +42,7 @@ struct BenchLayersOptions {
 };
 
 constexpr const char* kTimed =
-    "whole runs, N C H W in and out: conversions of order are part of them, and left out of kernel_ms";
+    "whole runs with N C H W inputs and outputs; layout conversions are included, except in kernel_ms";
 constexpr double kBlockSeconds = 0.02, kPeakSeconds = 0.003;
 constexpr std::size_t kFewestRuns = 5;
 
@@ -137,8 +137,8 @@ void bench_layers(const BenchLayersOptions& options, const Context& context) {
   context.print(table);
   if (!context.quiet && context.format == Format::table)
     context.print(
-        fmt::format("\nmeasured on this machine, {} with {}\nmedian, min: {}\n"
-                    "% of peak: the fastest run, of float32 multiply-adds in registers, measured by turns with it\n",
+        fmt::format("\nmeasured on this machine, {} with {}\nmedian, min: {}\n% of peak: fastest run relative to the "
+                    "peak of float32 multiply-adds in registers, measured in alternation\n",
                     threads == 1 ? "1 thread" : fmt::format("{} threads", threads), name(isa), kTimed));
 }
 
@@ -241,19 +241,19 @@ void bench_network(const BenchOptions& options, const Context& context) {
 void bench(BenchOptions options, const Context& context) {
   const ModelArgument& model = options.model;
   check(!options.peak || model.model.empty(), Code::invalid_argument,
-        "--peak measures the processor: it has nothing to do with '{}'", model.model);
+        "--peak measures the processor and takes no model, but '{}' was given", model.model);
   if (options.peak) return bench_peak(options.session, context);
   check(!model.model.empty(), Code::invalid_argument,
         Hint{"`tessera bench resnet50`, `tessera bench shapes/conv3x3.txt`, or `tessera bench --peak`"},
-        "which network, or which file of layers?");
+        "no network and no file of layers was given");
   const bool layers = is_layer_file(model.model);
   if (options.seconds == 0) options.seconds = layers ? kLayerSeconds : kNetworkSeconds;
-  check(layers || options.filter.empty(), Code::invalid_argument, "--filter chooses among the layers of a .txt file");
+  check(layers || options.filter.empty(), Code::invalid_argument, "--filter selects layers of a .txt file");
   if (!layers) return bench_network(options, context);
   check(model.inputs.empty() && model.shapes.empty() && model.dimensions.empty() && model.batch == 0 &&
             options.runs == 0 && options.session.plan.empty(),
-        Code::invalid_argument, Hint{"FILE.txt:NAME is one of its layers, as a network"},
-        "a file of layers says their shapes itself; --input, --shape, --dim, --batch, --runs and --plan are for one "
+        Code::invalid_argument, Hint{"FILE.txt:NAME takes one of its layers as a network"},
+        "a file of layers gives the shapes itself; --input, --shape, --dim, --batch, --runs and --plan need a single "
         "network");
   bench_layers({model.model, options.filter, options.session, options.seconds}, context);
 }
@@ -275,7 +275,8 @@ void add_bench(CLI::App& app, const Context& context) {
       ->check(number_between(0, 3600))
       ->type_name("S");
   command->add_option("--filter", options->filter, "Only layers whose name contains this text")->type_name("TEXT");
-  command->add_flag("--peak", options->peak, "Measure the peak rates of the processor instead: multiply-adds and memory reads");
+  command->add_flag("--peak", options->peak,
+                    "Measure the peak rates of the processor instead: multiply-adds and memory reads");
   CLI::App* timing = command->add_subcommand(
       "timing", "Compare predicted times of a simulated card with times measured on real cards");
   auto measured = std::make_shared<BenchTimingOptions>();
@@ -287,7 +288,9 @@ void add_bench(CLI::App& app, const Context& context) {
       ->add_option("--layers", measured->layers,
                    "Networks with the configuration of each layer and the published device time")
       ->type_name("FILE.json");
-  timing->add_option("--folds", measured->folds, "Cross-validate: predict each fold with prices fitted to the other folds")
+  timing
+      ->add_option("--folds", measured->folds,
+                   "Cross-validate: predict each fold with prices fitted to the other folds")
       ->check(CLI::Range(2, 100))
       ->type_name("K");
   timing->add_flag("--fit", measured->fit, "Print the best-fitting prices as groups of a machine file");

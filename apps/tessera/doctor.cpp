@@ -49,7 +49,7 @@ void examine(const Context& context) {
   table.add_row({"threads", max_threads(), fmt::format("the process may use {}", hardware_threads())});
   table.add_row({"memory", Cell(memory, format_bytes(static_cast<double>(memory))), ""});
   table.add_row({"machine file", machine ? machine->name : std::string("none"),
-                 machine ? machine->title : std::string("kernels are weighed by round figures")});
+                 machine ? machine->title : std::string("kernels are chosen by generic estimates")});
   table.add_row({"machines", machine_names().size(), machine_folders()});
   table.add_row({"ONNX", Cell(has_onnx(), has_onnx() ? "yes" : "no"),
                  has_onnx() ? "" : "build with protobuf and the onnx package to read models"});
@@ -60,7 +60,8 @@ void examine(const Context& context) {
 }  // namespace
 
 void add_doctor(CLI::App& app, const Context& context) {
-  CLI::App* command = app.add_subcommand("doctor", "Show what this machine offers and what this command was built with");
+  CLI::App* command =
+      app.add_subcommand("doctor", "Show what this machine offers and what this command was built with");
   command->callback([&context] { examine(context); });
 }
 

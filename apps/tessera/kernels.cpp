@@ -20,8 +20,8 @@ namespace {
   std::vector<std::string> names;
   for (const cpu::CpuKernel& kernel : cpu::kernels())
     if (std::ranges::find(names, kernel.info.op) == names.end()) names.emplace_back(kernel.info.op);
-  fail(Code::not_found, Hint{fmt::format("operators with kernels are {}", fmt::join(names, ", "))},
-       "no kernel is for an operator '{}'{}", op, did_you_mean(op, names));
+  fail(Code::not_found, Hint{fmt::format("operators with kernels: {}", fmt::join(names, ", "))},
+       "there is no kernel for an operator '{}'{}", op, did_you_mean(op, names));
 }
 
 }  // namespace

@@ -120,7 +120,8 @@ int run(int argc, char** argv) {
     return ended(end.exit_code);
   } catch (const std::bad_alloc&) {
     speak_once();
-    return ended(report_error(Error(Code::out_of_memory, "the system has not got the memory that this needs")));
+    return ended(
+        report_error(Error(Code::out_of_memory, "out of memory: the system cannot provide what this command needs")));
   } catch (const std::exception& error) {
     speak_once();
     return ended(report_internal_error(error.what()));

@@ -39,7 +39,7 @@ std::map<std::string, T> read_inputs(const std::vector<std::string>& words, cons
       inputs.insert_or_assign(word.substr(0, at), npy(word.substr(at + 1)));
       continue;
     }
-    check(word.ends_with(".npz"), Code::invalid_argument, "--input '{}' is neither NAME=FILE.npy nor FILE.npz", word);
+    check(word.ends_with(".npz"), Code::invalid_argument, "--input '{}' must be NAME=FILE.npy or FILE.npz", word);
     for (auto& [name, input] : npz(word)) inputs.insert_or_assign(name, std::move(input));
   }
   return inputs;
@@ -86,8 +86,8 @@ void set_batch(Graph& graph, std::int64_t batch) {
     if (!taken && fixed.empty()) fixed = fmt::format("'{}' is {}", graph.value(id).name, type.to_string());
   }
   check(taken, Code::invalid_argument,
-        Hint{fmt::format("--rebatch {} changes it, or export the model with an open batch", batch)},
-        "the batch is fixed by the model and cannot be {}{}", batch, fixed.empty() ? "" : ": " + fixed);
+        Hint{fmt::format("use --rebatch {} to change it, or export the model with an open batch", batch)},
+        "the model fixes its batch, which cannot be {}{}", batch, fixed.empty() ? "" : ": " + fixed);
 }
 
 Graph load_graph(const ModelArgument& argument, const std::map<std::string, NpyType>& given,
@@ -99,21 +99,21 @@ Graph load_graph(const ModelArgument& argument, const std::map<std::string, NpyT
   }
   if (const std::optional<ConvBlock> layer = find_layer(argument.model)) {
     check(argument.shapes.empty() && argument.dimensions.empty() && argument.batch == 0 && argument.rebatch == 0,
-          Code::invalid_argument, "the shapes of a layer are those that its file says");
+          Code::invalid_argument, "the shapes of a layer come from its file");
     return make_layer(*layer);
   }
   check(!is_layer_file(argument.model), Code::invalid_argument,
-        Hint{"FILE.txt:NAME is one of its layers; `tessera bench` takes them all"}, "{} is a file of layers",
+        Hint{"FILE.txt:NAME takes one of its layers; `tessera bench` takes all of them"}, "{} is a file of layers",
         argument.model);
   if (file.empty() && !fs::exists(argument.model)) {
     std::vector<std::string> names;
     for (const ZooModel& model : zoo()) names.emplace_back(model.name);
-    fail(Code::not_found, "there is no file '{}', and no network of that name{} (there are {})", argument.model,
+    fail(Code::not_found, "there is neither a file nor a zoo network called '{}'{} (the zoo has {})", argument.model,
          did_you_mean(argument.model, names), fmt::join(names, ", "));
   }
   check(!looks_like_plan(argument.model), Code::invalid_argument,
-        Hint{"run, simulate, explain, and plan --check take plans for cards"},
-        "{} is a plan or another JSON file, not a network", argument.model);
+        Hint{"plans for cards are accepted by run, simulate, explain, and plan --check"},
+        "{} is a JSON file (perhaps a plan), not a network", argument.model);
   ImportOptions options = parse_import_options(argument.shapes, argument.dimensions);
   for (const auto& [name, file_type] : given) options.shapes[name] = file_type.shape;
   Graph graph = file.empty() ? import_onnx(argument.model, options) : import_onnx_bytes(file, folder, options);
@@ -135,7 +135,8 @@ void add_model_argument(CLI::App& command, ModelArgument& argument) {
       ->required()
       ->type_name("MODEL");
   command
-      .add_option("--input", argument.inputs, "NAME=FILE.npy for one input, or FILE.npz for several; inputs not given are random")
+      .add_option("--input", argument.inputs,
+                  "NAME=FILE.npy for one input, or FILE.npz for several; inputs not given are random")
       ->expected(1)
       ->take_all()
       ->type_name("INPUT");
@@ -200,8 +201,9 @@ void add_session_argument(CLI::App& command, SessionArgument& argument) {
                   "Type in which weights of convolutions and matmuls are stored; values and arithmetic stay float32")
       ->check(CLI::IsMember({"float32", "bfloat16", "bfloat8_b", "bfloat4_b"}))
       ->default_str("float32");
-  command.add_flag("--exact", argument.exact,
-                   "Use no kernel that rounds more than the operator's definition (Winograd), and keep subnormal weights");
+  command.add_flag(
+      "--exact", argument.exact,
+      "Use no kernel that rounds more than the operator's definition (Winograd), and keep subnormal weights");
   std::vector<std::string_view> names;
   for (const Pass& pass : all_passes()) names.push_back(pass.name);
   for (const PlanningStage& stage : planning_stages()) names.push_back(stage.name);
@@ -217,7 +219,8 @@ void add_session_argument(CLI::App& command, SessionArgument& argument) {
       ->type_name("KERNEL");
   command
       .add_option("--memory-limit", argument.memory_limit_bytes,
-                  "Limit for the memory that values of a run take, loops included: 64MiB, 1GB; default: 7/8 of the memory of the machine or its cgroup")
+                  "Limit for the memory that values of a run take, loops included: 64MiB, 1GB; default: 7/8 of the "
+                  "memory of the machine or its cgroup")
       ->transform(CLI::AsSizeValue(false))
       ->type_name("BYTES");
   command.add_option("--plan", argument.plan, "Use the kernels of this plan file (from `tessera plan`)")

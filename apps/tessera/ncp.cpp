@@ -42,7 +42,7 @@ ncp::Wiring wiring_of(const WiringOptions& options, bool inputs_given) {
   return with_context("while reading " + options.spec, [&] {
     ncp::Wiring wiring = ncp::wiring_from_json(read_text_file(options.spec));
     check(!inputs_given || wiring.inputs == options.inputs, Code::invalid_argument,
-          "the file has a wiring of {} inputs, --inputs says {}", wiring.inputs, options.inputs);
+          "the wiring in the file has {} inputs, but --inputs is {}", wiring.inputs, options.inputs);
     return wiring;
   });
 }
@@ -80,7 +80,7 @@ void show_wiring(const WiringOptions& options, bool inputs_given, const Context&
   if (options.svg) text = wiring_to_svg(wiring, style);
   if (text.empty()) {
     check(options.output.empty(), Code::invalid_argument, Hint{"add --json, --dot or --svg"},
-          "-o {} was given, but not what to write", options.output);
+          "-o {} was given, but no form to write", options.output);
     return print_summary(wiring, context);
   }
   if (options.output.empty()) return context.print(text);
@@ -145,14 +145,14 @@ Trained load_trained(EvalOptions& options, bool task_given) {
 ncp::LossSums evaluate_on_cpu(const Trained& trained, const ncp::Task& task, const ncp::Dataset& data,
                               const EvalOptions& options) {
   const auto precision = ncp::parse_precision(options.precision);
-  check(precision.has_value(), Code::invalid_argument, "--precision {} is of --device cuda", options.precision);
+  check(precision.has_value(), Code::invalid_argument, "--precision {} needs --device cuda", options.precision);
   return ncp::evaluate(trained.layer, trained.parameters, data, task.loss, task.readout, *precision, options.batch);
 }
 
 ncp::LossSums evaluate_on_gpu(const Trained& trained, const ncp::Task& task, const ncp::Dataset& data,
                               const EvalOptions& options) {
   check(options.precision == "f32" || options.precision == "tf32", Code::invalid_argument,
-        "--device cuda has f32 and tf32, not --precision {}", options.precision);
+        "--device cuda supports --precision f32 and tf32, not {}", options.precision);
 #ifdef TESSERA_CUDA
   cuda::LayerRunner runner(ncp::evaluated(trained.layer), trained.parameters,
                            options.precision == "tf32" ? cuda::LiquidPrecision::tf32 : cuda::LiquidPrecision::f32);

@@ -48,7 +48,7 @@ std::string range(const std::vector<int>& sizes) { return fmt::format("{}-{}", s
 
 void show_devices(const ProfileOptions& o, const Context& context) {
   if (!o.name.empty() && o.json) return context.print(apple::device_profile_to_json(apple::device_profile(o.name)));
-  check(!o.json, Code::invalid_argument, "--json writes one profile: name it");
+  check(!o.json, Code::invalid_argument, "--json writes one profile: name the device");
   Table table({{.name = "device"},
                {.name = "title"},
                {.name = "figures", .key = "kind"},
@@ -155,9 +155,10 @@ void profile(const ProfileOptions& o, const Context& context) {
   const apple::DeviceProfile device = apple::device_profile(o.model.device);
   apple::Profiler profiler(ncp_layer(o.model, device), device);
   const apple::ProfileSettings settings = settings_of(o, device);
-  check(!o.kernels || !o.fused, Code::invalid_argument, "--kernels and --fusion-report are two tables: one at a time");
+  check(!o.kernels || !o.fused, Code::invalid_argument, "--kernels and --fusion-report exclude each other");
   if (o.kernels || o.fused) {
-    check(o.roofline.empty(), Code::invalid_argument, "--roofline goes with the profile, not with --kernels");
+    check(o.roofline.empty(), Code::invalid_argument,
+          "--roofline cannot be combined with --kernels or --fusion-report");
     return o.kernels ? print_kernels(profiler, settings, context) : print_fusion(profiler, settings, context);
   }
   profiler.profile_compute(settings);
@@ -221,11 +222,11 @@ void print_ways(const ProfileOptions& o, const Context& context) {
   const std::vector<std::string> devices = o.guide ? guide_devices() : std::vector<std::string>{o.model.device};
   for (const std::string& name : devices) {
     const apple::DeviceProfile device = apple::device_profile(name);
-    check(!device.measured, Code::invalid_argument,
-          "--ways asks a model what it would say of other sizes; '{}' is measured", device.name);
+    check(!device.measured, Code::invalid_argument, "--ways needs a modelled device, but '{}' is measured",
+          device.name);
     const ncp::Layer layer = ncp_layer(o.model, device);
     const auto* cfc = std::get_if<ncp::CfcLayer>(&layer);
-    check(cfc != nullptr, Code::unsupported, "--ways looks for sizes of CfC layers");
+    check(cfc != nullptr, Code::unsupported, "--ways works only for CfC layers");
     const std::int64_t batch = ncp_batch(o.model, device);
     const auto row = [&](const std::string& change, const apple::ModelledRun& run, const std::string& why) {
       table.add_row({device.name, change, number(run.flop_per_s() * 1e-12), number(device.min_tflops()),
@@ -252,7 +253,7 @@ void print_ways(const ProfileOptions& o, const Context& context) {
 
 void validate(const ProfileOptions& o, const Context& context) {
   check(!o.guide || (o.model.wiring.empty() && o.model.units == 0 && o.model.layer_file.empty()),
-        Code::invalid_argument, "--guide takes the sizes that the guide recommends for each device");
+        Code::invalid_argument, "--guide already sets the sizes that the guide recommends for each device");
   if (o.ways) return print_ways(o, context);
   Table table(verdict_columns(o.guide));
   std::vector<apple::Verdict> all;
@@ -289,7 +290,9 @@ std::shared_ptr<ProfileOptions> model_options(CLI::App& command) {
 }
 
 void add_run_options(CLI::App& command, ProfileOptions& o) {
-  command.add_option("--runs", o.runs, "Number of runs on the host")->check(CLI::Range(1, 1000000))->capture_default_str();
+  command.add_option("--runs", o.runs, "Number of runs on the host")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
   command.add_option("--fusion", o.fusion, "Kernel fusion modelled on other devices: none, elementwise or full")
       ->check(CLI::IsMember({"none", "elementwise", "full"}))
       ->capture_default_str();

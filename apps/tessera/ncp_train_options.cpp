@@ -14,7 +14,8 @@ constexpr int kMostUnits = 32768;  // as wirings have them
 
 void add_layer_options(CLI::App& command, LayerOptions& o) {
   command.add_option("--model", o.model, "cfc or ltc")->check(CLI::IsMember({"cfc", "ltc"}))->capture_default_str();
-  command.add_option("--units", o.units, "Number of neurons, if there is no wiring")->check(whole_number(1, kMostUnits));
+  command.add_option("--units", o.units, "Number of neurons, if there is no wiring")
+      ->check(whole_number(1, kMostUnits));
   command.add_option("--wiring", o.wiring, "AutoNCP(32,2), NCP(...), Random(...), as in `tessera ncp wiring`");
   command.add_option("--backbone", o.backbone, "CfC: widths of the backbone layers: 128,128; 0: no backbone")
       ->delimiter(',')
@@ -36,19 +37,26 @@ void add_training_options(CLI::App& command, TrainOptions& o) {
   command.add_option("--optimizer", o.optimizer, "adam, adamw, rmsprop or sgd")
       ->check(CLI::IsMember({"adam", "adamw", "rmsprop", "sgd"}));
   command.add_option("--momentum", t.optimizer.momentum, "Momentum of sgd and rmsprop")->check(number_between(0, 1));
-  command.add_option("--smoothing", t.optimizer.smoothing, "Smoothing constant of rmsprop")->check(number_between(0, 1));
+  command.add_option("--smoothing", t.optimizer.smoothing, "Smoothing constant of rmsprop")
+      ->check(number_between(0, 1));
   command.add_option("--epsilon", t.optimizer.epsilon, "Epsilon of adam, adamw and rmsprop")->check(number_from(0));
-  command.add_option("--weight-decay", t.optimizer.weight_decay, "Weight decay: added to gradients, or for adamw subtracted from weights")
+  command
+      .add_option("--weight-decay", t.optimizer.weight_decay,
+                  "Weight decay: added to gradients, or for adamw subtracted from weights")
       ->check(number_from(0));
   command.add_option("--schedule", o.schedule, "Schedule of the learning rate: constant, exponential, cosine or step")
       ->check(CLI::IsMember({"constant", "exponential", "cosine", "step"}));
   command.add_option("--decay", t.schedule.decay, "Factor per epoch (exponential) or per --every epochs (step)")
       ->check(positive_number());
-  command.add_option("--every", t.schedule.every, "For the step schedule: epochs between steps")->check(whole_number(1));
+  command.add_option("--every", t.schedule.every, "For the step schedule: epochs between steps")
+      ->check(whole_number(1));
   command.add_option("--clip-norm", t.clipping.norm, "Clip the norm of all gradients together to this value")
       ->check(number_from(0));
-  command.add_option("--clip-norm-each", t.clipping.norm_each, "Clip the norm of each parameter's gradient to this value")->check(number_from(0));
-  command.add_option("--clip-value", t.clipping.value, "Clip every element of the gradients to this value")->check(number_from(0));
+  command
+      .add_option("--clip-norm-each", t.clipping.norm_each, "Clip the norm of each parameter's gradient to this value")
+      ->check(number_from(0));
+  command.add_option("--clip-value", t.clipping.value, "Clip every element of the gradients to this value")
+      ->check(number_from(0));
   command.add_option("--precision", o.precision, "Type to which operands of matmuls are rounded: f32, bf16 or f16")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}));
   command.add_option("--seed", t.seed, "Seed of initial weights, sample order and dropout")->check(seed_number());
@@ -79,7 +87,8 @@ void add_task_options(CLI::App& command, NcpTaskOptions& options) {
       ->check(CLI::IsMember({"every_step", "last_step"}));
   command.add_option("--window", options.window, "For csv without a column 'sequence': length of a sequence, in rows")
       ->check(whole_number(1));
-  command.add_option("--stride", options.stride, "Rows from the start of one window to the next; 0: the window length")->check(whole_number(0));
+  command.add_option("--stride", options.stride, "Rows from the start of one window to the next; 0: the window length")
+      ->check(whole_number(0));
 }
 
 void check_task_options(const CLI::App& command, const NcpTaskOptions& options) {
@@ -92,7 +101,7 @@ void check_task_options(const CLI::App& command, const NcpTaskOptions& options) 
                            OfTask{"csv:FILE", {"--loss", "--readout", "--window", "--stride"}}})
     for (const char* flag : of.flags)
       check(command.count(flag) == 0 || options.task.empty() || (of.task == "csv:FILE" ? csv : options.task == of.task),
-            Code::invalid_argument, Hint{"leave it out"}, "{} has no effect: it is for --task {}, not for {}", flag,
+            Code::invalid_argument, Hint{"leave it out"}, "{} has no effect: it applies to --task {}, not to {}", flag,
             of.task, options.task);
 }
 
@@ -112,10 +121,10 @@ void check_choices(const CLI::App& command, const TrainOptions& o) {
   needs("--decay", o.schedule == "exponential" || o.schedule == "step", schedule);
   needs("--every", o.schedule == "step", schedule);
   for (const char* flag : {"--mode", "--activation", "--backbone", "--dropout"})
-    needs(flag, o.layer.model == "cfc", "it is for a CfC, and the layer is an LTC");
+    needs(flag, o.layer.model == "cfc", "it applies to a CfC, but the layer is an LTC");
   for (const char* flag : {"--backbone", "--dropout"})
     needs(flag, o.layer.wiring.empty(), "a layer with a wiring has no backbone");
-  needs("--units", o.layer.wiring.empty(), "the wiring says how many neurons there are");
+  needs("--units", o.layer.wiring.empty(), "the wiring already gives the number of neurons");
 }
 
 }  // namespace
@@ -223,8 +232,8 @@ void check_settings(const TrainOptions& o, const CLI::App& command,
   for (const auto& [option, says] : settings_of(o)) {
     const auto was = made_with.find(option);
     if (was == made_with.end() || command.count(option) == 0) continue;
-    check(says == was->second, Code::invalid_argument, Hint{"leave it out, or begin anew in another folder"},
-          "{} says {}, the checkpoint was made with {}", option, says, was->second);
+    check(says == was->second, Code::invalid_argument, Hint{"leave it out, or start again in another folder"},
+          "{} is {}, but the checkpoint was made with {}", option, says, was->second);
   }
 }
 

@@ -56,12 +56,13 @@ Held hold(const ProfiledStep& step, const Peak& peak) {
 
 std::string advice(const ProfiledStep& step, const Held& held, double share) {
   using Kind = ProfiledStep::Kind;
-  if (step.kind == Kind::definition) return "no fast kernel takes it: tessera explain says why";
-  if (step.kind == Kind::unplanned) return "its result's shape depends on values: runs outside of the plan";
-  if (step.in_place) return "nothing to copy: its parts lie there already";
+  if (step.kind == Kind::definition) return "no fast kernel accepts it: see tessera explain";
+  if (step.kind == Kind::unplanned) return "the shape of its result depends on values: runs outside the plan";
+  if (step.in_place) return "nothing to copy: its parts are already in place";
   if (share < kNotableShareOfTime) return "";
-  if (step.kind == Kind::conversion) return "another order of axes: a neighbour's kernel wants it so";
-  if (held.of_roof < kLowShareOfRoof && held.bound == "compute") return "far below the peak: few channels or pixels?";
+  if (step.kind == Kind::conversion) return "a layout conversion that a neighbouring kernel needs";
+  if (held.of_roof < kLowShareOfRoof && held.bound == "compute")
+    return "far below the peak: too few channels or pixels?";
   if (held.of_roof < kLowShareOfRoof) return "far below memory speed: small or strided";
   return "";
 }
@@ -129,9 +130,8 @@ void profile_network(const NetworkProfileOptions& options, const Context& contex
     in_steps += step.seconds;
   }
   context.print(
-      fmt::format("\n{}: {} a run (median of {}; fastest {}), {} in its steps; {:.1f} GFLOP/s, {:.0f}% of the {} that "
-                  "{} reach with "
-                  "{} here; memory reads {}. All measured.\n",
+      fmt::format("\n{}: {} a run (median of {}; fastest {}), {} in its steps; {:.1f} GFLOP/s, {:.0f}% of the measured "
+                  "peak ({} for {} with {}); memory reads {}. All measured.\n",
                   model.name, format_time(measured.seconds * 1e9), measured.runs,
                   format_time(measured.min_seconds * 1e9), format_time(in_steps * 1e9), flops / measured.seconds * 1e-9,
                   flops / measured.seconds / peak.flop_per_s * 100, format_flop_rate(peak.flop_per_s),
@@ -154,7 +154,8 @@ void add_profile(CLI::App& app, const Context& context) {
       ->default_str("20")
       ->type_name("N");
   command->add_flag("--sort", options->sorted, "Sort the steps by time, slowest first");
-  command->add_option("--trace", options->trace, "Write the last run as trace events, which Perfetto opens")->type_name("FILE");
+  command->add_option("--trace", options->trace, "Write the last run as trace events, which Perfetto opens")
+      ->type_name("FILE");
   command->callback([options, &context] { profile_network(*options, context); });
 }
 

@@ -41,9 +41,10 @@ void read_mesh(const std::string& text, TimeArguments& out) {
     int value = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (error != std::errc() || end != digits.data() + digits.size() || value < 1 || value > 1024)
-      throw CLI::ValidationError("--mesh", fmt::format("'{}' is no number from 1 to 1024, nor two of them with an x "
-                                                       "between: --mesh 8, --mesh 8x4",
-                                                       text));
+      throw CLI::ValidationError(
+          "--mesh",
+          fmt::format("'{}' is neither a number from 1 to 1024 nor two of them joined by an x: --mesh 8, --mesh 8x4",
+                      text));
     return value;
   };
   const std::string_view whole = text;
@@ -54,7 +55,9 @@ void read_mesh(const std::string& text, TimeArguments& out) {
 void add_time_options(CLI::App& command, TimeArguments& o) {
   command.add_flag_callback(
       "--metal-trace", [&o] { o.metal_trace = true; }, "Replay a trace instead of calling operators one by one");
-  command.add_option("--cq", o.command_queues, "Number of command queues; with 2, the next input is written while the card computes")
+  command
+      .add_option("--cq", o.command_queues,
+                  "Number of command queues; with 2, the next input is written while the card computes")
       ->check(CLI::Range(1, 2))
       ->default_str("1");
   command.add_flag_callback(
@@ -70,8 +73,7 @@ void add_time_options(CLI::App& command, TimeArguments& o) {
       ->check(CLI::Range(1, 100000))
       ->default_str("32")
       ->type_name("N");
-  command
-      .add_option("--trace", o.trace, "Write host, queues and cores as trace events, which Perfetto opens")
+  command.add_option("--trace", o.trace, "Write host, queues and cores as trace events, which Perfetto opens")
       ->type_name("FILE");
 }
 
@@ -105,7 +107,7 @@ LoadedNetwork load_simulated(const SimulateArguments& o, const Simulated& simula
 
 void simulate_model(SimulateArguments& o, const Context& context) {
   check(!o.values || !o.null, Code::invalid_argument, "--values and --null exclude each other");
-  check(!o.request.pcc || !o.null, Code::invalid_argument, "--pcc needs values, --null computes none");
+  check(!o.request.pcc || !o.null, Code::invalid_argument, "--pcc needs values, but --null computes none");
   const Simulated simulated = simulated_machine(o);
   const bool planned = simulated.planned.has_value();
   const Machine fleet_machine = o.fleet_device.empty() ? simulated.machine : find_machine(o.fleet_device);
@@ -114,7 +116,7 @@ void simulate_model(SimulateArguments& o, const Context& context) {
   if (planned && !o.time.mesh) o.time.mesh = static_cast<int>(simulated.planned->plan->request().mesh.value_or(1));
   if (!planned && o.fleet.global_batch > 0) {
     check(o.model.batch == 0, Code::invalid_argument,
-          "--batch is that of a chip, --global-batch that of all: give one");
+          "--batch is per chip and --global-batch is for all chips: give one of them");
     o.model.batch = chip_batch(o.fleet, o.time, simulated.machine);
   }
   const bool fleet = wants_fleet(o.fleet, o.time, fleet_machine);
@@ -160,9 +162,9 @@ void add_simulate(CLI::App& app, const Context& context) {
   SimulateRequest& request = o->request;
   add_model_argument(*command, o->model);
   command
-      ->add_option(
-          "--device", o->device,
-          "A Wormhole or Blackhole card or fleet of `tessera machines`, or a machine file; a plan names its own card and takes a fleet only")
+      ->add_option("--device", o->device,
+                   "A Wormhole or Blackhole card or fleet of `tessera machines`, or a machine file; a plan names its "
+                   "own card and takes a fleet only")
       ->type_name("NAME");
   command->add_option("--network", o->network, "For a plan of a card: the network, if its file has moved")
       ->type_name("MODEL");
@@ -189,7 +191,8 @@ void add_simulate(CLI::App& app, const Context& context) {
       ->type_name("BYTES");
   command
       ->add_option("--config", request.layer_configs,
-                   "JSON file with one object per node (\"*\": all nodes): fields of Conv2dConfig, dtype, math_fidelity, memory, slice")
+                   "JSON file with one object per node (\"*\": all nodes): fields of Conv2dConfig, dtype, "
+                   "math_fidelity, memory, slice")
       ->type_name("FILE");
   command
       ->add_option_function<std::string>(

@@ -104,8 +104,8 @@ void print_ladder(const NeuronSpec& spec, const Machine& machine, const Context&
   context.print(ladder_table(rows));
   if (context.quiet || (context.format != Format::table && context.format != Format::markdown)) return;
   context.print(drawing(rows));
-  context.print(
-      fmt::format("\nsimulated: {}, one set of constants. published: measured on a trn2.3xlarge.\n", machine.title));
+  context.print(fmt::format("\nsimulated: {}, with one set of constants. published: measured on a trn2.3xlarge.\n",
+                            machine.title));
   for (const neuron::ConvStep& step : neuron::conv_steps())
     context.print(fmt::format("  {}: {}\n", step.name, step.change));
 }
@@ -187,7 +187,7 @@ void print_check(const NeuronSpec& spec, const TrainiumOptions& o, const Context
       if (!r.ok() && first.empty()) first = fmt::format("{}, {}: {}", each.name, p.text(), r.first_wrong);
     }
   context.print(table);
-  check(first.empty(), Code::internal, "step '{}' is wrong: {}", o.step, first);
+  check(first.empty(), Code::internal, "step '{}' computes wrong values: {}", o.step, first);
 }
 
 void print_step(const NeuronSpec& spec, const TrainiumOptions& o, const Context& context) {
@@ -231,15 +231,16 @@ void add_trainium(CLI::App& app, const Context& context) {
   o->layer.add_to(*conv2d);
   CLI::Option* ladder =
       conv2d->add_flag("--ladder", o->ladder, "Run every version on the harness's cases, beside the published times");
-  CLI::Option* micro =
-      conv2d->add_flag("--microbenchmarks", o->microbenchmarks, "Run the vector additions from which the price of single copies follows")
-          ->excludes(ladder);
-  CLI::Option* checks =
-      conv2d
-          ->add_flag("--check", o->check,
-                     "Run the harness of the assignment: check the values of a version on batches of four, float32 and float16")
-          ->excludes(ladder)
-          ->excludes(micro);
+  CLI::Option* micro = conv2d
+                           ->add_flag("--microbenchmarks", o->microbenchmarks,
+                                      "Run the vector additions from which the price of single copies follows")
+                           ->excludes(ladder);
+  CLI::Option* checks = conv2d
+                            ->add_flag("--check", o->check,
+                                       "Run the harness of the assignment: check the values of a version on batches of "
+                                       "four, float32 and float16")
+                            ->excludes(ladder)
+                            ->excludes(micro);
   conv2d->add_option("--every", o->every, "With --check: compare every N-th row of the output; 1: all rows")
       ->check(whole_number(1))
       ->type_name("N")

@@ -204,8 +204,8 @@ Cell verdict_cell(const std::optional<Refusal>& refusal) {
   std::string full = refusal->message + (refusal->hint.empty() ? "" : " (" + refusal->hint + ")");
   switch (refusal->shortage) {
     case Shortage::l1:
-    case Shortage::l1_small: return Cell(std::move(full), "no: tensors alone are too large");
-    case Shortage::program: return Cell(std::move(full), "no: circular buffers alone are too large");
+    case Shortage::l1_small: return Cell(std::move(full), "no: tensors alone do not fit");
+    case Shortage::program: return Cell(std::move(full), "no: circular buffers alone do not fit");
     case Shortage::l1_clash: return Cell(std::move(full), "no: circular buffers clash with tensors");
     default: return Cell(full, "no: " + full);
   }
@@ -297,14 +297,13 @@ void sweep(const TuneOptions& options, const Context& context) {
   if (context.quiet || !for_people) return;
   const auto fit = std::count_if(trials.begin(), trials.end(), [](const Conv2dTrial& trial) { return trial.fits(); });
   context.print(
-      fmt::format("\n{}: {} of {} fit. Bytes of one core, exact; it has {} for circular buffers and tensors besides {} "
-                  "of L1_SMALL. A "
-                  "peak in a row that does not fit is what it wants.\n",
+      fmt::format("\n{}: {} of {} fit. All sizes are exact bytes of one core, which has {} for circular buffers and "
+                  "tensors besides {} of L1_SMALL. In rows that do not fit, the peak is the amount needed.\n",
                   machine.title, fit, trials.size(), format_count(bank_bytes), format_count(options.l1_small_bytes)));
   if (best)
     context.print(
-        "* the fastest that fits. Times are predicted, input and halo included; ~ marks those with a part that was not "
-        "measured on this generation of cards (docs/time.md).\n");
+        "* marks the fastest row that fits. Times are predicted and include input and halo; ~ marks times that rest in "
+        "part on prices not measured on this generation of cards (docs/time.md).\n");
 }
 
 }  // namespace
@@ -313,7 +312,8 @@ void add_tune(CLI::App& app, const Context& context) {
   CLI::App* tune = app.add_subcommand("tune", "Sweep configurations of one operator: memory and time on a card");
   tune->require_subcommand(1);
   CLI::App* conv2d = tune->add_subcommand(
-      "conv2d", "Sweep shardings, block heights and double buffers of a convolution, or complete a table of convolutions");
+      "conv2d",
+      "Sweep shardings, block heights and double buffers of a convolution, or complete a table of convolutions");
   auto o = std::make_shared<TuneOptions>();
   conv2d->add_option("--device", o->device, "A Wormhole or Blackhole card of `tessera machines`, or a machine file")
       ->required()
@@ -321,11 +321,12 @@ void add_tune(CLI::App& app, const Context& context) {
   conv2d->add_option("--l1-small", o->l1_small_bytes, "Size of L1_SMALL on each core, in bytes; default: 16384")
       ->check(whole_number(0))
       ->type_name("BYTES");
-  CLI::Option* table =
-      conv2d
-          ->add_option("--table", o->table,
-                       "Read convolutions, one per line: N,H,W,C,K,k,s,p,groups,dil,shard,abh,act_db,w_db,in_dtype,w_dtype,out_dtype,bias,fidelity,l1acc,fp32acc,out_layout,split_reader")
-          ->type_name("IN.csv");
+  CLI::Option* table = conv2d
+                           ->add_option("--table", o->table,
+                                        "Read convolutions, one per line: "
+                                        "N,H,W,C,K,k,s,p,groups,dil,shard,abh,act_db,w_db,in_dtype,w_dtype,out_dtype,"
+                                        "bias,fidelity,l1acc,fp32acc,out_layout,split_reader")
+                           ->type_name("IN.csv");
   conv2d->add_option("-o,--output", o->output, "Write the table with its results to this file")
       ->type_name("OUT.csv")
       ->needs(table);
@@ -351,8 +352,8 @@ void add_tune(CLI::App& app, const Context& context) {
   word("--dtype", o->dtype, "Type of the input; default: bfloat16", "DTYPE");
   word("--weights-dtype", o->weights_dtype, "Type of the weights; default: bfloat8_b", "DTYPE");
   word("--output-dtype", o->output_dtype, "Type of the output; default: that of the input", "DTYPE");
-  word("--input-layout", o->input_layout, "Layout of the input, TILE or ROW_MAJOR; default: ROW_MAJOR for bfloat16, else TILE",
-       "LAYOUT");
+  word("--input-layout", o->input_layout,
+       "Layout of the input, TILE or ROW_MAJOR; default: ROW_MAJOR for bfloat16, else TILE", "LAYOUT");
   word("--output-layout", o->output_layout, "Layout of the output, TILE or ROW_MAJOR; default: TILE", "LAYOUT");
   word("--fidelity", o->fidelity, "Math fidelity: LoFi, HiFi2, HiFi3 or HiFi4", "NAME");
   const auto flag = [&](const char* name, bool& value, const char* what) {

@@ -105,8 +105,8 @@ void tune(const TuneTrainiumOptions& o, const Context& context) {
   if (context.quiet || (context.format != Format::table && context.format != Format::markdown)) return;
   const neuron::Profile& best = *tuning.winner().profile;
   context.print(fmt::format(
-      "\n{}, {}: {}\n{:.1f} us simulated, {:.3f} x the bound of {:.1f} us ({}), MFU {:.1f}%\n"
-      "{:.3f} x the floor of {:.1f} us: that bound, {:.1f} us to start a kernel, and a copy in and one out\n",
+      "\n{}, {}: {}\n{:.1f} us simulated, {:.3f} x the bound of {:.1f} us ({}), MFU {:.1f}%\n{:.3f} x the floor of "
+      "{:.1f} us, which adds {:.1f} us to start a kernel and one copy in and out\n",
       machine.title, problem.text(), tuning.winner().schedule.text(), best.total_us(), tuning.ratio(),
       tuning.bound.ns() / 1000, tuning.bound.tensor_ns > tuning.bound.dma_ns ? "PE array" : "DMA", 100 * best.mfu(),
       tuning.floor_ratio(), tuning.bound.floor_ns() / 1000, tuning.bound.start_ns / 1000));
@@ -132,7 +132,7 @@ void TrainiumArgument::add_to(CLI::App& command) {
 neuron::ConvProblem TrainiumArgument::problem() const {
   const std::vector<std::int64_t> sizes = extents(in);
   check(sizes.size() == 4, Code::invalid_argument, Hint{"1x256x224x224 is one image of 256 channels"},
-        "--in '{}' is not four sizes with an x between them", in);
+        "--in '{}' is not four sizes separated by x", in);
   check(out_channels >= 1 && out_channels <= kMaxExtent && kernel >= 1 && kernel <= kMaxExtent, Code::invalid_argument,
         "--out-channels {} and --kernel {} are not sizes", out_channels, kernel);
   neuron::ConvProblem p;

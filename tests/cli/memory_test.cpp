@@ -72,21 +72,21 @@ TEST(Memory, FilesAreWritten) {
 
 TEST(Memory, ATensorThatCannotBeReadSaysWhatIsExpected) {
   const std::pair<const char*, const char*> cases[] = {
-      {"64x64:bfloat16", "error: a tensor has a shape, a dtype, a layout and a memory; 2 of the four are here"},
+      {"64x64:bfloat16", "error: a tensor needs a shape, a dtype, a layout and a memory; 2 of the four were given"},
       {"64xx64:bfloat16:tile:l1", "the shape '64xx64' is not made of whole numbers from 1 on"},
       {"64x0:bfloat16:tile:l1", "the shape '64x0' is not made of whole numbers from 1 on"},
-      {"64x64:bfloat61:tile:l1", "dtype 'bfloat61' is none of float32, "},
-      {"64x64:bfloat16:tiled:l1", "the layout 'tiled' is none of tile, row_major; did you mean 'tile'?"},
-      {"64x64:bfloat16:tile:l2", "the memory 'l2' is none of dram, l1, l1_small"},
+      {"64x64:bfloat61:tile:l1", "dtype 'bfloat61' is not one of float32, "},
+      {"64x64:bfloat16:tiled:l1", "the layout 'tiled' is not one of tile, row_major; did you mean 'tile'?"},
+      {"64x64:bfloat16:tile:l2", "the memory 'l2' is not one of dram, l1, l1_small"},
       {"64x64:bfloat16:tile:l1:heigth@8x8",
-       "the sharding 'heigth' is none of height, width, block; did you mean 'height'?"},
+       "the sharding 'heigth' is not one of height, width, block; did you mean 'height'?"},
       {"64x64:bfloat16:tile:l1:height", "does not say over which cores: write height@8x8"},
       {"64x64:bfloat16:tile:l1:height@", "the cores '' is not made of whole numbers"},
-      {"64x64:bfloat16:tile:l1:height@2x2x2", "the cores '2x2x2' are neither COLUMNSxROWS nor a number of cores"},
-      {"64x64:bfloat16:tile:l1:height@65", "65 cores are more than the 8 x 8 that the device has"},
+      {"64x64:bfloat16:tile:l1:height@2x2x2", "the cores '2x2x2' must be COLUMNSxROWS or a number of cores"},
+      {"64x64:bfloat16:tile:l1:height@65", "65 cores were asked for, but the device has 8 x 8"},
       {"64x64:bfloat16:tile:l1:height@99999999x9", "cores are more than the 8 x 8 that the device has"},
-      {"64x64:bfloat16:tile:l1:height@8x8:up", "the orientation 'up' is none of row_major, col_major"},
-      {"64x64:bfloat16:tile:l1:height@8x8:row_major:col_major", "'col_major' after the orientation is not expected"},
+      {"64x64:bfloat16:tile:l1:height@8x8:up", "the orientation 'up' is not one of row_major, col_major"},
+      {"64x64:bfloat16:tile:l1:height@8x8:row_major:col_major", "unexpected 'col_major' after the orientation"},
       {"64x64:bfloat16:tile:l1:height@8x8:shard=32", "the shard '32' is not HEIGHTxWIDTH"},
   };
   for (const auto& [tensor, text] : cases) {
