@@ -184,7 +184,7 @@ TEST(NcpTrain, WhatCannotBeTrainedIsRefused) {
         std::pair("--dropout", "nan"), std::pair("--seed", "-1"), std::pair("--lr", "nan")}) {
     const CommandResult result = run_tessera({"ncp", "train", "--task", "sine", "--epochs", "1", option, value});
     EXPECT_EQ(result.status, 2) << option;
-    EXPECT_THAT(result.err, HasSubstr(fmt::format("{}: '{}' is no ", option, value)));
+    EXPECT_THAT(result.err, HasSubstr(fmt::format("{}: '{}' is not a ", option, value)));
   }
   const CommandResult stopped =
       run_tessera({"ncp", "train", "--task", "sine", "--epochs", "3", "--max-seconds", "1e-9"});

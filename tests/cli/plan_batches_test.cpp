@@ -89,7 +89,7 @@ TEST_F(PlanBatchesLong, ABoundOnLatencyIsKept) {
   EXPECT_EQ(none.status, 1);
   EXPECT_THAT(none.out, AllOf(HasSubstr("too late"), Not(HasSubstr("chosen"))));  // the table is shown all the same
   EXPECT_THAT(none.err, AllOf(HasSubstr("no batch meets the limit of 10 us"), HasSubstr("the closest is 1 with"),
-                              HasSubstr("too much"), HasSubstr("hint: --max-latency")));
+                              HasSubstr("too much"), HasSubstr("hint: use --max-latency")));
   EXPECT_FALSE(fs::exists(file_));
 }
 

@@ -135,7 +135,7 @@ TEST_F(SimulateFleet, RatesWithoutAnEndAreRefused) {
         std::pair("--max-wait", "nan"), std::pair("--requests", "1000000000"), std::pair("--spares", "99999999999")}) {
     const CommandResult result = simulate({"--device", "fleet_t3000", option, value});
     EXPECT_EQ(result.status, 2) << option;
-    EXPECT_THAT(result.err, HasSubstr(std::string("'") + value + "' is no "));
+    EXPECT_THAT(result.err, HasSubstr(std::string("'") + value + "' is not a "));
   }
 }
 
