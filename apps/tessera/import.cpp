@@ -97,8 +97,7 @@ void check_model(const CheckOptions& options, const Context& context) {
 }  // namespace
 
 void add_import(CLI::App& app, const Context& context) {
-  CLI::App* import =
-      app.add_subcommand("import", "Check an ONNX model: list all problems and the operators it uses");
+  CLI::App* import = app.add_subcommand("import", "Check an ONNX model: list all problems and the operators it uses");
   auto options = std::make_shared<CheckOptions>();
   import->add_option("model", options->model, "An .onnx file")->required()->type_name("MODEL");
   import->add_flag("--check", options->check, "List problems and operators; exit with 1 if there is a problem")
