@@ -22,6 +22,7 @@ help:
 	@echo 'make bench     the benchmarks, as a table'
 	@echo 'make bench-peers   layers and networks beside other runtimes (TORCH=0: without torch, 6 GB; ARGS="--rows 3x3")'
 	@echo 'make bench-ncps    liquid layers beside ncps with PyTorch (6 GB; ARGS="--models ltc_ncp64")'
+	@echo 'make docs      the documentation site, at build/site'
 	@echo 'make format    rewrite sources to the project style'
 	@echo 'make lint      format, include rules, spelling, shell scripts, exported symbols'
 	@echo 'make clang     everything compiled with clang 19 as well, without a warning'
@@ -98,6 +99,14 @@ bench-ncps: $(call configured,build)
 	@tools/setup build peers torch
 	cmake --build build --target tessera_ncp_worker -j $(JOBS)
 	.venv-peers/bin/python bench/peers/compare_ncps.py --worker build/bench/peers/tessera_ncp_worker $(ARGS)
+
+# The site has references of the command line, the Python package and the C++ library: it needs the first two built.
+.PHONY: docs
+docs: $(call configured,build)
+	@tools/setup build docs
+	@tools/compile_groups build/compile_groups
+	cmake --build build --target tessera-cli tessera-python -j $(JOBS)
+	.venv-docs/bin/python tools/build_site
 
 .PHONY: format lint clang tidy
 format: setup-lint

@@ -33,7 +33,7 @@ CLI::Validator number_that(Allowed allowed, std::string what, std::string shown)
   return CLI::Validator(
       [allowed, what = std::move(what)](std::string& text) {
         const std::optional<Number> value = number_of<Number>(text);
-        return value && allowed(*value) ? std::string() : fmt::format("'{}' is no {}", text, what);
+        return value && allowed(*value) ? std::string() : fmt::format("'{}' is not a {}", text, what);
       },
       std::move(shown));
 }
@@ -42,7 +42,7 @@ std::int64_t parse_extent(std::string_view text, const std::string& word) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   check(error == std::errc{} && end == text.data() + text.size() && value >= 0, Code::invalid_argument,
-        "'{}' in '{}' is not an extent", text, word);
+        "'{}' in '{}' is not a dimension", text, word);
   return value;
 }
 
@@ -56,11 +56,12 @@ std::size_t split_at(const std::string& word, char separator, const char* form) 
 
 CLI::Validator number_from(double least) {
   return number_that<double>([least](double v) { return std::isfinite(v) && v >= least; },
-                             fmt::format("number from {} on", least), fmt::format("FLOAT from {}", least));
+                             fmt::format("number of at least {}", least), fmt::format("FLOAT from {}", least));
 }
 
 CLI::Validator positive_number() {
-  return number_that<double>([](double v) { return std::isfinite(v) && v > 0; }, "number above 0", "FLOAT above 0");
+  return number_that<double>([](double v) { return std::isfinite(v) && v > 0; }, "number greater than 0",
+                             "FLOAT above 0");
 }
 
 CLI::Validator number_between(double least, double most) {
@@ -73,7 +74,7 @@ CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
   const bool open = most == std::numeric_limits<std::int64_t>::max();
   return number_that<std::int64_t>(
       [least, most](std::int64_t v) { return v >= least && v <= most; },
-      open ? fmt::format("whole number from {} on", least) : fmt::format("whole number from {} to {}", least, most),
+      open ? fmt::format("whole number of at least {}", least) : fmt::format("whole number from {} to {}", least, most),
       open ? fmt::format("INT from {}", least) : fmt::format("INT in [{} - {}]", least, most));
 }
 

@@ -42,7 +42,7 @@ struct BenchLayersOptions {
 };
 
 constexpr const char* kTimed =
-    "whole runs, N C H W in and out: conversions of order are part of them, and left out of kernel_ms";
+    "whole runs with N C H W inputs and outputs; layout conversions are included, except in kernel_ms";
 constexpr double kBlockSeconds = 0.02, kPeakSeconds = 0.003;
 constexpr std::size_t kFewestRuns = 5;
 
@@ -137,8 +137,8 @@ void bench_layers(const BenchLayersOptions& options, const Context& context) {
   context.print(table);
   if (!context.quiet && context.format == Format::table)
     context.print(
-        fmt::format("\nmeasured on this machine, {} with {}\nmedian, min: {}\n"
-                    "% of peak: the fastest run, of float32 multiply-adds in registers, measured by turns with it\n",
+        fmt::format("\nmeasured on this machine, {} with {}\nmedian, min: {}\n% of peak: fastest run relative to the "
+                    "peak of float32 multiply-adds in registers, measured in alternation\n",
                     threads == 1 ? "1 thread" : fmt::format("{} threads", threads), name(isa), kTimed));
 }
 
@@ -241,19 +241,19 @@ void bench_network(const BenchOptions& options, const Context& context) {
 void bench(BenchOptions options, const Context& context) {
   const ModelArgument& model = options.model;
   check(!options.peak || model.model.empty(), Code::invalid_argument,
-        "--peak measures the processor: it has nothing to do with '{}'", model.model);
+        "--peak measures the processor and takes no model, but '{}' was given", model.model);
   if (options.peak) return bench_peak(options.session, context);
   check(!model.model.empty(), Code::invalid_argument,
         Hint{"`tessera bench resnet50`, `tessera bench shapes/conv3x3.txt`, or `tessera bench --peak`"},
-        "which network, or which file of layers?");
+        "no network and no file of layers was given");
   const bool layers = is_layer_file(model.model);
   if (options.seconds == 0) options.seconds = layers ? kLayerSeconds : kNetworkSeconds;
-  check(layers || options.filter.empty(), Code::invalid_argument, "--filter chooses among the layers of a .txt file");
+  check(layers || options.filter.empty(), Code::invalid_argument, "--filter selects layers of a .txt file");
   if (!layers) return bench_network(options, context);
   check(model.inputs.empty() && model.shapes.empty() && model.dimensions.empty() && model.batch == 0 &&
             options.runs == 0 && options.session.plan.empty(),
-        Code::invalid_argument, Hint{"FILE.txt:NAME is one of its layers, as a network"},
-        "a file of layers says their shapes itself; --input, --shape, --dim, --batch, --runs and --plan are for one "
+        Code::invalid_argument, Hint{"FILE.txt:NAME takes one of its layers as a network"},
+        "a file of layers gives the shapes itself; --input, --shape, --dim, --batch, --runs and --plan need a single "
         "network");
   bench_layers({model.model, options.filter, options.session, options.seconds}, context);
 }
@@ -268,30 +268,33 @@ void add_bench(CLI::App& app, const Context& context) {
   command->get_option("model")->required(false)->description(
       "An .onnx file, a network of the zoo (resnet50, unet, ...), or layers (shapes/conv3x3.txt)");
   add_session_argument(*command, options->session);
-  command->add_option("--runs", options->runs, "How many; otherwise as many as fit --seconds, at least 5")
+  command->add_option("--runs", options->runs, "Number of runs; default: as many as fit in --seconds, at least 5")
       ->check(CLI::Range(1, 1000000))
       ->type_name("N");
-  command->add_option("--seconds", options->seconds, "For all runs together; otherwise 2, and 0.3 for each layer")
+  command->add_option("--seconds", options->seconds, "Time for all runs together; default: 2, or 0.3 for each layer")
       ->check(number_between(0, 3600))
       ->type_name("S");
-  command->add_option("--filter", options->filter, "Only layers whose name has this in it")->type_name("TEXT");
-  command->add_flag("--peak", options->peak, "How fast the processor multiplies and reads at best, instead");
+  command->add_option("--filter", options->filter, "Only layers whose name contains this text")->type_name("TEXT");
+  command->add_flag("--peak", options->peak,
+                    "Measure the peak rates of the processor instead: multiply-adds and memory reads");
   CLI::App* timing = command->add_subcommand(
-      "timing", "Predicted times of operators on a simulated card, against times that were measured on real ones");
+      "timing", "Compare predicted times of a simulated card with times measured on real cards");
   auto measured = std::make_shared<BenchTimingOptions>();
-  timing->add_option("--ops", measured->ops, "Operators of profiles, with their device kernel times")
+  timing->add_option("--ops", measured->ops, "Profiled operators with their device kernel times")
       ->type_name("FILE.json");
-  timing->add_option("--gemm", measured->gemm, "Products of matrices, with the times of a loop on the host")
+  timing->add_option("--gemm", measured->gemm, "Matmuls with times measured by a loop on the host")
       ->type_name("FILE.csv");
   timing
       ->add_option("--layers", measured->layers,
-                   "Networks with the configuration of each layer and their published device times")
+                   "Networks with the configuration of each layer and the published device time")
       ->type_name("FILE.json");
-  timing->add_option("--folds", measured->folds, "Cross-validate: predict each row by prices fitted to the other folds")
+  timing
+      ->add_option("--folds", measured->folds,
+                   "Cross-validate: predict each fold with prices fitted to the other folds")
       ->check(CLI::Range(2, 100))
       ->type_name("K");
-  timing->add_flag("--fit", measured->fit, "Print the prices that fit the rows best, as groups of machine files");
-  timing->add_option("--svg", measured->svg, "Where a picture of predicted over measured times goes")
+  timing->add_flag("--fit", measured->fit, "Print the best-fitting prices as groups of a machine file");
+  timing->add_option("--svg", measured->svg, "Write a picture of predicted against measured times")
       ->type_name("FILE.svg");
   timing->callback([measured, &context] { bench_timing(*measured, context); });
   command->callback([options, timing, &context] {

@@ -74,8 +74,9 @@ void bench_networks(const std::string& path, const Context& context) {
   if (!context.quiet)
     context.print(
         "\nDevice time is the sum of kernel times, as published; with gaps, the pauses between programs of a replayed "
-        "trace are added. Planned are the same networks of the zoo by `tessera plan`. Networks are a check: no price "
-        "is fitted to one. ~ marks times with a part that was not measured on this generation of cards.\n");
+        "trace are added. 'Planned' are the same networks of the zoo, planned by `tessera plan`. Networks are a check: "
+        "no price was fitted to them. ~ marks times that rest in part on prices not measured on this generation of "
+        "cards.\n");
 }
 
 }  // namespace tessera::cli

@@ -53,10 +53,10 @@ Cell time_cell(double ns) { return Cell(ns, format_time(ns)); }
 
 void bench_timing(const BenchTimingOptions& options, const Context& context) {
   check(!options.ops.empty() || !options.gemm.empty() || !options.layers.empty(), Code::invalid_argument,
-        Hint{"--ops FILE.json, --gemm FILE.csv or --layers FILE.json"}, "which measured times?");
+        Hint{"--ops FILE.json, --gemm FILE.csv or --layers FILE.json"}, "no measured times were given");
   if (!options.layers.empty()) {
     check(options.ops.empty() && options.gemm.empty() && !options.fit && options.folds == 0 && options.svg.empty(),
-          Code::invalid_argument, "--layers is a check of its own: networks are never fitted to");
+          Code::invalid_argument, "--layers is a separate check: prices are never fitted to networks");
     return bench_networks(options.layers, context);
   }
   MeasuredOps measured;
@@ -162,9 +162,9 @@ void bench_timing(const BenchTimingOptions& options, const Context& context) {
   for (const std::string& sentence : measured.left_out) context.print(fmt::format("left out: {}\n", sentence));
   context.print(
       options.folds > 0
-          ? fmt::format("\nEach row predicted by prices fitted to the other folds, {} in all.\n", options.folds)
-          : std::string("\nPrices of the machine files.\n"));
-  context.print("~ marks operators that were not measured on this generation of cards.\n");
+          ? fmt::format("\nEach row is predicted by prices fitted to the other folds ({} folds).\n", options.folds)
+          : std::string("\nPrices are those of the machine files.\n"));
+  context.print("~ marks operators not measured on this generation of cards.\n");
 }
 
 }  // namespace tessera::cli

@@ -163,13 +163,13 @@ Table finding_table(const Bisection::Finding& finding) {
 void print_text(const Bisection& bisection, double tolerance, const Context& context) {
   if (bisection.first) {
     context.print(fmt::format("\nThe first value over the tolerance{}:\n\n",
-                              bisection.fused ? ", which only differs when operators are fused" : ""));
+                              bisection.fused ? "; it differs only when operators are fused" : ""));
     context.print(finding_table(*bisection.first));
   }
   if (!context.quiet)
     context.print(
         fmt::format("\n{} values compared{}{}\n", bisection.compared,
-                    bisection.first ? "" : fmt::format(", none differs by more than {:g}", tolerance),
+                    bisection.first ? "" : fmt::format("; none differs by more than {:g}", tolerance),
                     bisection.skipped == 0 ? "" : fmt::format("; {} exist on one side only", bisection.skipped)));
 }
 
@@ -185,8 +185,8 @@ void compare_model(const CompareOptions& options, const Context& context) {
   for (std::size_t i = 0; i < found.size(); ++i) {
     const std::string& name = session.outputs()[i].name;
     const auto there = expected.values.find(name);
-    check(there != expected.values.end(), Code::unsupported, "{} gave no output '{}' that could be compared",
-          expected.by, name);
+    check(there != expected.values.end(), Code::unsupported, "{} produced no output '{}' to compare", expected.by,
+          name);
     rows.push_back({name, &found[i], difference(found[i], there->second)});
     agrees = agrees && rows.back().difference.within(options.tolerance);
   }
@@ -215,7 +215,8 @@ void compare_model(const CompareOptions& options, const Context& context) {
   const bool inside = !bisection || !bisection->first;
   check(agrees, Code::invalid_argument, "the outputs differ from those of {} by more than {:g}", expected.by,
         options.tolerance);
-  check(inside, Code::invalid_argument, "the outputs agree with those of {}, but a value inside differs", expected.by);
+  check(inside, Code::invalid_argument, "the outputs agree with those of {}, but an intermediate value differs",
+        expected.by);
 }
 
 void compare_arithmetic(const CompareOptions& options, const Context& context) {
@@ -238,35 +239,39 @@ void compare_arithmetic(const CompareOptions& options, const Context& context) {
 
 void compare_plans(const std::vector<std::string>& files, const Context& context) {
   const ReadPlan a = read_plan(files.at(0)), b = read_plan(files.at(1));
-  check(&a.target == &b.target, Code::invalid_argument, "{} is a plan for {}, and {} for {}: machines of two families",
-        files[0], a.plan->machine(), files[1], b.plan->machine());
+  check(&a.target == &b.target, Code::invalid_argument,
+        "cannot compare plans of two machine families: {} is for {}, {} is for {}", files[0], a.plan->machine(),
+        files[1], b.plan->machine());
   context.print(a.target.compare({NamedPlan{files[0], *a.plan}, NamedPlan{files[1], *b.plan}}));
 }
 
 void add_arithmetic_options(CLI::App& command, ArithmeticArgument& argument) {
   command
-      .add_option("--device", argument.device,
-                  "Compare the arithmetic of this card (wormhole_n150, ...) with float32, for every choice of types")
+      .add_option(
+          "--device", argument.device,
+          "Compare the arithmetic of this card (wormhole_n150, ...) with float32, for every combination of types")
       ->type_name("NAME");
   command
       .add_option("--types", argument.request.types,
-                  "With --device: only these, as WEIGHTS/ACTIVATIONS (bfloat8_b/bfloat16)")
+                  "With --device: only these type pairs, as WEIGHTS/ACTIVATIONS (bfloat8_b/bfloat16)")
       ->delimiter(',')
       ->type_name("W/A");
   command
-      .add_option("--fidelity", argument.request.fidelities, "With --device: only these of LoFi, HiFi2, HiFi3, HiFi4")
+      .add_option("--fidelity", argument.request.fidelities,
+                  "With --device: only these math fidelities: LoFi, HiFi2, HiFi3, HiFi4")
       ->delimiter(',')
       ->check(CLI::IsMember({"LoFi", "HiFi2", "HiFi3", "HiFi4"}))
       ->type_name("F");
-  command.add_option("--accumulate", argument.request.accumulations, "With --device: only in bfloat16, or in float32")
+  command
+      .add_option("--accumulate", argument.request.accumulations,
+                  "With --device: accumulate only in bfloat16, or only in float32")
       ->delimiter(',')
       ->check(CLI::IsMember({"bfloat16", "float32"}))
       ->type_name("TYPE");
   command
       .add_option(
           "--statistics", argument.statistics,
-          "With --device, for networks of the zoo: weights as they are seeded, or with the statistics of trained "
-          "ones")
+          "With --device, for networks of the zoo: seeded weights, or weights with the statistics of trained ones")
       ->check(CLI::IsMember({"seeded", "trained"}))
       ->default_str("trained");
 }
@@ -275,31 +280,32 @@ void add_arithmetic_options(CLI::App& command, ArithmeticArgument& argument) {
 
 void add_compare(CLI::App& app, const Context& context) {
   CLI::App* command =
-      app.add_subcommand("compare", "Compare the outputs with another runtime's, and find the first node that differs");
+      app.add_subcommand("compare", "Compare outputs with another runtime and find the first node that differs");
   auto options = std::make_shared<CompareOptions>();
   add_model_argument(*command, options->model);
   add_session_argument(*command, options->session);
   add_loop_limit(*command);
   add_arithmetic_options(*command, options->arithmetic);
   command
-      ->add_option("--against", options->against,
-                   "onnxruntime, through a Python interpreter that has it; or reference, our own plain loops (slow)")
+      ->add_option(
+          "--against", options->against,
+          "onnxruntime (through a Python interpreter that has it), or reference (Tessera's own plain loops, slow)")
       ->check(CLI::IsMember({"onnxruntime", "reference"}))
       ->type_name("PEER")
       ->default_str("onnxruntime");
   command
       ->add_option("--tolerance", options->tolerance,
-                   "The largest error that agrees, as a part of the largest magnitude of the value")
+                   "Largest error that still agrees, as a fraction of the output's largest magnitude")
       ->check(number_from(0))
       ->type_name("X")
       ->default_str("1e-4");
   command->add_flag("--bisect", options->bisect,
-                    "Compare every value inside, unfused, and show the first over the tolerance");
-  command->add_option("--python", options->python, "The interpreter; otherwise the variable TESSERA_PYTHON, or python3")
+                    "Compare every intermediate value, without fusion, and show the first one over the tolerance");
+  command->add_option("--python", options->python, "The Python interpreter; default: $TESSERA_PYTHON, or python3")
       ->type_name("PATH");
   command
       ->add_option("--plans", options->plans,
-                   "Two plans for cards instead (from `tessera plan --device`), layer by layer")
+                   "Compare two plans for cards (from `tessera plan --device`) layer by layer instead")
       ->expected(2)
       ->type_name("FILE");
   CLI::Option* model = command->get_option("model");
@@ -308,7 +314,7 @@ void add_compare(CLI::App& app, const Context& context) {
     if (options->plans.empty() && options->model.model.empty()) throw CLI::RequiredError(model->get_name());
     if (!options->plans.empty()) {
       check(options->model.model.empty(), Code::invalid_argument,
-            "--plans compares two plans, and takes no network: {}", options->model.model);
+            "--plans compares two plans and takes no network, but {} was given", options->model.model);
       compare_plans(options->plans, context);
     } else if (options->arithmetic.device.empty()) {
       compare_model(*options, context);

@@ -107,8 +107,8 @@ class Tour {
     table.add_row({"DRAM", fmt::format("{} banks of {} B", card.dram_banks, format_count(card.dram_bank_bytes))});
     table.add_row({"alignment", fmt::format("L1 {} B, DRAM {} B", card.l1_alignment_bytes, card.dram_alignment_bytes)});
     say(render_text(table));
-    say(fmt::format("Every number of it, with its source: tessera machines show {}\n", machine.name));
-    say("The device is simulated: sizes and addresses are exact, values are real; times come with plans "
+    say(fmt::format("For every number with its source: tessera machines show {}\n", machine.name));
+    say("The device is simulated: sizes and addresses are exact and values are computed. Plans predict times "
         "(docs/time.md).\n");
   }
 
@@ -142,9 +142,9 @@ class Tour {
 
     const Tensor arrived = tensix::from_device(back);
     const bool same = std::ranges::equal(host.bytes(), arrived.bytes());
-    say(fmt::format("check: {} of {} bytes came back as they went in: {}\n", same ? "all" : "not all",
+    say(fmt::format("check: {} of {} bytes came back unchanged: {}\n", same ? "all" : "not all",
                     format_count(static_cast<std::int64_t>(host.bytes().size())), same ? "exact" : "DIFFERENT"));
-    check(same, Code::internal, "the tensor that came back from the device differs from the one that was sent");
+    check(same, Code::internal, "the tensor read back from the device differs from the one written");
     keep("input", in_dram);
     keep("activations", by_height);
     keep("output", back);
@@ -156,7 +156,7 @@ class Tour {
     heading("3. The same in bfloat8_b");
     const tensix::DeviceTensor packed = typecast(*blocks_, DType::bfloat8_b);
     const RoundingError d = compare(exact_, tensix::from_device(packed).to_float32());
-    say(fmt::format("{} B instead of {} B on every core; what it costs against bfloat16:\n",
+    say(fmt::format("{} B instead of {} B on every core. Accuracy compared with bfloat16:\n",
                     format_count(packed.aligned_page_bytes() * packed.pages().slots_per_bank()),
                     format_count(blocks_->aligned_page_bytes() * blocks_->pages().slots_per_bank())));
     say(fmt::format("largest error {:.4f}, rms error {:.5f} ({:.2f}% of the rms of the values), correlation {:.6f}\n",
@@ -195,11 +195,11 @@ class Tour {
     } catch (const Error& error) {
       say(fmt::format("{}\n", error.what()));
       check(tensix::memory_state_json(tensix::memory_state(*device_)) == before, Code::internal,
-            "a refused allocation left something behind");
+            "a refused allocation changed the device");
       say("check: nothing on the device changed\n");
       return;
     }
-    fail(Code::internal, "an allocation of more than all of L1 was not refused");
+    fail(Code::internal, "an allocation larger than L1 was not refused");
   }
 
   void write() const {
@@ -220,13 +220,13 @@ class Tour {
     heading("5. Written");
     const std::string root = directory_.string();
     Table table({{.name = "file"}, {.name = "what"}});
-    table.add_row({root + "/memory.html", "the page: open it in a browser, click a core"});
+    table.add_row({root + "/memory.html", "the page: open it in a browser and click a core"});
     table.add_row({root + "/memory.svg", "the picture alone"});
-    table.add_row({root + "/memory.json, memory.csv", "every block and buffer, for programs"});
-    table.add_row({root + "/reports/*.csv", "the three files that ttnn's memory reports have"});
+    table.add_row({root + "/memory.json, memory.csv", "every block and buffer, for scripts"});
+    table.add_row({root + "/reports/*.csv", "the three files of a ttnn memory report"});
     context_.print(render_text(table));
     say(
-        fmt::format("Your own tensors: tessera memory --device {} --tensor 1x1x2048x64:bfloat16:tile:l1:height@8x8 "
+        fmt::format("For your own tensors: tessera memory --device {} --tensor 1x1x2048x64:bfloat16:tile:l1:height@8x8 "
                     "--html memory.html\n",
                     device_->machine().name));
   }
@@ -244,11 +244,11 @@ class Tour {
 }  // namespace
 
 void add_demo(CLI::App& app, const Context& context) {
-  CLI::App* demo = app.add_subcommand("demo", "A tour: place, move, pack and draw a tensor on a simulated device");
+  CLI::App* demo = app.add_subcommand("demo", "Take a tour: place, move, pack and draw a tensor on a simulated card");
   auto machine = std::make_shared<std::string>("wormhole_n150");
   auto directory = std::make_shared<std::string>("demo");
   demo->add_option("--device", *machine, "A Wormhole or Blackhole machine")->type_name("NAME")->capture_default_str();
-  demo->add_option("-o,--output", *directory, "Where files go; made if it is not there")
+  demo->add_option("-o,--output", *directory, "Output directory; created if it does not exist")
       ->type_name("DIR")
       ->capture_default_str();
   demo->callback([=, &context] { Tour(context, *machine, *directory).run(); });

@@ -63,7 +63,7 @@ int report_error(const Error& error) {
 }
 
 int report_internal_error(const char* what) {
-  print(what, {}, "this is a fault of tessera itself");
+  print(what, {}, "this is a bug in tessera");
   return kInternalError;
 }
 
@@ -84,13 +84,13 @@ int report_usage_error(const CLI::App& app, const CLI::ParseError& error, const 
     message =
         commands.size() == 1
             ? fmt::format("unknown command '{}'{}", unknown.front(), did_you_mean(unknown.front(), names))
-            : fmt::format("'{}' does not take '{}'{}", path, unknown.front(), did_you_mean(unknown.front(), names));
+            : fmt::format("'{}' does not accept '{}'{}", path, unknown.front(), did_you_mean(unknown.front(), names));
   } else if (commands.size() == 1 && dynamic_cast<const CLI::RequiredError*>(&error)) {
-    message = "a command is needed";
+    message = "no command was given";
   }
   std::vector<std::string> context;
   if (!origin.empty()) context.push_back(origin);
-  print(message, context, fmt::format("`{} --help` shows what it takes", path));
+  print(message, context, fmt::format("see `{} --help`", path));
   return kUsageError;
 }
 

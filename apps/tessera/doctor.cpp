@@ -170,7 +170,7 @@ void examine(const Context& context) {
 
 void add_doctor(CLI::App& app, const Context& context) {
   CLI::App* command =
-      app.add_subcommand("doctor", "What this machine has, what this command was built with, and what is missing");
+      app.add_subcommand("doctor", "Show what this machine offers, what this command was built with, and what is missing");
   command->callback([&context] { examine(context); });
 }
 

@@ -36,11 +36,10 @@ void follow(const Graph& graph, const NetworkPlan& plan, std::string& node) {
     case NodeFate::Kind::step:
     case NodeFate::Kind::unknown: return;  // whose name may still be one that the plan has given
     case NodeFate::Kind::ahead:
-      fail(Code::not_found,
-           "'{}' takes no time: it reads constants alone, and was computed when the network was planned", node);
+      fail(Code::not_found, "'{}' takes no time: it reads only constants and was computed during planning", node);
     case NodeFate::Kind::gone:
       fail(Code::not_found,
-           "'{}' takes no time: the plan does without it, since it changes nothing or nothing needs it", node);
+           "'{}' takes no time: the plan dropped it, because it changes nothing or nothing uses its result", node);
     case NodeFate::Kind::part:
       fmt::print(stderr, "'{}' is fused into '{}'\n", node, fate.step);
       node = fate.step;
@@ -53,7 +52,8 @@ std::unique_ptr<NetworkPlan> plan_to_explain(ExplainOptions& options, const CLI:
   set_kernel_fields(request, options.session, command);
   if (is_plan_file(options.model.model)) {
     check_fields(request, {}, "is what the plan says already");
-    check(command.count("--device") == 0, Code::invalid_argument, "--device is what the plan says already");
+    check(command.count("--device") == 0, Code::invalid_argument,
+          "--device conflicts with the plan, which names its device");
     return read_plan(options.model.model).plan;
   }
   const Machine machine = find_machine(options.device);
@@ -71,13 +71,17 @@ std::unique_ptr<NetworkPlan> plan_to_explain(ExplainOptions& options, const CLI:
 }  // namespace
 
 void add_explain(CLI::App& app, const Context& context) {
-  CLI::App* command = app.add_subcommand(
-      "explain", "Say why a node runs as it does, by its kernel or by a plan for a card, and why not otherwise");
+  CLI::App* command =
+      app.add_subcommand("explain", "Explain why a node runs the way it does, and why alternatives were rejected");
   auto options = std::make_shared<ExplainOptions>();
   add_model_argument(*command, options->model);
-  command->add_option("node", options->node, "Its name, or the name of what it makes")->required()->type_name("NODE");
+  command->add_option("node", options->node, "Name of the node or of one of its outputs")
+      ->required()
+      ->type_name("NODE");
   add_session_argument(*command, options->session);
-  command->add_option("--device", options->device, "What to plan MODEL for: cpu, this machine, or a machine file")
+  command
+      ->add_option("--device", options->device,
+                   "The machine to plan MODEL for: cpu, a machine of `tessera machines`, or a machine file")
       ->type_name("NAME")
       ->default_str("cpu");
   command->callback([options, command, &context] {

@@ -83,14 +83,14 @@ void export_model(const ExportArguments& arguments, const Context& context) {
 }  // namespace
 
 void add_export(CLI::App& app, const Context& context) {
-  CLI::App* command = app.add_subcommand("export", "Write a network as an ONNX file that any runtime reads");
+  CLI::App* command = app.add_subcommand("export", "Write a network as an ONNX file");
   auto arguments = std::make_shared<ExportArguments>();
   command
       ->add_option("model", arguments->model,
                    "A network of the zoo, an .onnx file, a layer (FILE.txt:NAME), or layers (FILE.txt)")
       ->required()
       ->type_name("MODEL");
-  command->add_option("file", arguments->file, "The file to write; for layers, the folder")
+  command->add_option("file", arguments->file, "The file to write; for a file of layers, the directory")
       ->required()
       ->type_name("FILE.onnx");
   command
@@ -99,7 +99,7 @@ void add_export(CLI::App& app, const Context& context) {
                                ExportOptions::kOldestOpset, ExportOptions::kNewestOpset))
       ->check(CLI::Range(ExportOptions::kOldestOpset, ExportOptions::kNewestOpset))
       ->type_name("N");
-  command->add_option("--batch", arguments->batch, "The batch of a network of the zoo")->type_name("N");
+  command->add_option("--batch", arguments->batch, "Batch size of a network of the zoo")->type_name("N");
   command->callback([arguments, &context] { export_model(*arguments, context); });
 }
 

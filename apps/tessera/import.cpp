@@ -97,17 +97,16 @@ void check_model(const CheckOptions& options, const Context& context) {
 }  // namespace
 
 void add_import(CLI::App& app, const Context& context) {
-  CLI::App* import =
-      app.add_subcommand("import", "Check an ONNX model: every problem at once, and the operators it uses");
+  CLI::App* import = app.add_subcommand("import", "Check an ONNX model: list all problems and the operators it uses");
   auto options = std::make_shared<CheckOptions>();
   import->add_option("model", options->model, "An .onnx file")->required()->type_name("MODEL");
-  import->add_flag("--check", options->check, "List problems and operators; exit status 1 if there is a problem")
+  import->add_flag("--check", options->check, "List problems and operators; exit with 1 if there is a problem")
       ->required();
   import->add_option("--shape", options->shapes, "The shape of an input: NAME:1x3x224x224")
       ->expected(1)
       ->take_all()
       ->type_name("SHAPE");
-  import->add_option("--dim", options->dimensions, "The value of a named extent: batch=8")
+  import->add_option("--dim", options->dimensions, "The value of a named dimension: batch=8")
       ->expected(1)
       ->take_all()
       ->type_name("NAME=N");

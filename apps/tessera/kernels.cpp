@@ -20,16 +20,16 @@ namespace {
   std::vector<std::string> names;
   for (const cpu::CpuKernel& kernel : cpu::kernels())
     if (std::ranges::find(names, kernel.info.op) == names.end()) names.emplace_back(kernel.info.op);
-  fail(Code::not_found, Hint{fmt::format("operators with kernels are {}", fmt::join(names, ", "))},
-       "no kernel is for an operator '{}'{}", op, did_you_mean(op, names));
+  fail(Code::not_found, Hint{fmt::format("operators with kernels: {}", fmt::join(names, ", "))},
+       "there is no kernel for an operator '{}'{}", op, did_you_mean(op, names));
 }
 
 }  // namespace
 
 void add_kernels(CLI::App& app, const Context& context) {
-  CLI::App* command = app.add_subcommand("kernels", "List the kernels there are for the CPU");
+  CLI::App* command = app.add_subcommand("kernels", "List the CPU kernels");
   auto op = std::make_shared<std::string>();
-  command->add_option("op", *op, "Only those for this operator: Conv, Gemm, Unary, ...")->type_name("OP");
+  command->add_option("op", *op, "List only kernels for this operator: Conv, Gemm, Unary, ...")->type_name("OP");
   command->callback([op, &context] {
     Table table({{.name = "kernel"},
                  {.name = "operator", .key = "op"},

@@ -101,8 +101,8 @@ void show(const std::string& name_or_path, const Context& context) {
 }  // namespace
 
 void add_machines(CLI::App& app, const Context& context) {
-  CLI::App* machines = app.add_subcommand("machines", "List the machines; `machines show NAME` prints one");
-  CLI::App* one = machines->add_subcommand("show", "Print every figure of a machine with its unit, kind and source");
+  CLI::App* machines = app.add_subcommand("machines", "List the machines; `machines show NAME` prints one of them");
+  CLI::App* one = machines->add_subcommand("show", "Print every number of a machine with its unit, kind and source");
   // CLI11 writes into it while parsing, so it has to outlive this function.
   auto name = std::make_shared<std::string>();
   one->add_option("NAME", *name, "A name that `tessera machines` lists, or the path of a machine file")->required();

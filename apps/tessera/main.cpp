@@ -73,12 +73,12 @@ void add_global_options(CLI::App& app, Context& context) {
   const auto set_format = [&context](const std::string& text) {
     context.format = parse_format(text).value_or(Format::table);  // checked below
   };
-  app.add_option_function<std::string>("--format", set_format, "Form of the output: table, md, csv or json")
+  app.add_option_function<std::string>("--format", set_format, "Output format: table, md, csv or json")
       ->check(CLI::IsMember({"table", "md", "csv", "json"}))
       ->type_name("FORMAT")
       ->default_str("table");
-  app.add_flag("--quiet,-q", context.quiet, "No progress and no remarks");
-  app.add_flag("--wide", context.wide, "Tables as wide as they are, not cut to the terminal");
+  app.add_flag("--quiet,-q", context.quiet, "Print results only: no progress, no remarks");
+  app.add_flag("--wide", context.wide, "Print tables at full width instead of fitting them to the terminal");
 }
 
 // No option means anything by an empty word: `-o "$FILE"` with nothing in FILE would be as good as no -o.
@@ -123,7 +123,8 @@ int run(int argc, char** argv) {
     return ended(end.exit_code);
   } catch (const std::bad_alloc&) {
     speak_once();
-    return ended(report_error(Error(Code::out_of_memory, "the system has not got the memory that this needs")));
+    return ended(
+        report_error(Error(Code::out_of_memory, "out of memory: the system cannot provide what this command needs")));
   } catch (const std::exception& error) {
     speak_once();
     return ended(report_internal_error(error.what()));

@@ -69,8 +69,8 @@ std::vector<std::int64_t> parse_counts(std::string_view text, std::string_view w
   for (const std::string_view part : split(text, 'x')) {
     const std::optional<std::int64_t> count = parse_count(part);
     if (!count)
-      fail(Code::invalid_argument, "{} '{}' is not made of whole numbers from 1 on with an 'x' between them, like {}",
-           what, text, example);
+      fail(Code::invalid_argument, "{} '{}' is not a list of positive whole numbers separated by 'x', such as {}", what,
+           text, example);
     counts.push_back(*count);
   }
   return counts;
@@ -89,7 +89,7 @@ T parse_word(std::string_view text, std::string_view what, const Word<T> (&words
     if (text == word.text) return word.value;
     names.emplace_back(word.text);
   }
-  fail(Code::invalid_argument, "{} '{}' is none of {}{}", what, text, fmt::join(names, ", "),
+  fail(Code::invalid_argument, "{} '{}' is not one of {}{}", what, text, fmt::join(names, ", "),
        did_you_mean(text, names));
 }
 
@@ -97,21 +97,21 @@ DType parse_dtype_word(std::string_view text) {
   if (const std::optional<DType> dtype = parse_dtype(text)) return *dtype;
   std::vector<std::string> names;
   for (const DType dtype : all_dtypes()) names.emplace_back(name(dtype));
-  fail(Code::invalid_argument, "dtype '{}' is none of {}{}", text, fmt::join(names, ", "), did_you_mean(text, names));
+  fail(Code::invalid_argument, "dtype '{}' is not one of {}{}", text, fmt::join(names, ", "),
+       did_you_mean(text, names));
 }
 
 tensix::CoreRangeSet parse_cores(std::string_view text, tensix::CoreGrid grid) {
   const std::vector<std::int64_t> counts = parse_counts(text, "the cores", "8x8 (columns x rows) or 48 (row by row)");
-  check(counts.size() <= 2, Code::invalid_argument, "the cores '{}' are neither COLUMNSxROWS nor a number of cores",
-        text);
+  check(counts.size() <= 2, Code::invalid_argument, "the cores '{}' must be COLUMNSxROWS or a number of cores", text);
   if (counts.size() == 1) {
-    check(counts[0] <= grid.num_cores(), Code::invalid_argument,
-          "{} cores are more than the {} x {} that the device has", counts[0], grid.x, grid.y);
+    check(counts[0] <= grid.num_cores(), Code::invalid_argument, "{} cores were asked for, but the device has {} x {}",
+          counts[0], grid.x, grid.y);
     return tensix::num_cores_to_corerangeset({0, 0}, counts[0], grid, true);
   }
   constexpr std::int64_t kMaxExtent = 1 << 15;  // far beyond any grid, so that coordinates fit an int
   check(counts[0] < kMaxExtent && counts[1] < kMaxExtent, Code::invalid_argument,
-        "{} x {} cores are more than the {} x {} that the device has", counts[0], counts[1], grid.x, grid.y);
+        "{} x {} cores were asked for, but the device has {} x {}", counts[0], counts[1], grid.x, grid.y);
   return tensix::CoreRange({0, 0}, {static_cast<int>(counts[0]) - 1, static_cast<int>(counts[1]) - 1});
 }
 
@@ -131,7 +131,7 @@ Sharding parse_sharding(const std::vector<std::string_view>& words, tensix::Core
                                                          {"width", tensix::ShardStrategy::width},
                                                          {"block", tensix::ShardStrategy::block}});
   check(at != std::string_view::npos, Code::invalid_argument,
-        "the sharding '{}' does not say over which cores: write {}@8x8 (columns x rows)", strategy, strategy);
+        "the sharding '{}' names no cores: write {}@8x8 (columns x rows)", strategy, strategy);
   sharding.cores = parse_cores(words.front().substr(at + 1), grid);
   bool has_orientation = false;
   for (std::size_t i = 1; i < words.size(); ++i) {
@@ -141,7 +141,7 @@ Sharding parse_sharding(const std::vector<std::string_view>& words, tensix::Core
       check(shape.size() == 2, Code::invalid_argument, "the shard '{}' is not HEIGHTxWIDTH", words[i].substr(6));
       sharding.shard = {shape[0], shape[1]};
     } else {
-      check(!has_orientation, Code::invalid_argument, "'{}' after the orientation is not expected", words[i]);
+      check(!has_orientation, Code::invalid_argument, "unexpected '{}' after the orientation", words[i]);
       sharding.orientation = parse_word<tensix::ShardOrientation>(
           words[i], "the orientation",
           {{"row_major", tensix::ShardOrientation::row_major}, {"col_major", tensix::ShardOrientation::col_major}});
@@ -177,7 +177,7 @@ TensorArgument parse(std::string_view text, tensix::CoreGrid grid) {
   }
   const std::vector<std::string_view> words = split(text, ':');
   check(words.size() >= 4, Code::invalid_argument, Hint{std::string("the form is ") + kForm},
-        "a tensor has a shape, a dtype, a layout and a memory; {} of the four are here", words.size());
+        "a tensor needs a shape, a dtype, a layout and a memory; {} of the four were given", words.size());
   Shape shape(parse_counts(words[0], "the shape", "1x1x2048x64"));
   const DType dtype = parse_dtype_word(words[1]);
   const Layout layout =
@@ -294,26 +294,28 @@ void place(const MemoryOptions& options, const Context& context) {
   }
   context.print(memory_table(state));
   if (!context.quiet)
-    context.print(fmt::format(
-        "\n{}: simulated device, exact bytes. Banks of a memory are given out in lock step; useful: bytes of "
-        "pages among those taken in all banks; padding: elements that fill up tiles.\n",
-        device->machine().title));
+    context.print(
+        fmt::format("\n{}: simulated device, exact bytes. All banks of a memory are allocated in lock step. 'useful' "
+                    "is the fraction of the reserved bytes that pages fill; 'padding' is the fraction of elements that "
+                    "only fill up tiles.\n",
+                    device->machine().title));
 }
 
 }  // namespace
 
 void add_memory(CLI::App& app, const Context& context) {
-  CLI::App* memory =
-      app.add_subcommand("memory", "Place tensors on a simulated device; tables, pictures and reports of its memory");
+  CLI::App* memory = app.add_subcommand(
+      "memory", "Place tensors on a simulated card; write tables, pictures and reports of its memory");
   auto options = std::make_shared<MemoryOptions>();
   memory
-      ->add_option("--device", options->device,
-                   "A Wormhole or Blackhole machine that `tessera machines` lists, or a machine file")
+      ->add_option("--device", options->device, "A Wormhole or Blackhole card of `tessera machines`, or a machine file")
       ->required()
       ->type_name("NAME");
-  memory->add_option("--l1-small", options->l1_small_bytes, "Bytes of each core's L1 that L1_SMALL gets")
+  memory->add_option("--l1-small", options->l1_small_bytes, "Size of L1_SMALL on each core, in bytes")
       ->type_name("BYTES");
-  memory->add_option("--trace-region", options->trace_region_bytes, "Bytes of DRAM, over all banks, that TRACE gets")
+  memory
+      ->add_option("--trace-region", options->trace_region_bytes,
+                   "Size of the trace region, in bytes over all DRAM banks")
       ->type_name("BYTES");
   memory
       ->add_option(
@@ -326,12 +328,12 @@ void add_memory(CLI::App& app, const Context& context) {
       ->expected(1)
       ->take_all()
       ->type_name("TENSOR");
-  memory->add_option("--json", options->json, "Write the state of every memory as JSON")->type_name("FILE");
-  memory->add_option("--csv", options->csv, "Write one row for each block of every memory")->type_name("FILE");
-  memory->add_option("--svg", options->svg, "Draw where everything lies")->type_name("FILE");
-  memory->add_option("--html", options->html, "Write the drawing as a page, with tables")->type_name("FILE");
-  memory->add_option("--reports", options->reports, "Write the three report files that TTNN users know")
-      ->type_name("DIR");
+  memory->add_option("--json", options->json, "Write the state of every memory as a JSON file")->type_name("FILE");
+  memory->add_option("--csv", options->csv, "Write a CSV file with one row for each block of memory")
+      ->type_name("FILE");
+  memory->add_option("--svg", options->svg, "Draw where every buffer lies")->type_name("FILE");
+  memory->add_option("--html", options->html, "Write an HTML page with the drawing and the tables")->type_name("FILE");
+  memory->add_option("--reports", options->reports, "Write the three memory report files of TTNN")->type_name("DIR");
   memory->callback([options, &context] { place(*options, context); });
 }
 

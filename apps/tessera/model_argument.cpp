@@ -39,7 +39,8 @@ std::map<std::string, T> read_inputs(const std::vector<std::string>& words, cons
       inputs.insert_or_assign(word.substr(0, at), npy(word.substr(at + 1)));
       continue;
     }
-    check(word.ends_with(".npz"), Code::invalid_argument, "--input '{}' is neither NAME=FILE.npy nor FILE.npz, and no picture that `tessera run` takes", word);
+    check(word.ends_with(".npz"), Code::invalid_argument,
+          "--input '{}' must be NAME=FILE.npy, FILE.npz, or a picture for `tessera run`", word);
     for (auto& [name, input] : npz(word)) inputs.insert_or_assign(name, std::move(input));
   }
   return inputs;
@@ -81,8 +82,8 @@ void set_batch(Graph& graph, std::int64_t batch) {
     if (!taken && fixed.empty()) fixed = fmt::format("'{}' is {}", graph.value(id).name, type.to_string());
   }
   check(taken, Code::invalid_argument,
-        Hint{fmt::format("--rebatch {} changes it, or export the model with an open batch", batch)},
-        "the batch is fixed by the model and cannot be {}{}", batch, fixed.empty() ? "" : ": " + fixed);
+        Hint{fmt::format("use --rebatch {} to change it, or export the model with an open batch", batch)},
+        "the model fixes its batch, which cannot be {}{}", batch, fixed.empty() ? "" : ": " + fixed);
 }
 
 Graph load_graph(const ModelArgument& argument, const std::map<std::string, NpyType>& given,
@@ -94,20 +95,20 @@ Graph load_graph(const ModelArgument& argument, const std::map<std::string, NpyT
   }
   if (const std::optional<ConvBlock> layer = find_layer(argument.model)) {
     check(argument.shapes.empty() && argument.dimensions.empty() && argument.batch == 0 && argument.rebatch == 0,
-          Code::invalid_argument, "the shapes of a layer are those that its file says");
+          Code::invalid_argument, "the shapes of a layer come from its file");
     return make_layer(*layer);
   }
   check(!is_layer_file(argument.model), Code::invalid_argument,
-        Hint{"FILE.txt:NAME is one of its layers; `tessera bench` takes them all"}, "{} is a file of layers",
+        Hint{"FILE.txt:NAME takes one of its layers; `tessera bench` takes all of them"}, "{} is a file of layers",
         argument.model);
   if (file.empty() && !fs::exists(argument.model)) {
     const std::vector<std::string> names = network_names();
-    fail(Code::not_found, "there is no file '{}', and no network of that name{} (there are {})", argument.model,
+    fail(Code::not_found, "there is neither a file nor a network called '{}'{} (there are {})", argument.model,
          did_you_mean(argument.model, names), fmt::join(names, ", "));
   }
   check(!looks_like_plan(argument.model), Code::invalid_argument,
-        Hint{"run, simulate, explain, and plan --check take plans for cards"},
-        "{} is a plan or another JSON file, not a network", argument.model);
+        Hint{"plans for cards are accepted by run, simulate, explain, and plan --check"},
+        "{} is a JSON file (perhaps a plan), not a network", argument.model);
   ImportOptions options = parse_import_options(argument.shapes, argument.dimensions);
   for (const auto& [name, file_type] : given) options.shapes[name] = file_type.shape;
   Graph graph = file.empty() ? import_onnx(argument.model, options) : import_onnx_bytes(file, folder, options);
@@ -129,7 +130,9 @@ void add_model_argument(CLI::App& command, ModelArgument& argument) {
       ->required()
       ->type_name("MODEL");
   command
-      .add_option("--input", argument.inputs, "NAME=FILE.npy for one input, or FILE.npz for all; the others are random. `tessera run` takes pictures (PNG, JPEG), folders of them, and videos")
+      .add_option("--input", argument.inputs,
+                  "NAME=FILE.npy for one input, or FILE.npz for several; inputs not given are random. `tessera run` takes "
+                  "pictures (PNG, JPEG), folders of them, and videos")
       ->expected(1)
       ->take_all()
       ->type_name("INPUT");
@@ -137,18 +140,18 @@ void add_model_argument(CLI::App& command, ModelArgument& argument) {
       ->expected(1)
       ->take_all()
       ->type_name("SHAPE");
-  command.add_option("--dim", argument.dimensions, "The value of a named extent: batch=8")
+  command.add_option("--dim", argument.dimensions, "The value of a named dimension: batch=8")
       ->expected(1)
       ->take_all()
       ->type_name("NAME=N");
-  command.add_option("--batch", argument.batch, "The first extent of the inputs, where the model leaves it open")
+  command.add_option("--batch", argument.batch, "The batch size, if the model leaves it open")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
       ->type_name("N");
-  command.add_option("--rebatch", argument.rebatch, "Another batch than the one that the model was saved with")
+  command.add_option("--rebatch", argument.rebatch, "A new batch size for a model that was saved with a fixed one")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
       ->excludes("--batch")
       ->type_name("N");
-  command.add_option("--seed", argument.seed, "Of the random inputs")
+  command.add_option("--seed", argument.seed, "Seed of the random inputs")
       ->check(seed_number())
       ->default_str("0")
       ->type_name("N");
@@ -177,7 +180,7 @@ Model load_model(const ModelArgument& argument) {
 }
 
 void add_session_argument(CLI::App& command, SessionArgument& argument) {
-  command.add_option("--threads", argument.threads, "How many; otherwise all that this process may use")
+  command.add_option("--threads", argument.threads, "Number of threads; default: all cores that this process may use")
       ->check(CLI::Range(1, 4096))
       ->type_name("N");
   command
@@ -186,16 +189,17 @@ void add_session_argument(CLI::App& command, SessionArgument& argument) {
       ->type_name("ISA");
   command
       .add_option("--dtype", argument.dtype,
-                  "How values and weights are kept; sums are in float32. A GPU takes f16 if nothing is said")
+                  "Type in which values and weights are stored; sums are float32. The default on a GPU is f16")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}))
       ->default_str("f32");
   command
       .add_option("--weights", argument.weights,
-                  "How weights of convolutions and products are kept; float32 values and arithmetic as ever")
+                  "Type in which weights of convolutions and matmuls are stored; values and arithmetic stay float32")
       ->check(CLI::IsMember({"float32", "bfloat16", "bfloat8_b", "bfloat4_b"}))
       ->default_str("float32");
-  command.add_flag("--exact", argument.exact,
-                   "No kernels that round more than the definition (Winograd's), and subnormal weights stay");
+  command.add_flag(
+      "--exact", argument.exact,
+      "Use no kernel that rounds more than the operator's definition (Winograd), and keep subnormal weights");
   std::vector<std::string_view> names;
   for (const Pass& pass : all_passes()) names.push_back(pass.name);
   for (const PlanningStage& stage : planning_stages()) names.push_back(stage.name);
@@ -205,17 +209,17 @@ void add_session_argument(CLI::App& command, SessionArgument& argument) {
       ->expected(1)
       ->take_all()
       ->type_name("PASS");
-  command.add_option("--without-kernel", argument.kernels_off, "Leave a kernel out (see `tessera kernels`)")
+  command.add_option("--without-kernel", argument.kernels_off, "Do not use this kernel (see `tessera kernels`)")
       ->expected(1)
       ->take_all()
       ->type_name("KERNEL");
   command
       .add_option("--memory-limit", argument.memory_limit_bytes,
-                  "The most that values of a run may take, those of loops too: 64MiB, 1GB; otherwise 7/8 of what the "
-                  "machine, or its cgroup, has")
+                  "Limit for the memory that values of a run take, loops included: 64MiB, 1GB; default: 7/8 of the "
+                  "memory of the machine or its cgroup")
       ->transform(CLI::AsSizeValue(false))
       ->type_name("BYTES");
-  command.add_option("--plan", argument.plan, "Take the kernels that this plan file says (from `tessera plan`)")
+  command.add_option("--plan", argument.plan, "Use the kernels of this plan file (from `tessera plan`)")
       ->type_name("FILE");
 }
 
@@ -223,7 +227,7 @@ void add_loop_limit(CLI::App& command) {
   command
       .add_option_function<std::int64_t>(
           "--loop-limit", [](std::int64_t iterations) { loop_limits().iterations = iterations; },
-          "The most iterations of all loops of a run together; more is an error")
+          "Limit for the iterations of all loops of a run together")
       ->check(whole_number(1))
       ->type_name("N")
       ->default_str(fmt::format("{}", LoopLimits{}.iterations));

@@ -42,7 +42,7 @@ ncp::Wiring wiring_of(const WiringOptions& options, bool inputs_given) {
   return with_context("while reading " + options.spec, [&] {
     ncp::Wiring wiring = ncp::wiring_from_json(read_text_file(options.spec));
     check(!inputs_given || wiring.inputs == options.inputs, Code::invalid_argument,
-          "the file has a wiring of {} inputs, --inputs says {}", wiring.inputs, options.inputs);
+          "the wiring in the file has {} inputs, but --inputs is {}", wiring.inputs, options.inputs);
     return wiring;
   });
 }
@@ -80,7 +80,7 @@ void show_wiring(const WiringOptions& options, bool inputs_given, const Context&
   if (options.svg) text = wiring_to_svg(wiring, style);
   if (text.empty()) {
     check(options.output.empty(), Code::invalid_argument, Hint{"add --json, --dot or --svg"},
-          "-o {} was given, but not what to write", options.output);
+          "-o {} was given, but no form to write", options.output);
     return print_summary(wiring, context);
   }
   if (options.output.empty()) return context.print(text);
@@ -88,7 +88,7 @@ void show_wiring(const WiringOptions& options, bool inputs_given, const Context&
 }
 
 void add_wiring(CLI::App& ncp, const Context& context) {
-  CLI::App* command = ncp.add_subcommand("wiring", "Build a wiring; print its counts, digest, synapses or picture");
+  CLI::App* command = ncp.add_subcommand("wiring", "Build a wiring and print its counts, digest, synapses or picture");
   auto options = std::make_shared<WiringOptions>();
   command
       ->add_option("SPEC", options->spec,
@@ -97,17 +97,17 @@ void add_wiring(CLI::App& ncp, const Context& context) {
       ->required();
   CLI::Option* inputs = command->add_option("--inputs", options->inputs, "Number of inputs")->capture_default_str();
   CLI::Option_group* forms = command->add_option_group("form");
-  forms->add_flag("--digest", options->digest, "Only the digest of both matrices");
-  forms->add_flag("--json", options->json, "Recipe, counts and every synapse");
-  forms->add_flag("--dot", options->dot, "Graphviz");
-  forms->add_flag("--svg", options->svg, "A picture");
+  forms->add_flag("--digest", options->digest, "Print only the digest of both matrices");
+  forms->add_flag("--json", options->json, "Print the recipe, the counts and every synapse as JSON");
+  forms->add_flag("--dot", options->dot, "Print a Graphviz graph");
+  forms->add_flag("--svg", options->svg, "Print an SVG picture");
   forms->require_option(0, 1);
-  command->add_option("--layout", options->layout, "Of the picture: layers, shell or circular")
+  command->add_option("--layout", options->layout, "Layout of the picture: layers, shell or circular")
       ->check(CLI::IsMember({"layers", "shell", "circular"}))
       ->capture_default_str();
-  command->add_flag("--no-sensory", options->no_sensory, "Leave sensory neurons out of the picture");
-  command->add_flag("--no-labels", options->no_labels, "No numbers in the neurons");
-  command->add_option("-o,--output", options->output, "Write to a file");
+  command->add_flag("--no-sensory", options->no_sensory, "Draw no sensory neurons");
+  command->add_flag("--no-labels", options->no_labels, "Draw no numbers in the neurons");
+  command->add_option("-o,--output", options->output, "Write to this file instead of standard output");
   command->callback([options, inputs, &context] { show_wiring(*options, inputs->count() > 0, context); });
 }
 
@@ -145,14 +145,14 @@ Trained load_trained(EvalOptions& options, bool task_given) {
 ncp::LossSums evaluate_on_cpu(const Trained& trained, const ncp::Task& task, const ncp::Dataset& data,
                               const EvalOptions& options) {
   const auto precision = ncp::parse_precision(options.precision);
-  check(precision.has_value(), Code::invalid_argument, "--precision {} is of --device cuda", options.precision);
+  check(precision.has_value(), Code::invalid_argument, "--precision {} needs --device cuda", options.precision);
   return ncp::evaluate(trained.layer, trained.parameters, data, task.loss, task.readout, *precision, options.batch);
 }
 
 ncp::LossSums evaluate_on_gpu(const Trained& trained, const ncp::Task& task, const ncp::Dataset& data,
                               const EvalOptions& options) {
   check(options.precision == "f32" || options.precision == "tf32", Code::invalid_argument,
-        "--device cuda has f32 and tf32, not --precision {}", options.precision);
+        "--device cuda supports --precision f32 and tf32, not {}", options.precision);
 #ifdef TESSERA_CUDA
   cuda::LayerRunner runner(ncp::evaluated(trained.layer), trained.parameters,
                            options.precision == "tf32" ? cuda::LiquidPrecision::tf32 : cuda::LiquidPrecision::f32);
@@ -194,23 +194,23 @@ void evaluate_model(EvalOptions options, bool task_given, const Context& context
 }
 
 void add_ncp_eval(CLI::App& ncp, const Context& context) {
-  CLI::App* command = ncp.add_subcommand("eval", "Loss and accuracy of a trained layer");
+  CLI::App* command = ncp.add_subcommand("eval", "Compute loss and accuracy of a trained layer");
   auto options = std::make_shared<EvalOptions>();
   command
       ->add_option("MODEL", options->model,
                    "A folder that `tessera ncp train --checkpoint` made, or a .safetensors file")
       ->required();
   add_task_options(*command, options->task);
-  command->add_option("--which", options->which, "Parameters of a folder: best or last")
+  command->add_option("--which", options->which, "Which parameters of the folder: best or last")
       ->check(CLI::IsMember({"best", "last"}));
-  command->add_option("--set", options->set, "test, validation or training")
+  command->add_option("--set", options->set, "Which data: test, validation or training")
       ->check(CLI::IsMember({"test", "validation", "training"}));
   command->add_option("--device", options->device, "cpu, or cuda: an NVIDIA GPU")
       ->check(CLI::IsMember({"cpu", "cuda"}));
   command->add_option("--precision", options->precision, "f32, bf16 or f16; on a GPU f32 or tf32")
       ->check(CLI::IsMember({"f32", "bf16", "f16", "tf32"}));
-  command->add_option("--batch", options->batch, "Sequences at a time")->check(whole_number(1));
-  command->add_option("--threads", options->threads, "Threads; 0: all")->check(whole_number(0, 4096));
+  command->add_option("--batch", options->batch, "Batch size")->check(whole_number(1));
+  command->add_option("--threads", options->threads, "Number of threads; 0: all")->check(whole_number(0, 4096));
   command->callback([options, command, &context] {
     check_task_options(*command, options->task);
     evaluate_model(*options, command->count("--task") > 0, context);
@@ -220,7 +220,7 @@ void add_ncp_eval(CLI::App& ncp, const Context& context) {
 }  // namespace
 
 void add_ncp(CLI::App& app, const Context& context) {
-  CLI::App* ncp = app.add_subcommand("ncp", "Liquid networks: wirings of neural circuit policies, and training");
+  CLI::App* ncp = app.add_subcommand("ncp", "Liquid networks: wirings, training, evaluation, device profiles");
   ncp->require_subcommand(1);
   add_wiring(*ncp, context);
   add_ncp_train(*ncp, context);

@@ -37,47 +37,57 @@ void add_ncp_model_argument(CLI::App& command, NcpModelArgument& a) {
       ->capture_default_str()
       ->type_name("NAME");
   command.add_option("--cell", a.cell, "cfc or ltc")->check(CLI::IsMember({"cfc", "ltc"}))->capture_default_str();
-  command.add_option("--wiring", a.wiring, "A recipe, as `tessera ncp wiring` takes it; otherwise every unit to all")
+  command.add_option("--wiring", a.wiring, "A wiring recipe, as for `tessera ncp wiring`; default: fully connected")
       ->type_name("SPEC");
-  command.add_option("--layer", a.layer_file, "A layer's JSON file instead of all of these")->type_name("FILE");
-  command.add_option("--units", a.units, "Otherwise the most that the guide recommends for the device")
+  command.add_option("--layer", a.layer_file, "JSON file of a layer, instead of the options that describe one")
+      ->type_name("FILE");
+  command
+      .add_option("--units", a.units, "Number of units; default: the largest that the guide recommends for the device")
       ->check(CLI::Range(1, 32768))
       ->type_name("N");
   command.add_option("--inputs", a.inputs, "Number of inputs")
       ->check(CLI::Range(1, 32768))
       ->capture_default_str()
       ->type_name("N");
-  command.add_option("--backbone", a.backbone, "Widths of its layers: 64,64; otherwise the guide's for the device")
+  command
+      .add_option("--backbone", a.backbone, "Widths of the backbone layers: 64,64; default: the guide's for the device")
       ->delimiter(',')
       ->check(CLI::Range(1, 32768))
       ->type_name("N,N");
-  command.add_flag("--no-backbone", a.no_backbone, "Heads see inputs and state");
-  command.add_option("--mode", a.mode, "Of a CfC")->check(CLI::IsMember(keys(kModes)))->capture_default_str();
-  command.add_option("--activation", a.activation, "Of the backbone")
+  command.add_flag("--no-backbone", a.no_backbone, "No backbone: the heads read inputs and state directly");
+  command.add_option("--mode", a.mode, "CfC: default, no_gate or pure")
+      ->check(CLI::IsMember(keys(kModes)))
+      ->capture_default_str();
+  command.add_option("--activation", a.activation, "Activation of the backbone")
       ->check(CLI::IsMember(keys(kActivations)))
       ->capture_default_str();
-  command.add_option("--solver", a.solver, "Of an LTC")->check(CLI::IsMember(keys(kSolvers)))->capture_default_str();
-  command.add_option("--unfolds", a.unfolds, "Of an LTC")->check(CLI::Range(1, 1000))->capture_default_str();
-  command.add_option("--projection", a.projection, "Width of a linear layer after it")->check(CLI::Range(1, 32768));
-  command.add_flag("--mixed-memory", a.mixed_memory, "With an LSTM cell for the state");
-  command.add_flag("--last-only", a.last_only, "Only the output of the last step");
-  command.add_option("--batch", a.batch, "Otherwise the device's largest recommended one")
+  command.add_option("--solver", a.solver, "LTC: the ODE solver")
+      ->check(CLI::IsMember(keys(kSolvers)))
+      ->capture_default_str();
+  command.add_option("--unfolds", a.unfolds, "LTC: solver steps per time step")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command.add_option("--projection", a.projection, "Width of a linear layer after the cell")
+      ->check(CLI::Range(1, 32768));
+  command.add_flag("--mixed-memory", a.mixed_memory, "Add an LSTM cell for the state");
+  command.add_flag("--last-only", a.last_only, "Return only the output of the last step");
+  command.add_option("--batch", a.batch, "Batch size; default: the largest that the guide recommends for the device")
       ->check(CLI::Range(1, 1 << 24))
       ->type_name("N");
-  command.add_option("--length", a.length, "Steps of a sequence")->check(CLI::Range(1, 1 << 24))->capture_default_str();
+  command.add_option("--length", a.length, "Sequence length in steps")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
 }
 
 ncp::Layer ncp_layer(const NcpModelArgument& a, const apple::DeviceProfile& device) {
   if (!a.layer_file.empty()) {
     check(a.wiring.empty() && a.units == 0 && a.backbone.empty(), Code::invalid_argument,
-          "--layer {} says wiring, units and backbone itself", a.layer_file);
+          "--layer {} already gives wiring, units and backbone", a.layer_file);
     return with_context("while reading " + a.layer_file,
                         [&] { return ncp::layer_from_json(read_text_file(a.layer_file)); });
   }
   check(a.wiring.empty() || a.units == 0, Code::invalid_argument,
-        "--wiring {} says how many units there are; --units {} "
-        "says it again",
-        a.wiring, a.units);
+        "--wiring {} already gives the number of units; leave out --units {}", a.wiring, a.units);
   check(!a.no_backbone || a.backbone.empty(), Code::invalid_argument,
         "--backbone and --no-backbone exclude each other");
   const int units = a.units > 0 ? a.units : device.get_optimal_hidden_size();

@@ -48,7 +48,7 @@ std::string range(const std::vector<int>& sizes) { return fmt::format("{}-{}", s
 
 void show_devices(const ProfileOptions& o, const Context& context) {
   if (!o.name.empty() && o.json) return context.print(apple::device_profile_to_json(apple::device_profile(o.name)));
-  check(!o.json, Code::invalid_argument, "--json writes one profile: name it");
+  check(!o.json, Code::invalid_argument, "--json writes one profile: name the device");
   Table table({{.name = "device"},
                {.name = "title"},
                {.name = "figures", .key = "kind"},
@@ -155,9 +155,10 @@ void profile(const ProfileOptions& o, const Context& context) {
   const apple::DeviceProfile device = apple::device_profile(o.model.device);
   apple::Profiler profiler(ncp_layer(o.model, device), device);
   const apple::ProfileSettings settings = settings_of(o, device);
-  check(!o.kernels || !o.fused, Code::invalid_argument, "--kernels and --fusion-report are two tables: one at a time");
+  check(!o.kernels || !o.fused, Code::invalid_argument, "--kernels and --fusion-report exclude each other");
   if (o.kernels || o.fused) {
-    check(o.roofline.empty(), Code::invalid_argument, "--roofline goes with the profile, not with --kernels");
+    check(o.roofline.empty(), Code::invalid_argument,
+          "--roofline cannot be combined with --kernels or --fusion-report");
     return o.kernels ? print_kernels(profiler, settings, context) : print_fusion(profiler, settings, context);
   }
   profiler.profile_compute(settings);
@@ -221,11 +222,11 @@ void print_ways(const ProfileOptions& o, const Context& context) {
   const std::vector<std::string> devices = o.guide ? guide_devices() : std::vector<std::string>{o.model.device};
   for (const std::string& name : devices) {
     const apple::DeviceProfile device = apple::device_profile(name);
-    check(!device.measured, Code::invalid_argument,
-          "--ways asks a model what it would say of other sizes; '{}' is measured", device.name);
+    check(!device.measured, Code::invalid_argument, "--ways needs a modelled device, but '{}' is measured",
+          device.name);
     const ncp::Layer layer = ncp_layer(o.model, device);
     const auto* cfc = std::get_if<ncp::CfcLayer>(&layer);
-    check(cfc != nullptr, Code::unsupported, "--ways looks for sizes of CfC layers");
+    check(cfc != nullptr, Code::unsupported, "--ways works only for CfC layers");
     const std::int64_t batch = ncp_batch(o.model, device);
     const auto row = [&](const std::string& change, const apple::ModelledRun& run, const std::string& why) {
       table.add_row({device.name, change, number(run.flop_per_s() * 1e-12), number(device.min_tflops()),
@@ -252,7 +253,7 @@ void print_ways(const ProfileOptions& o, const Context& context) {
 
 void validate(const ProfileOptions& o, const Context& context) {
   check(!o.guide || (o.model.wiring.empty() && o.model.units == 0 && o.model.layer_file.empty()),
-        Code::invalid_argument, "--guide takes the sizes that the guide recommends for each device");
+        Code::invalid_argument, "--guide already sets the sizes that the guide recommends for each device");
   if (o.ways) return print_ways(o, context);
   Table table(verdict_columns(o.guide));
   std::vector<apple::Verdict> all;
@@ -289,8 +290,10 @@ std::shared_ptr<ProfileOptions> model_options(CLI::App& command) {
 }
 
 void add_run_options(CLI::App& command, ProfileOptions& o) {
-  command.add_option("--runs", o.runs, "On the host")->check(CLI::Range(1, 1000000))->capture_default_str();
-  command.add_option("--fusion", o.fusion, "On other devices: none, elementwise or full")
+  command.add_option("--runs", o.runs, "Number of runs on the host")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  command.add_option("--fusion", o.fusion, "Kernel fusion modelled on other devices: none, elementwise or full")
       ->check(CLI::IsMember({"none", "elementwise", "full"}))
       ->capture_default_str();
 }
@@ -299,31 +302,31 @@ void add_run_options(CLI::App& command, ProfileOptions& o) {
 
 void add_ncp_profile(CLI::App& ncp, const Context& context) {
   CLI::App* devices =
-      ncp.add_subcommand("devices", "Device profiles: sizes that the hardware guide recommends, targets");
+      ncp.add_subcommand("devices", "Show device profiles: the sizes and targets of the hardware guide");
   auto one = std::make_shared<ProfileOptions>();
-  devices->add_option("NAME", one->name, "Only this one");
-  devices->add_flag("--json", one->json, "Everything it holds");
+  devices->add_option("NAME", one->name, "Show only this device");
+  devices->add_flag("--json", one->json, "Print the whole profile as JSON");
   devices->callback([one, &context] { show_devices(*one, context); });
 
   CLI::App* profile_command =
-      ncp.add_subcommand("profile", "Time, rates and memory of a layer: measured on the host, modelled elsewhere");
+      ncp.add_subcommand("profile", "Profile a layer: measured on the host, modelled for other devices");
   auto p = model_options(*profile_command);
   add_run_options(*profile_command, *p);
-  profile_command->add_flag("--all", p->all, "The backward pass too");
-  profile_command->add_flag("--kernels", p->kernels, "Kernel by kernel instead");
-  profile_command->add_flag("--fusion-report", p->fused, "Kernels before and after fusing instead");
-  profile_command->add_option("--roofline", p->roofline, "Write a picture")->type_name("FILE.svg");
+  profile_command->add_flag("--all", p->all, "Profile the backward pass too");
+  profile_command->add_flag("--kernels", p->kernels, "Print one row per kernel");
+  profile_command->add_flag("--fusion-report", p->fused, "Print the kernels before and after fusion");
+  profile_command->add_option("--roofline", p->roofline, "Write a roofline plot")->type_name("FILE.svg");
   profile_command->callback([p, &context] { profile(*p, context); });
 
-  CLI::App* validate_command = ncp.add_subcommand("validate", "Hold a layer against its device's targets");
+  CLI::App* validate_command = ncp.add_subcommand("validate", "Check a layer against the targets of its device");
   auto v = model_options(*validate_command);
   add_run_options(*validate_command, *v);
-  validate_command->add_flag("--guide", v->guide, "The guide's own settings on all four of its devices");
-  validate_command->add_flag("--ways", v->ways, "What would meet the targets, instead");
-  validate_command->add_flag("--strict", v->strict, "Fail if a target is missed");
+  validate_command->add_flag("--guide", v->guide, "Check the guide's own settings on its four devices");
+  validate_command->add_flag("--ways", v->ways, "Show what would meet the targets");
+  validate_command->add_flag("--strict", v->strict, "Exit with 1 if a target is missed");
   validate_command->callback([v, &context] { validate(*v, context); });
 
-  CLI::App* lint_command = ncp.add_subcommand("lint", "What to change in a layer for a device");
+  CLI::App* lint_command = ncp.add_subcommand("lint", "Suggest changes to a layer for a device");
   auto l = model_options(*lint_command);
   lint_command->callback([l, &context] { show_lint(*l, context); });
 }

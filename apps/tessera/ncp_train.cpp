@@ -30,7 +30,7 @@ std::map<std::string, std::string> settings_in(const NcpCheckpoint& found) {
   if (noted != found.notes.end()) {
     const OrderedJson fields = OrderedJson::parse(noted->second, nullptr, false);
     std::map<std::string, std::string> out;
-    check(fields.is_object(), Code::parse, "the checkpoint's note '{}' is no JSON object", kSettings);
+    check(fields.is_object(), Code::parse, "the checkpoint's note '{}' is not a JSON object", kSettings);
     for (const auto& [option, value] : fields.items())
       if (value.is_string()) out[option] = value.get<std::string>();
     return out;
@@ -51,7 +51,7 @@ std::string epoch_line(const ncp::EpochReport& r, std::int64_t epochs, bool clas
     if (classes) line += fmt::format(" {:.2f} %", 100 * r.validation.accuracy());
   }
   line += fmt::format("  {:.2f} s  {:.0f} samples/s", r.seconds, static_cast<double>(r.samples) / r.seconds);
-  if (r.steps_left_out > 0) line += fmt::format("  {} steps left out", r.steps_left_out);
+  if (r.steps_left_out > 0) line += fmt::format("  {} steps skipped", r.steps_left_out);
   return line + (r.best ? "  best" : "");
 }
 
@@ -78,7 +78,7 @@ class TrainCommand {
                            options_.resume ? " --resume" : ""));
     const bool resuming = run_.resume(!options_.task.task.empty(), [&](NcpCheckpoint& found) { accept(found); });
     if (resuming && !quiet_)
-      fmt::print(stderr, "going on with {} after {} epochs and {} batches\n", options_.checkpoint, state().epoch,
+      fmt::print(stderr, "continuing {} after {} epochs and {} batches\n", options_.checkpoint, state().epoch,
                  state().batch);
     ncp::Task task;
     together(world_.all(), [&] {
@@ -91,8 +91,9 @@ class TrainCommand {
     if (!run_.train(task)) {
       progress_.reset();
       if (!quiet_)
-        fmt::print(stderr, "stopped after {} epochs and {} batches; {}\n", state().epoch, state().batch,
-                   options_.checkpoint.empty() ? "nothing was kept, without --checkpoint" : "--resume goes on");
+        fmt::print(
+            stderr, "stopped after {} epochs and {} batches; {}\n", state().epoch, state().batch,
+            options_.checkpoint.empty() ? "nothing was saved, because there is no --checkpoint" : "--resume goes on");
       return;
     }
     const std::chrono::duration<double> took = Clock::now() - start;

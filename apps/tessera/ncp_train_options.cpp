@@ -14,72 +14,81 @@ constexpr int kMostUnits = 32768;  // as wirings have them
 
 void add_layer_options(CLI::App& command, LayerOptions& o) {
   command.add_option("--model", o.model, "cfc or ltc")->check(CLI::IsMember({"cfc", "ltc"}))->capture_default_str();
-  command.add_option("--units", o.units, "Neurons, where there is no wiring")->check(whole_number(1, kMostUnits));
+  command.add_option("--units", o.units, "Number of neurons, if there is no wiring")
+      ->check(whole_number(1, kMostUnits));
   command.add_option("--wiring", o.wiring, "AutoNCP(32,2), NCP(...), Random(...), as in `tessera ncp wiring`");
-  command.add_option("--backbone", o.backbone, "Widths of a CfC's backbone: 128,128; 0: none")
+  command.add_option("--backbone", o.backbone, "CfC: widths of the backbone layers: 128,128; 0: no backbone")
       ->delimiter(',')
       ->check(whole_number(0, kMostUnits));
-  command.add_option("--activation", o.activation, "Of the backbone")
+  command.add_option("--activation", o.activation, "Activation of the backbone")
       ->check(CLI::IsMember({"lecun_tanh", "silu", "relu", "tanh", "gelu"}));
-  command.add_option("--mode", o.mode, "Of a CfC: default, no_gate or pure")
+  command.add_option("--mode", o.mode, "CfC: default, no_gate or pure")
       ->check(CLI::IsMember({"default", "no_gate", "pure"}));
-  command.add_option("--dropout", o.dropout, "After the second and later layers of the backbone")
+  command.add_option("--dropout", o.dropout, "Dropout after the second and later layers of the backbone")
       ->check(number_between(0, 0.999));
-  command.add_flag("--mixed-memory", o.mixed_memory, "An LSTM cell beside the layer");
+  command.add_flag("--mixed-memory", o.mixed_memory, "Add an LSTM cell beside the layer");
 }
 
 void add_training_options(CLI::App& command, TrainOptions& o) {
   ncp::TrainingOptions& t = o.training;
-  command.add_option("--epochs", t.epochs, "Passes over the training set")->check(whole_number(1));
-  command.add_option("--batch", t.batch, "Sequences in a batch, of all processes together")->check(whole_number(1));
+  command.add_option("--epochs", t.epochs, "Number of passes over the training set")->check(whole_number(1));
+  command.add_option("--batch", t.batch, "Batch size, over all processes together")->check(whole_number(1));
   command.add_option("--lr", t.learning_rate, "Learning rate")->check(positive_number());
   command.add_option("--optimizer", o.optimizer, "adam, adamw, rmsprop or sgd")
       ->check(CLI::IsMember({"adam", "adamw", "rmsprop", "sgd"}));
-  command.add_option("--momentum", t.optimizer.momentum, "Of sgd and rmsprop")->check(number_between(0, 1));
-  command.add_option("--smoothing", t.optimizer.smoothing, "Of rmsprop")->check(number_between(0, 1));
-  command.add_option("--epsilon", t.optimizer.epsilon, "Of adam, adamw and rmsprop")->check(number_from(0));
-  command.add_option("--weight-decay", t.optimizer.weight_decay, "Added to gradients; of adamw, taken from weights")
+  command.add_option("--momentum", t.optimizer.momentum, "Momentum of sgd and rmsprop")->check(number_between(0, 1));
+  command.add_option("--smoothing", t.optimizer.smoothing, "Smoothing constant of rmsprop")
+      ->check(number_between(0, 1));
+  command.add_option("--epsilon", t.optimizer.epsilon, "Epsilon of adam, adamw and rmsprop")->check(number_from(0));
+  command
+      .add_option("--weight-decay", t.optimizer.weight_decay,
+                  "Weight decay: added to gradients, or for adamw subtracted from weights")
       ->check(number_from(0));
-  command.add_option("--schedule", o.schedule, "Of the learning rate: constant, exponential, cosine or step")
+  command.add_option("--schedule", o.schedule, "Schedule of the learning rate: constant, exponential, cosine or step")
       ->check(CLI::IsMember({"constant", "exponential", "cosine", "step"}));
-  command.add_option("--decay", t.schedule.decay, "Factor of each epoch (exponential) or of every --every (step)")
+  command.add_option("--decay", t.schedule.decay, "Factor per epoch (exponential) or per --every epochs (step)")
       ->check(positive_number());
-  command.add_option("--every", t.schedule.every, "Epochs from step to step")->check(whole_number(1));
-  command.add_option("--clip-norm", t.clipping.norm, "Most that the norm of all gradients may be")
+  command.add_option("--every", t.schedule.every, "For the step schedule: epochs between steps")
+      ->check(whole_number(1));
+  command.add_option("--clip-norm", t.clipping.norm, "Clip the norm of all gradients together to this value")
       ->check(number_from(0));
-  command.add_option("--clip-norm-each", t.clipping.norm_each, "Likewise for each parameter")->check(number_from(0));
-  command.add_option("--clip-value", t.clipping.value, "Likewise for each number")->check(number_from(0));
-  command.add_option("--precision", o.precision, "f32, bf16 or f16: what operands of products are rounded to")
+  command
+      .add_option("--clip-norm-each", t.clipping.norm_each, "Clip the norm of each parameter's gradient to this value")
+      ->check(number_from(0));
+  command.add_option("--clip-value", t.clipping.value, "Clip every element of the gradients to this value")
+      ->check(number_from(0));
+  command.add_option("--precision", o.precision, "Type to which operands of matmuls are rounded: f32, bf16 or f16")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}));
-  command.add_option("--seed", t.seed, "Of weights, the order of samples and dropout")->check(seed_number());
-  command.add_option("--patience", t.patience, "Stop after so many epochs without a better validation loss; 0: never")
+  command.add_option("--seed", t.seed, "Seed of initial weights, sample order and dropout")->check(seed_number());
+  command.add_option("--patience", t.patience, "Stop after N epochs without a better validation loss; 0: never")
       ->check(whole_number(0));
   command.add_option("--checkpoint", o.checkpoint, "Folder for checkpoints and the trained layer");
-  command.add_flag("--resume", o.resume, "Go on with the checkpoint in that folder, if there is one");
-  command.add_option("--checkpoint-seconds", o.every_seconds, "Most time between checkpoints")
+  command.add_flag("--resume", o.resume, "Continue from the checkpoint in that folder, if there is one");
+  command.add_option("--checkpoint-seconds", o.every_seconds, "Longest time between checkpoints, in seconds")
       ->check(positive_number());
-  command.add_option("--max-seconds", o.most_seconds, "Stop after this time with a checkpoint; 0: never")
+  command.add_option("--max-seconds", o.most_seconds, "Stop with a checkpoint after this time, in seconds; 0: never")
       ->check(number_from(0));
-  command.add_option("--threads", o.threads, "Threads of each process; 0: all that it may use")
+  command.add_option("--threads", o.threads, "Threads per process; 0: all that it may use")
       ->check(whole_number(0, 4096));
   command.add_flag("--deterministic", o.deterministic,
-                   "Under mpirun: the same bits as one process, whatever the number of processes");
+                   "Under mpirun: give the same bits as one process, for any number of processes");
 }
 
 }  // namespace
 
 void add_task_options(CLI::App& command, NcpTaskOptions& options) {
   command.add_option("--task", options.task, "xor, sine, cheetah (with --data), or csv:FILE");
-  command.add_option("--data", options.data, "Folder of the half-cheetah's traces");
-  command.add_option("--samples", options.samples, "Sequences of xor to train on; 0: all 100,000")
+  command.add_option("--data", options.data, "Folder with the traces of the half-cheetah task");
+  command.add_option("--samples", options.samples, "For xor: number of training sequences; 0: all 100,000")
       ->check(whole_number(0, 10'000'000));
-  command.add_option("--loss", options.loss, "Of csv: mse, cross_entropy or bce")
+  command.add_option("--loss", options.loss, "For csv: the loss: mse, cross_entropy or bce")
       ->check(CLI::IsMember({"mse", "cross_entropy", "bce"}));
-  command.add_option("--readout", options.readout, "Of csv: every_step or last_step")
+  command.add_option("--readout", options.readout, "For csv: where outputs are read: every_step or last_step")
       ->check(CLI::IsMember({"every_step", "last_step"}));
-  command.add_option("--window", options.window, "Of csv without a column 'sequence': rows of a sequence")
+  command.add_option("--window", options.window, "For csv without a column 'sequence': length of a sequence, in rows")
       ->check(whole_number(1));
-  command.add_option("--stride", options.stride, "Rows from window to window; 0: the window")->check(whole_number(0));
+  command.add_option("--stride", options.stride, "Rows from the start of one window to the next; 0: the window length")
+      ->check(whole_number(0));
 }
 
 void check_task_options(const CLI::App& command, const NcpTaskOptions& options) {
@@ -92,7 +101,7 @@ void check_task_options(const CLI::App& command, const NcpTaskOptions& options) 
                            OfTask{"csv:FILE", {"--loss", "--readout", "--window", "--stride"}}})
     for (const char* flag : of.flags)
       check(command.count(flag) == 0 || options.task.empty() || (of.task == "csv:FILE" ? csv : options.task == of.task),
-            Code::invalid_argument, Hint{"leave it out"}, "{} has no effect: it is for --task {}, not for {}", flag,
+            Code::invalid_argument, Hint{"leave it out"}, "{} has no effect: it applies to --task {}, not to {}", flag,
             of.task, options.task);
 }
 
@@ -112,10 +121,10 @@ void check_choices(const CLI::App& command, const TrainOptions& o) {
   needs("--decay", o.schedule == "exponential" || o.schedule == "step", schedule);
   needs("--every", o.schedule == "step", schedule);
   for (const char* flag : {"--mode", "--activation", "--backbone", "--dropout"})
-    needs(flag, o.layer.model == "cfc", "it is for a CfC, and the layer is an LTC");
+    needs(flag, o.layer.model == "cfc", "it applies to a CfC, but the layer is an LTC");
   for (const char* flag : {"--backbone", "--dropout"})
     needs(flag, o.layer.wiring.empty(), "a layer with a wiring has no backbone");
-  needs("--units", o.layer.wiring.empty(), "the wiring says how many neurons there are");
+  needs("--units", o.layer.wiring.empty(), "the wiring already gives the number of neurons");
 }
 
 }  // namespace
@@ -223,8 +232,8 @@ void check_settings(const TrainOptions& o, const CLI::App& command,
   for (const auto& [option, says] : settings_of(o)) {
     const auto was = made_with.find(option);
     if (was == made_with.end() || command.count(option) == 0) continue;
-    check(says == was->second, Code::invalid_argument, Hint{"leave it out, or begin anew in another folder"},
-          "{} says {}, the checkpoint was made with {}", option, says, was->second);
+    check(says == was->second, Code::invalid_argument, Hint{"leave it out, or start again in another folder"},
+          "{} is {}, but the checkpoint was made with {}", option, says, was->second);
   }
 }
 

@@ -44,7 +44,7 @@ def require(package, status):
 
 
 def with_intermediates(model_path, folder):
-    """A copy of the model that gives every value its nodes make; the names of those values."""
+    "A copy of the model with every intermediate value as an output, and the names of those values."
     onnx = require("onnx", 13)
     model = onnx.load(model_path)
     given = {output.name for output in model.graph.output}
@@ -65,7 +65,7 @@ def main():
     for i, name in enumerate(request["inputs"]):
         feed[name] = arrays[str(i)]
         if feed[name].dtype.kind == "V":
-            sys.exit(f"input '{name}' is bfloat16, which cannot be handed to ONNX Runtime through NumPy")
+            sys.exit(f"input '{name}' is bfloat16, which NumPy cannot pass to ONNX Runtime")
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     if request["threads"] > 0:
@@ -107,7 +107,7 @@ int run_program(std::vector<std::string> words, const fs::path& out, const fs::p
   const int error = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   check(error == 0, Code::not_found,
-        Hint{"name an interpreter that has onnxruntime with --python PATH or the variable TESSERA_PYTHON"},
+        Hint{"use --python PATH or TESSERA_PYTHON to name an interpreter that has onnxruntime"},
         "cannot run the Python interpreter '{}': {}", words[0], std::generic_category().message(error));
   int status = 0;
   while (::waitpid(child, &status, 0) < 0)

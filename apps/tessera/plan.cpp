@@ -35,7 +35,8 @@ void show_checked(const std::string& file, const Context& context) {
   const ReadPlan read = read_plan(file);
   const Target::Checked checked = read.target.check_plan(*read.plan, file);
   context.print(checked.view);
-  check(checked.failed == 0, Code::invalid_argument, "{} of {} checks fail for {}", checked.failed, checked.all, file);
+  check(checked.failed == 0, Code::invalid_argument, "{} of {} checks failed for {}", checked.failed, checked.all,
+        file);
 }
 
 void show_plan(const NetworkPlan& plan, double seconds, const Context& context) {
@@ -78,11 +79,11 @@ void plan_one(const PlanCommand& command, const Target& target, const Machine& m
   const bool interrupted = stopped && first_decides(all, InterruptWatch::came());  // not for want of time
   if (interrupted && all.rank() != 0) throw EndsWith{kInterrupted};
   if (interrupted) {
-    fmt::print(stderr, "interrupted: {} of {} operators were placed with everything weighed; ", stopped->weighed,
-               stopped->of);
+    fmt::print(stderr, "interrupted: {} of {} operators were fully searched; ", stopped->weighed, stopped->of);
     fmt::print(stderr, "{}\n",
-               argument.file.empty() ? "there was nothing to be written"
-                                     : argument.file + " holds the best plan so far, found in a hurry and marked so");
+               argument.file.empty()
+                   ? "there was no plan to write"
+                   : argument.file + " holds the best plan found so far and is marked as interrupted");
     throw EndsWith{kInterrupted};
   }
   if (all.rank() != 0) return;
@@ -90,14 +91,14 @@ void plan_one(const PlanCommand& command, const Target& target, const Machine& m
   show_plan(*plan, seconds(), context);
   tell_files(argument, context);
   if (!InterruptWatch::came()) return;
-  fmt::print(stderr, "interrupted when the plan was complete: nothing is missing\n");
+  fmt::print(stderr, "interrupted after the plan was complete: nothing is missing\n");
   throw EndsWith{kInterrupted};
 }
 
 // In a language that follows no plan.
 void emit_alone(const PlanCommand& command, const EmittedLanguage& written, const PlanRequest& request,
                 bool device_given, const Context& context) {
-  const std::string why = fmt::format("is for plans, and --emit {} writes the network itself", written.language.name);
+  const std::string why = fmt::format("needs a plan, but --emit {} writes the network itself", written.language.name);
   check_fields(request, {}, why);
   check(command.plan.file.empty(), Code::invalid_argument, "--output {}", why);
   check_outputs(command.plan, written.target);
@@ -108,7 +109,7 @@ void emit_alone(const PlanCommand& command, const EmittedLanguage& written, cons
 
 void plan_network(const PlanCommand& command, const CLI::App& app, const Context& context) {
   if (command.check) {
-    check(command.plan.file.empty(), Code::invalid_argument, "--output writes a plan, and --check only looks at one");
+    check(command.plan.file.empty(), Code::invalid_argument, "--output writes a plan, but --check only reads one");
     return show_checked(command.model.model, context);
   }
   std::optional<EmittedLanguage> written;
@@ -133,19 +134,18 @@ void plan_network(const PlanCommand& command, const CLI::App& app, const Context
 
 void add_plan(CLI::App& app, const Context& context) {
   CLI::App* command = app.add_subcommand(
-      "plan", "Choose kernels for this machine, or the whole configuration of a network for a card; say why");
+      "plan", "Choose kernels for this machine, or plan a whole network for a card, with the reasons");
   auto options = std::make_shared<PlanCommand>();
   add_model_argument(*command, options->model);
   add_session_argument(*command, options->session);
   command
-      ->add_option(
-          "--device", options->device,
-          "cpu: this machine; cuda: its GPU; or a card or GPU that `tessera machines` lists, or a machine file")
+      ->add_option("--device", options->device,
+                   "cpu: this machine; cuda: its GPU; a card or GPU of `tessera machines`; or a machine file")
       ->type_name("NAME")
       ->default_str("cpu");
   add_plan_options(*command, options->plan);
   command->add_flag("--check", options->check,
-                    "MODEL is a plan for a card: go through the checklists of the guides, with evidence");
+                    "MODEL is a plan for a card: check it against the vendor's tuning guides, with evidence");
   command->callback([options, command, &context] { plan_network(*options, *command, context); });
 }
 

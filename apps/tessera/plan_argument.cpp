@@ -55,8 +55,8 @@ std::string find_model(const PlanFileArgument& argument) {
   const fs::path folder = fs::path(argument.file).parent_path();
   for (const fs::path& path : {folder / model, folder / fs::path(model).filename()})
     if (fs::exists(path)) return path.string();
-  fail(Code::not_found, Hint{"--network FILE says where the network is now"},
-       "the plan's network '{}' is neither in the zoo nor a file here or beside {}", model, argument.file);
+  fail(Code::not_found, Hint{"use --network FILE to name its present place"},
+       "the plan's network '{}' was found neither in the zoo, nor here, nor beside {}", model, argument.file);
 }
 
 }  // namespace
@@ -76,10 +76,10 @@ LoadedNetwork load_planned_network(const PlanFileArgument& argument, ModelArgume
   return with_context(fmt::format("while following {}", argument.file), [&] {
     NetworkPlan& plan = *argument.plan;
     check(given.batch == 0 || given.batch == plan.batch(), Code::invalid_argument,
-          Hint{"tessera plan --batch makes another plan"}, "--batch is {}, and the plan is for batches of {}",
+          Hint{"use `tessera plan --batch` to make another plan"}, "--batch is {}, but the plan is for batches of {}",
           given.batch, plan.batch());
     check(given.shapes.empty() && given.dimensions.empty(), Code::invalid_argument,
-          Hint{"tessera plan makes another plan"}, "{} says what the plan has settled: inputs are {}",
+          Hint{"tessera plan makes another plan"}, "{} conflicts with the plan, whose inputs are {}",
           given.shapes.empty() ? "--dim" : "--shape", fmt::join(plan.model_inputs(), ", "));
     given.batch = 0;  // which inputs say below, where the network leaves it open
     if (given.model.empty()) given.model = find_model(argument);

@@ -56,10 +56,10 @@ class Batches {
         all_(planning_world()),
         state_(target.planning_state()) {
     if (request.max_latency_s) bound_ns_ = *request.max_latency_s * 1e9;
-    check(model.batch == 0, Code::invalid_argument, "--batch {} and --batches {} say both how many images there are",
-          model.batch, argument.batches);
-    check(model.inputs.empty(), Code::invalid_argument,
-          "--input has the batch that its arrays have, and --batches {} asks for several", argument.batches);
+    check(model.batch == 0, Code::invalid_argument, "--batch {} and --batches {} exclude each other", model.batch,
+          argument.batches);
+    check(model.inputs.empty(), Code::invalid_argument, "--input fixes the batch, but --batches {} asks for several",
+          argument.batches);
   }
 
   void run() {
@@ -140,7 +140,7 @@ class Batches {
   void without_time(std::size_t i) {
     for (; i < list_.size(); ++i)
       tried_.push_back({.batch = list_[i],
-                        .refusal = fmt::format("not planned: the {} s of --budget are spent", *request_.budget_s),
+                        .refusal = fmt::format("not planned: the --budget of {} s was used up", *request_.budget_s),
                         .without_time = true});
     end_ = End::no_time;
   }
@@ -150,7 +150,7 @@ class Batches {
     Refusal refusal = *first_refusal_;
     refusal.context.push_back(
         fmt::format("while planning a batch of {}", tried_[0].batch) +
-        (tried_.size() > 1 ? fmt::format("; {} larger ones are refused too", tried_.size() - 1) : ""));
+        (tried_.size() > 1 ? fmt::format("; {} larger ones are refused as well", tried_.size() - 1) : ""));
     raise(refusal);
   }
 
@@ -170,7 +170,7 @@ class Batches {
     }
     if (end_ != End::interrupted) {
       if (!InterruptWatch::came()) return;
-      if (all_.rank() == 0) fmt::print(stderr, "interrupted when the plans were complete: nothing is missing\n");
+      if (all_.rank() == 0) fmt::print(stderr, "interrupted after all plans were complete: nothing is missing\n");
       throw EndsWith{kInterrupted};
     }
     if (all_.rank() == 0) tell_interrupted();
@@ -180,24 +180,24 @@ class Batches {
   void tell_interrupted() const {
     const std::optional<SearchStopped> hurried = chosen_->stopped();
     if (hurried)
-      fmt::print(stderr, "interrupted: {} of {} operators of batch {} were placed with everything weighed; ",
-                 hurried->weighed, hurried->of, chosen_->batch());
+      fmt::print(stderr, "interrupted: {} of {} operators of batch {} were fully searched; ", hurried->weighed,
+                 hurried->of, chosen_->batch());
     else
-      fmt::print(stderr, "interrupted: batch {} is the best of those that were planned by then; ", chosen_->batch());
+      fmt::print(stderr, "interrupted: batch {} is the best of those planned so far; ", chosen_->batch());
     if (argument_.file.empty())
-      fmt::print(stderr, "nothing was to be written\n");
+      fmt::print(stderr, "no -o was given\n");
     else
       fmt::print(stderr, "{} holds {}\n", argument_.file,
-                 hurried ? "the best plan so far, found in a hurry and marked so" : "its plan");
+                 hurried ? "the best plan found so far, marked as interrupted" : "its plan");
   }
 
   [[noreturn]] void throw_over_the_bound() const {
     const BatchChoice choice = choose_batch(times_, goal_, bound_ns_);
     const BatchTime& near = times_[*choice.nearest];
     fail(Code::unsupported,
-         Hint{fmt::format("--max-latency {:.2f}ms would do{}", std::ceil(near.latency_ns * 1e-4) * 1e-2,
-                          tried_[0].batch > 1 ? ", or smaller batches might" : "")},
-         "no batch has its results within {}: the nearest is {} with {} {}, {} too much", format_time(*bound_ns_),
+         Hint{fmt::format("use --max-latency {:.2f}ms{}", std::ceil(near.latency_ns * 1e-4) * 1e-2,
+                          tried_[0].batch > 1 ? ", or try smaller batches" : "")},
+         "no batch meets the limit of {}: the closest is {} with {} {}, {} too much", format_time(*bound_ns_),
          tried_[at_[*choice.nearest]].batch, format_time(near.latency_ns),
          objective_ == PlanObjective::device ? "on the device" : "end to end",
          format_time(near.latency_ns - *bound_ns_));
@@ -253,7 +253,7 @@ class Batches {
     if (context_.format == Format::csv || context_.quiet) return;
     const std::string_view times = objective_ == PlanObjective::device ? "on the device" : "end to end";
     std::string why = goal_ == BatchGoal::throughput ? fmt::format("most frames/s {}", times)
-                                                     : fmt::format("least time of a batch {}", times);
+                                                     : fmt::format("lowest latency {}", times);
     if (bound_ns_) why += fmt::format(" of those within {}", format_time(*bound_ns_));
     if (request_.mesh.value_or(1) > 1) why += fmt::format("; frames of all {} cards", *request_.mesh);
     std::string summary;

@@ -22,10 +22,9 @@ void tell_written(const std::string& file, const emit::Script& script, const Con
 
 void add_emit_option(CLI::App& command, EmitArgument& argument) {
   command
-      .add_option(
-          "--emit", argument.words,
-          "Write it as a Python script, with its weights beside it: ttnn (the plan for a card), mlx, nki (fused "
-          "convolutions for a NeuronCore)")
+      .add_option("--emit", argument.words,
+                  "Write the network as a Python script with its weights beside it: ttnn (the plan for a card), mlx, "
+                  "or nki (fused convolutions for a NeuronCore)")
       ->expected(2)
       ->type_name("WHAT FILE");
 }

@@ -39,7 +39,7 @@ std::vector<std::int64_t> parse_batches(const std::string& text) {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
     check(error == std::errc() && end == part.data() + part.size() && value >= 1 && value <= kLargestBatch,
-          Code::invalid_argument, hint, "--batches '{}': '{}' is no number from 1 to {}", text, part, kLargestBatch);
+          Code::invalid_argument, hint, "--batches '{}': '{}' is not a number from 1 to {}", text, part, kLargestBatch);
     return value;
   };
   std::set<std::int64_t> batches;
@@ -53,8 +53,8 @@ std::vector<std::int64_t> parse_batches(const std::string& text) {
     check(first <= last, Code::invalid_argument, hint, "--batches '{}': the range {} ends before it begins", text,
           part);
     for (std::int64_t batch = first; batch <= last && batches.size() <= kMostBatches; ++batch) batches.insert(batch);
-    check(batches.size() <= kMostBatches, Code::invalid_argument, Hint{"name those that matter, or --batches auto"},
-          "--batches '{}' are more than {}: each takes a search of its own", text, kMostBatches);
+    check(batches.size() <= kMostBatches, Code::invalid_argument, Hint{"name fewer, or use --batches auto"},
+          "--batches '{}' lists more than {}: each needs its own search", text, kMostBatches);
     if (comma == std::string_view::npos) break;
     rest.remove_prefix(comma + 1);
   }
@@ -68,7 +68,7 @@ double parse_latency(const std::string& text) {
   const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
   const double scale = unit == "s" ? 1e9 : unit == "ms" ? 1e6 : unit == "us" ? 1e3 : unit == "ns" ? 1 : 0;
   check(error == std::errc() && scale > 0 && value > 0 && value * scale < 1e18, Code::invalid_argument,
-        Hint{"--max-latency 5ms, --max-latency 800us"}, "--max-latency '{}' is no time above 0 with its unit", text);
+        Hint{"--max-latency 5ms, --max-latency 800us"}, "--max-latency '{}' is not a positive time with a unit", text);
   return value * scale * 1e-9;
 }
 
@@ -82,60 +82,63 @@ void add_plan_options(CLI::App& command, PlanArgument& o) {
           [&r](const std::string& word) {
             r.objective = word == "device" ? PlanObjective::device : PlanObjective::end_to_end;
           },
-          "For a card: time on the device, or with the host around it")
+          "For a card: what to minimise: time on the device, or end to end with the host")
       ->check(CLI::IsMember({"device", "end_to_end"}))
       ->default_str("device");
-  command
-      .add_option("--min-pcc", r.min_pcc,
-                  "For a card: least correlation of the outputs with float32, by its arithmetic")
+  command.add_option("--min-pcc", r.min_pcc, "For a card: minimum correlation (PCC) of the outputs with float32")
       ->check(number_between(0, 1))
       ->type_name("X");
-  command.add_option("--max-reshards", r.max_reshards, "For a card: reshards at most, even if more were faster")
+  command
+      .add_option("--max-reshards", r.max_reshards, "For a card: maximum number of reshards, even if more were faster")
       ->check(whole_number(0))
       ->type_name("N");
-  command.add_option("--pin", o.pins, "For a card: a field of all layers whose name fits, 'layer3.*:shard=BLOCK'")
+  command
+      .add_option("--pin", o.pins, "For a card: fix a field of all layers whose name matches: 'layer3.*:shard=BLOCK'")
       ->expected(1)
       ->take_all()
       ->type_name("PATTERN:FIELD=VALUE");
   command
       .add_option("--budget", r.budget_s,
-                  "For a card: seconds of searching, at most, of all batches together; what is best by then is taken")
+                  "For a card: time limit of the search in seconds, for all batches together; the best plan found by "
+                  "then is used")
       ->check(positive_number())
       ->type_name("S")
       ->default_str("20");
-  command.add_flag("--partial", r.partial, "For a card: what it has no operator for runs on the host");
-  command.add_option("--mesh", r.mesh, "For a card: cards that share the work, each with a batch of its own")
+  command.add_flag("--partial", r.partial, "For a card: run operators that the card lacks on the host");
+  command.add_option("--mesh", r.mesh, "For a card: number of cards, each with its own batch")
       ->check(CLI::Range(1, 1024))
       ->type_name("N")
       ->default_str("1");
-  command.add_option("--cq", r.command_queues, "For a card: command queues")->check(CLI::Range(1, 2))->default_str("2");
-  command.add_flag("--no-trace", r.no_trace, "For a card: operators are called one by one");
-  command.add_option("--l1-small", r.l1_small_bytes, "For a card: bytes of each core's L1 that L1_SMALL gets")
+  command.add_option("--cq", r.command_queues, "For a card: number of command queues")
+      ->check(CLI::Range(1, 2))
+      ->default_str("2");
+  command.add_flag("--no-trace", r.no_trace, "For a card: call operators one by one instead of replaying a trace");
+  command.add_option("--l1-small", r.l1_small_bytes, "For a card: size of L1_SMALL on each core, in bytes")
       ->check(whole_number(0))
       ->type_name("BYTES")
       ->default_str("32768");
   command
       .add_option("--html,--report", o.reports,
-                  "For a card: write a report; .html, .md, .csv, .json or .txt, as the name says")
+                  "For a card: write a report; the file name chooses the format: .html, .md, .csv, .json or .txt")
       ->expected(1)
       ->take_all()
       ->type_name("FILE");
   CLI::Option* list =
       command
-          .add_option(
-              "--batches", o.batches,
-              "For a card: plan each of these batches and choose one; 1,2,4,8 or 1-8, auto: doubled while it pays")
+          .add_option("--batches", o.batches,
+                      "For a card: plan each of these batch sizes and choose one: 1,2,4,8 or 1-8; auto doubles the "
+                      "batch while it pays")
           ->check([](const std::string& text) { return text.empty() ? std::string("none is said") : std::string(); })
           ->type_name("LIST");
-  command.add_option("--goal", o.goal, "For a card: what a batch is chosen for, by the times of --objective")
+  command.add_option("--goal", o.goal, "For a card: how to choose the batch, by the times of --objective")
       ->check(CLI::IsMember({"throughput", "latency"}))
       ->default_str("throughput")
       ->needs(list);
-  command.add_option("--max-latency", o.max_latency, "For a card: no batch whose results take longer, 5ms or 800us")
+  command.add_option("--max-latency", o.max_latency, "For a card: latency limit for the chosen batch: 5ms or 800us")
       ->type_name("TIME")
       ->needs(list);
   add_emit_option(command, o.emit);
-  command.add_option("-o,--output", o.file, "Write a plan file: for --plan of other commands, or for MODEL of them")
+  command.add_option("-o,--output", o.file, "Write a plan file, which other commands take as --plan or as MODEL")
       ->type_name("FILE");
 }
 
@@ -169,8 +172,8 @@ void check_outputs(const PlanArgument& argument, const Target& target) {
   const auto add = [&](const std::filesystem::path& path, Directories directories) {
     check_can_write(path, directories);
     const std::filesystem::path full = std::filesystem::weakly_canonical(path);
-    check(std::ranges::find(files, full) == files.end(), Code::invalid_argument, Hint{"give each a name of its own"},
-          "{} would be written twice: the second would replace the first", path.string());
+    check(std::ranges::find(files, full) == files.end(), Code::invalid_argument, Hint{"give each file its own name"},
+          "{} would be written twice", path.string());
     files.push_back(full);
   };
   if (!argument.file.empty()) add(argument.file, Directories::must_exist);

@@ -49,7 +49,7 @@ std::unique_ptr<NetworkPlan> plan_together(Communicator& all, const ModelArgumen
     const std::int64_t batch = batch_of(network.graph);
     check(batch == argument.batch, Code::invalid_argument,
           Hint{"export it with an open batch, or plan it as it is, without --batches"},
-          "the batch of {} is {} and cannot be {}: its inputs say so", argument.model, batch, argument.batch);
+          "the batch of {} is {} and cannot be {}: its inputs fix it", argument.model, batch, argument.batch);
   });
   Progress progress("planning " + network.name + search.title, 0, search.quiet || all.rank() != 0);
   PlanHooks hooks;
@@ -74,7 +74,7 @@ std::unique_ptr<NetworkPlan> plan_together(Communicator& all, const ModelArgumen
 
 void end_without_plan(Communicator& all, const PlanningStopped& stopped, const PlanArgument& argument) {
   check(first_decides(all, InterruptWatch::came()), Code::unsupported, Hint{"a larger --budget"},
-        "no plan was found within the {} s of --budget: {}", argument.request.budget_s.value_or(0), stopped.message());
+        "no plan was found within --budget ({} s): {}", argument.request.budget_s.value_or(0), stopped.message());
   if (all.rank() == 0) {
     fmt::print(stderr, "interrupted: {}\n", stopped.message());
     if (!argument.file.empty()) fmt::print(stderr, "{} was not written\n", argument.file);

@@ -56,12 +56,13 @@ Held hold(const ProfiledStep& step, const Peak& peak) {
 
 std::string advice(const ProfiledStep& step, const Held& held, double share) {
   using Kind = ProfiledStep::Kind;
-  if (step.kind == Kind::definition) return "no fast kernel takes it: tessera explain says why";
-  if (step.kind == Kind::unplanned) return "its result's shape depends on values: runs outside of the plan";
-  if (step.in_place) return "nothing to copy: its parts lie there already";
+  if (step.kind == Kind::definition) return "no fast kernel accepts it: see tessera explain";
+  if (step.kind == Kind::unplanned) return "the shape of its result depends on values: runs outside the plan";
+  if (step.in_place) return "nothing to copy: its parts are already in place";
   if (share < kNotableShareOfTime) return "";
-  if (step.kind == Kind::conversion) return "another order of axes: a neighbour's kernel wants it so";
-  if (held.of_roof < kLowShareOfRoof && held.bound == "compute") return "far below the peak: few channels or pixels?";
+  if (step.kind == Kind::conversion) return "a layout conversion that a neighbouring kernel needs";
+  if (held.of_roof < kLowShareOfRoof && held.bound == "compute")
+    return "far below the peak: too few channels or pixels?";
   if (held.of_roof < kLowShareOfRoof) return "far below memory speed: small or strided";
   return "";
 }
@@ -129,9 +130,8 @@ void profile_network(const NetworkProfileOptions& options, const Context& contex
     in_steps += step.seconds;
   }
   context.print(
-      fmt::format("\n{}: {} a run (median of {}; fastest {}), {} in its steps; {:.1f} GFLOP/s, {:.0f}% of the {} that "
-                  "{} reach with "
-                  "{} here; memory reads {}. All measured.\n",
+      fmt::format("\n{}: {} a run (median of {}; fastest {}), {} in its steps; {:.1f} GFLOP/s, {:.0f}% of the measured "
+                  "peak ({} for {} with {}); memory reads {}. All measured.\n",
                   model.name, format_time(measured.seconds * 1e9), measured.runs,
                   format_time(measured.min_seconds * 1e9), format_time(in_steps * 1e9), flops / measured.seconds * 1e-9,
                   flops / measured.seconds / peak.flop_per_s * 100, format_flop_rate(peak.flop_per_s),
@@ -144,17 +144,18 @@ void profile_network(const NetworkProfileOptions& options, const Context& contex
 
 void add_profile(CLI::App& app, const Context& context) {
   CLI::App* command =
-      app.add_subcommand("profile", "Measure every step of a network, held against this machine's roofs");
+      app.add_subcommand("profile", "Measure every step of a network and compare it with the peak of this machine");
   auto options = std::make_shared<NetworkProfileOptions>();
   add_model_argument(*command, options->model);
   add_session_argument(*command, options->session);
   add_loop_limit(*command);
-  command->add_option("--runs", options->runs, "How many runs the medians are of")
+  command->add_option("--runs", options->runs, "Number of runs; the table shows medians")
       ->check(CLI::Range(1, 100000))
       ->default_str("20")
       ->type_name("N");
-  command->add_flag("--sort", options->sorted, "Slowest first, instead of in the order of the run");
-  command->add_option("--trace", options->trace, "Write the last run as trace events")->type_name("FILE");
+  command->add_flag("--sort", options->sorted, "Sort the steps by time, slowest first");
+  command->add_option("--trace", options->trace, "Write the last run as trace events, which Perfetto opens")
+      ->type_name("FILE");
   command->callback([options, &context] { profile_network(*options, context); });
 }
 

@@ -68,7 +68,7 @@ std::vector<std::string> file_names(const std::vector<Port>& outputs) {
   for (const Port& port : outputs) {
     std::string file = file_name(port.name);
     check(std::find(names.begin(), names.end(), file) == names.end(), Code::invalid_argument,
-          "two outputs would be written to {}: '{}' is the second", file, port.name);
+          "two outputs would be written to {}, the second is '{}'", file, port.name);
     names.push_back(std::move(file));
   }
   return names;
@@ -118,10 +118,10 @@ void check_labels(const std::string& file, const std::vector<std::string>& label
     if (!is_ranking(outputs[i])) continue;
     any = true;
     check(static_cast<std::int64_t>(labels.size()) == outputs[i].shape()[1], Code::invalid_argument,
-          Hint{"one name on each line, in the order of the classes"}, "{} names {} classes, the output '{}' has {}",
+          Hint{"write one name per line, in the order of the classes"}, "{} names {} classes, the output '{}' has {}",
           file, labels.size(), ports[i].name, outputs[i].shape()[1]);
   }
-  check(any, Code::invalid_argument, "--labels has no effect: no output gives a score to each class");
+  check(any, Code::invalid_argument, "--labels has no effect: no output has one score per class");
 }
 
 Table top_classes(const std::string& output, const Array& scores, const std::vector<std::string>& labels) {
@@ -164,7 +164,7 @@ std::vector<Port> ports_of(const Graph& graph, const std::vector<ValueId>& ids) 
 // As the plan says, on the machine that it is for.
 PrintedRun run_planned(const RunOptions& options, const Context& context) {
   for (const CLI::Option* option : options.cpu_options)
-    check(option->count() == 0, Code::invalid_argument, "{} is for this machine's own processor, not for {}",
+    check(option->count() == 0, Code::invalid_argument, "{} applies to this machine's CPU, not to {}",
           option->get_name(), options.model.model);
   const auto start = std::chrono::steady_clock::now();
   const PlanFileArgument argument = load_plan_file_argument(options.model.model);
@@ -232,8 +232,8 @@ PrintedRun run_here(const RunOptions& options) {
     outputs = session.run(model.inputs);
     ports = session.outputs();
     closing = fmt::format(
-        "planned in {}, ran in {} (measured, first run) with {} on {}\n{} steps in {}; values need {} at once (no plan "
-        "can do with less than {}), packed weights {}\n",
+        "planned in {}, ran in {} (measured, first run) with {} on {}\n{} steps in {}; values need {} at once (lower "
+        "bound: {}), packed weights {}\n",
         format_time(plan_seconds * 1e9), format_time(seconds_since(begin) * 1e9), name(session.isa()),
         session.threads() == 1 ? "1 thread" : fmt::format("{} threads", session.threads()), plan.steps,
         plan.stages == 1 ? "1 stage" : fmt::format("{} stages", plan.stages),
@@ -330,11 +330,9 @@ void run_over_pictures(const RunOptions& options, const Context& context) {
 void check_options_have_effect(const RunOptions& options, const Context& context) {
   const auto given = [&](const char* option) { return options.command->count(option) > 0; };
   const bool planned = is_plan_file(options.model.model);
-  check(planned || !given("--network"), Code::invalid_argument, Hint{"MODEL itself says which network"},
-        "--network is for plans, and {} is none", options.model.model);
-  check(!planned || !given("--device"), Code::invalid_argument,
-        "--device {} has no effect: the plan says for which "
-        "machine it is",
+  check(planned || !given("--network"), Code::invalid_argument, Hint{"MODEL already names the network"},
+        "--network needs a plan, but {} is not one", options.model.model);
+  check(!planned || !given("--device"), Code::invalid_argument, "--device {} has no effect: the plan names its machine",
         options.device);
   const bool pictures = wants_pictures(options.model);
   if (pictures)
@@ -345,18 +343,18 @@ void check_options_have_effect(const RunOptions& options, const Context& context
       check(option->count() == 0, Code::invalid_argument, Hint{"--input photo.jpg, a folder of pictures, or a video"},
             "{} has no effect: no --input is a picture", option->get_name());
   check(!given("--labels") || pictures || context.format == Format::table, Code::invalid_argument,
-        Hint{"leave out --labels or --format"}, "--labels has no effect: names of classes are in tables alone");
+        Hint{"leave out --labels or --format"}, "--labels has no effect: class names appear only in tables");
   if (options.device == "reference")
     for (const CLI::Option* option : options.cpu_options)
       check(option->count() == 0, Code::invalid_argument, "{} has no effect with --device reference",
             option->get_name());
   if (options.device == "cuda")
     for (const char* option : {"--samples", "--resume"})
-      check(!given(option), Code::unsupported, Hint{"--device cpu"}, "{} is for this machine's own processor", option);
+      check(!given(option), Code::unsupported, Hint{"--device cpu"}, "{} applies to this machine's CPU only", option);
   if (!options.output.empty() && !in_a_world()) {  // of several processes the first writes, and says who it is
     std::error_code ignored;
     check(!fs::exists(options.output, ignored) || fs::is_directory(options.output, ignored), Code::io,
-          "--output {} is a file: outputs are written into a folder", options.output);
+          "--output {} is a file, but a folder is needed", options.output);
     check_can_write(fs::path(options.output) / "output.npy", Directories::create);
   }
 }
@@ -374,7 +372,8 @@ void run_model(const RunOptions& options, const Context& context) {
 }  // namespace
 
 void add_run(CLI::App& app, const Context& context) {
-  CLI::App* run = app.add_subcommand("run", "Run a network on this machine, or as a plan for a card says");
+  CLI::App* run =
+      app.add_subcommand("run", "Run a network on this machine, or follow a plan for a card on the simulator");
   auto options = std::make_shared<RunOptions>();
   add_model_argument(*run, options->model);
   const std::size_t shared = run->get_options().size();
@@ -383,16 +382,19 @@ void add_run(CLI::App& app, const Context& context) {
   add_dataset_argument(*run, options->dataset);
   const std::vector<CLI::Option*> all = run->get_options();
   options->cpu_options.assign(all.begin() + static_cast<std::ptrdiff_t>(shared), all.end());
-  run->add_option("--network", options->network, "Of a plan for a card: where its network is, if not where it was")
+  run->add_option("--network", options->network, "For a plan of a card: the network, if its file has moved")
       ->type_name("MODEL");
   add_pictures_argument(*run, options->pictures);
   options->command = run;
   run->add_option("--device", options->device,
-                  "cpu; cuda: the GPU of this machine; or reference: plain loops, exact and slow")
+                  "cpu; cuda: the GPU of this machine; reference: plain loops, exact and slow")
       ->check(CLI::IsMember({"cpu", "cuda", "reference"}))
       ->default_str("cpu");
-  run->add_option("--output", options->output, "Write one .npy for each output, under its name; for pictures, each with what was found drawn on it")->type_name("DIR");
-  run->add_option("--labels", options->labels, "Names of the classes, one on each line; otherwise those of the network's file")->type_name("FILE");
+  run->add_option("--output", options->output,
+                  "Write each output as NAME.npy to this directory; for pictures, draw the answers on each")
+      ->type_name("DIR");
+  run->add_option("--labels", options->labels, "Names of the classes, one per line; otherwise those of the network's file")
+      ->type_name("FILE");
   run->callback([options, &context] { run_model(*options, context); });
 }
 

@@ -74,14 +74,14 @@ std::string closing_text(const ChunkedRunReport& report, const Communicator& wor
   double busy = 0;
   for (const double seconds : report.busy_seconds) busy += seconds;
   std::string text = fmt::format("{} samples in {} chunks", report.samples, report.chunks);
-  if (report.resumed_chunks > 0) text += fmt::format(", {} of them there already", report.resumed_chunks);
+  if (report.resumed_chunks > 0) text += fmt::format(", {} of them done before", report.resumed_chunks);
   text += fmt::format(": {} measured, {:.2f} samples/s", format_time(report.seconds * 1e9),
                       static_cast<double>(now) / std::max(report.seconds, 1e-9));
   const int ranks = world.size();
   text += fmt::format(" on {} rank{} of {} thread{} ({})", ranks, ranks == 1 ? "" : "s", session.threads(),
                       session.threads() == 1 ? "" : "s", name(session.isa()));
   if (ranks > 1) {
-    text += fmt::format("\nranks computed {:.1f} % of that time", 100 * busy / (report.seconds * ranks));
+    text += fmt::format("\nranks were computing for {:.1f} % of that time", 100 * busy / (report.seconds * ranks));
     for (int rank = 0; rank < ranks; ++rank)
       text += fmt::format("\n  {}: {} chunks in {}", rank_text(world, rank),
                           report.rank_chunks[static_cast<std::size_t>(rank)],
@@ -93,10 +93,10 @@ std::string closing_text(const ChunkedRunReport& report, const Communicator& wor
 }  // namespace
 
 void add_dataset_argument(CLI::App& command, DatasetArgument& argument) {
-  command.add_option("--samples", argument.samples, "So many random samples, --batch at a time")
+  command.add_option("--samples", argument.samples, "Run N random samples, --batch at a time")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
       ->type_name("N");
-  command.add_flag("--resume", argument.resume, "Go on from what an earlier run of the same has left in --output");
+  command.add_flag("--resume", argument.resume, "Continue an interrupted run of the same network in --output");
 }
 
 bool wants_dataset(const ModelArgument& model, const DatasetArgument& argument) {
@@ -111,7 +111,7 @@ DatasetRun run_dataset(const ModelArgument& given, const SessionArgument& sessio
                        const DatasetArgument& argument, const std::string& folder, const Context& context) {
   Communicator& all = world();
   must_agree(all, "the version", TESSERA_VERSION);
-  check(!argument.resume || !folder.empty(), Code::invalid_argument, "--resume needs the --output to go on in");
+  check(!argument.resume || !folder.empty(), Code::invalid_argument, "--resume needs --output");
   ModelArgument model = given;
   model.inputs.clear();
   must_agree(all, "what to run", told(model, session_argument));

@@ -41,9 +41,10 @@ void read_mesh(const std::string& text, TimeArguments& out) {
     int value = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (error != std::errc() || end != digits.data() + digits.size() || value < 1 || value > 1024)
-      throw CLI::ValidationError("--mesh", fmt::format("'{}' is no number from 1 to 1024, nor two of them with an x "
-                                                       "between: --mesh 8, --mesh 8x4",
-                                                       text));
+      throw CLI::ValidationError(
+          "--mesh",
+          fmt::format("'{}' is neither a number from 1 to 1024 nor two of them joined by an x: --mesh 8, --mesh 8x4",
+                      text));
     return value;
   };
   const std::string_view whole = text;
@@ -54,24 +55,25 @@ void read_mesh(const std::string& text, TimeArguments& out) {
 void add_time_options(CLI::App& command, TimeArguments& o) {
   command.add_flag_callback(
       "--metal-trace", [&o] { o.metal_trace = true; }, "Replay a trace instead of calling operators one by one");
-  command.add_option("--cq", o.command_queues, "Command queues; with 2 the next input is written meanwhile")
+  command
+      .add_option("--cq", o.command_queues,
+                  "Number of command queues; with 2, the next input is written while the card computes")
       ->check(CLI::Range(1, 2))
       ->default_str("1");
   command.add_flag_callback(
       "--separate-transfers", [&o] { o.separate_transfers = true; },
-      "Outputs are read through the second queue too (with --metal-trace --cq 2)");
+      "Read outputs through the second queue too (with --metal-trace --cq 2)");
   command
       .add_option_function<std::string>(
           "--mesh", [&o](const std::string& text) { read_mesh(text, o); },
-          "Chips, each with weights and a batch of its own; ROWSxCOLUMNS simulates their hosts as well")
+          "Number of chips, each with the weights and its own batch; ROWSxCOLUMNS simulates their hosts as well")
       ->default_str("1")
       ->type_name("N|RxC");
-  command.add_option("--batches", o.batches, "Batches that end-to-end time is the average of")
+  command.add_option("--batches", o.batches, "Number of batches over which end-to-end time is averaged")
       ->check(CLI::Range(1, 100000))
       ->default_str("32")
       ->type_name("N");
-  command
-      .add_option("--trace", o.trace, "Write host, queues and cores over time as trace events, which Perfetto opens")
+  command.add_option("--trace", o.trace, "Write host, queues and cores as trace events, which Perfetto opens")
       ->type_name("FILE");
 }
 
@@ -105,7 +107,7 @@ LoadedNetwork load_simulated(const SimulateArguments& o, const Simulated& simula
 
 void simulate_model(SimulateArguments& o, const Context& context) {
   check(!o.values || !o.null, Code::invalid_argument, "--values and --null exclude each other");
-  check(!o.request.pcc || !o.null, Code::invalid_argument, "--pcc needs values, --null computes none");
+  check(!o.request.pcc || !o.null, Code::invalid_argument, "--pcc needs values, but --null computes none");
   const Simulated simulated = simulated_machine(o);
   const bool planned = simulated.planned.has_value();
   const Machine fleet_machine = o.fleet_device.empty() ? simulated.machine : find_machine(o.fleet_device);
@@ -114,7 +116,7 @@ void simulate_model(SimulateArguments& o, const Context& context) {
   if (planned && !o.time.mesh) o.time.mesh = static_cast<int>(simulated.planned->plan->request().mesh.value_or(1));
   if (!planned && o.fleet.global_batch > 0) {
     check(o.model.batch == 0, Code::invalid_argument,
-          "--batch is that of a chip, --global-batch that of all: give one");
+          "--batch is per chip and --global-batch is for all chips: give one of them");
     o.model.batch = chip_batch(o.fleet, o.time, simulated.machine);
   }
   const bool fleet = wants_fleet(o.fleet, o.time, fleet_machine);
@@ -155,20 +157,19 @@ void simulate_model(SimulateArguments& o, const Context& context) {
 
 void add_simulate(CLI::App& app, const Context& context) {
   CLI::App* command = app.add_subcommand(
-      "simulate", "Run a network on a simulated card: values by its arithmetic, L1 by its addresses, step by step");
+      "simulate", "Run a network on a simulated card: its arithmetic, its L1 addresses, its time, step by step");
   auto o = std::make_shared<SimulateArguments>();
   SimulateRequest& request = o->request;
   add_model_argument(*command, o->model);
   command
-      ->add_option(
-          "--device", o->device,
-          "A Wormhole or Blackhole machine or fleet that `tessera machines` lists, or a machine file; a plan has its "
-          "own, and takes a fleet")
+      ->add_option("--device", o->device,
+                   "A Wormhole or Blackhole card or fleet of `tessera machines`, or a machine file; a plan names its "
+                   "own card and takes a fleet only")
       ->type_name("NAME");
-  command->add_option("--network", o->network, "Of a plan for a card: where its network is, if not where it was")
+  command->add_option("--network", o->network, "For a plan of a card: the network, if its file has moved")
       ->type_name("MODEL");
   command->add_flag("--values", o->values, "Compute values and compare them with float32 (the default)");
-  command->add_flag("--null", o->null, "Memory only: no values, much faster");
+  command->add_flag("--null", o->null, "Simulate memory and time only, no values; much faster");
   command->add_flag("--pcc", request.pcc, "Compare the result of every step with float32");
   const auto dtypes = CLI::IsMember({"float32", "bfloat16", "bfloat8_b", "bfloat4_b"});
   const auto add_dtype = [&](const char* name, std::optional<DType>& to, const char* what, const char* otherwise) {
@@ -177,35 +178,35 @@ void add_simulate(CLI::App& app, const Context& context) {
         ->check(dtypes)
         ->default_str(otherwise);
   };
-  add_dtype("--dtype", request.dtype, "Of results", "bfloat16");
-  add_dtype("--weights-dtype", request.weights_dtype, "Of weights and biases", "bfloat8_b");
-  command->add_option("--fidelity", request.fidelity, "Phases of the multiplier")
+  add_dtype("--dtype", request.dtype, "Type of results", "bfloat16");
+  add_dtype("--weights-dtype", request.weights_dtype, "Type of weights and biases", "bfloat8_b");
+  command->add_option("--fidelity", request.fidelity, "Math fidelity: the number of phases of the multiplier")
       ->check(CLI::IsMember({"LoFi", "HiFi2", "HiFi3", "HiFi4"}))
       ->default_str("HiFi4");
-  command->add_flag("--fp32-dest-acc", request.fp32_dest_acc, "Sums in float32 (fp32_dest_acc_en)");
-  command->add_flag("--packer-l1-acc", request.packer_l1_acc, "Partial sums are added up in L1 (packer_l1_acc)");
-  command->add_option("--l1-small", request.l1_small_bytes, "Bytes of each core's L1 that L1_SMALL gets")
+  command->add_flag("--fp32-dest-acc", request.fp32_dest_acc, "Accumulate in float32 (fp32_dest_acc_en)");
+  command->add_flag("--packer-l1-acc", request.packer_l1_acc, "Add partial sums in L1 (packer_l1_acc)");
+  command->add_option("--l1-small", request.l1_small_bytes, "Size of L1_SMALL on each core, in bytes")
       ->check(whole_number(0))
       ->default_str("32768")
       ->type_name("BYTES");
   command
       ->add_option("--layer-configs", request.layer_configs,
-                   "JSON with an object for each node (\"*\": all): fields of Conv2dConfig, dtype, math_fidelity, "
-                   "memory, slice")
+                   "JSON file with one object per node (\"*\": all nodes): fields of Conv2dConfig, dtype, "
+                   "math_fidelity, memory, slice")
       ->type_name("FILE");
   command
       ->add_option_function<std::string>(
           "--fallback", [&request](const std::string&) { request.host_fallback = true; },
-          "host: compute there what the card has no operator for")
+          "host: compute operators that the card lacks on the host")
       ->check(CLI::IsMember({"host"}));
   command
       ->add_option("--memory-reports", request.memory_reports,
-                   "Write the three report files that TTNN users know after each step, and L1 over time")
+                   "Write the three memory report files of TTNN after each step, and L1 over time")
       ->type_name("DIR");
   add_time_options(*command, o->time);
   add_fleet_options(*command, o->fleet);
   command->add_option("--svg", o->svg, "Draw L1 over time")->type_name("FILE");
-  command->add_option("--html", o->html, "Write the drawing as a page, with the table")->type_name("FILE");
+  command->add_option("--html", o->html, "Write an HTML page with the drawing and the table")->type_name("FILE");
   command->callback([o, &context] {
     if (o->device.empty() && !is_plan_file(o->model.model)) throw CLI::RequiredError("--device");
     simulate_model(*o, context);

@@ -154,47 +154,46 @@ class FleetSimulation {
 
 void add_fleet_options(CLI::App& command, FleetArguments& o) {
   const std::string group = "Fleets";
-  command.add_option("--cards", o.cards, "Sizes to simulate, in cards of the device: 1,2,4,...")
+  command.add_option("--cards", o.cards, "Fleet sizes to simulate, in cards: 1,2,4,...")
       ->delimiter(',')
       ->check(whole_number(1, kMostCards))
       ->type_name("N,...")
       ->group(group);
-  command.add_option("--global-batch", o.global_batch, "Frames of all chips together, in equal shards")
+  command.add_option("--global-batch", o.global_batch, "Split one batch of N frames over all chips, in equal shards")
       ->check(whole_number(1))
       ->type_name("N")
       ->group(group);
-  command.add_option("--load", o.loads, "Serve random arrivals: shares of what the fleet can serve, e.g. 0.5,0.8")
+  command.add_option("--load", o.loads, "Serve random requests at these fractions of the fleet's capacity: 0.5,0.8")
       ->delimiter(',')
       ->check(number_between(0.001, 0.999))
       ->type_name("SHARE,...")
       ->group(group);
-  command.add_option("--arrivals", o.arrivals, "The same in requests a second")
+  command.add_option("--arrivals", o.arrivals, "Serve random requests at these rates, in requests per second")
       ->delimiter(',')
       ->check(number_from(0.001))
       ->type_name("RATE,...")
       ->group(group);
-  command.add_option("--max-wait", o.max_wait_ms, "How long a request waits for others to fill a batch, in ms")
+  command.add_option("--max-wait", o.max_wait_ms, "Longest time in ms that a request waits for its batch to fill")
       ->check(number_between(0, 1e6))
       ->default_str("1")
       ->type_name("MS")
       ->group(group);
-  command.add_option("--requests", o.requests, "Requests to simulate; by default as many as the fleet needs")
+  command.add_option("--requests", o.requests, "Number of requests to simulate; default: as many as the fleet needs")
       ->check(whole_number(1, 100'000'000))
       ->type_name("N")
       ->group(group);
-  command
-      .add_option("--spares", o.spares, "Cards that stand by, besides those at work; by default as the machine says")
+  command.add_option("--spares", o.spares, "Numbers of spare cards; default: that of the machine")
       ->delimiter(',')
       ->check(whole_number(0, kMostCards))
       ->type_name("N,...")
       ->group(group);
   command
       .add_option("--failures", o.failures,
-                  "Let cards fail while requests are served, with failures and repairs so many times as fast as real")
+                  "Let cards fail while requests are served, with failures and repairs X times faster than in reality")
       ->check(positive_number())
       ->type_name("X")
       ->group(group);
-  command.add_option("--fleet-svg", o.svg, "Draw rates and times over sizes, or over loads")
+  command.add_option("--fleet-svg", o.svg, "Draw rates and times against fleet size or load")
       ->type_name("FILE")
       ->group(group);
 }
@@ -214,23 +213,23 @@ bool wants_fleet(const FleetArguments& o, const TimeArguments& time, const Machi
 std::int64_t chip_batch(const FleetArguments& o, const TimeArguments& time, const Machine& machine) {
   if (o.global_batch == 0) return 0;
   const std::vector<fleet::Topology> all = sizes(o, time, machine);
-  check(all.size() == 1, Code::invalid_argument, Hint{"--batch is that of a chip, and the same for all sizes"},
-        "--global-batch {} is for one size, and --cards has {}", o.global_batch, all.size());
+  check(all.size() == 1, Code::invalid_argument, Hint{"use --batch: it is per chip and the same for all sizes"},
+        "--global-batch {} needs a single size, but --cards has {}", o.global_batch, all.size());
   return fleet::shard_frames(o.global_batch, all.front().chips);
 }
 
 void simulate_fleet(const FleetArguments& o, const TimeArguments& time, const Machine& machine, const FleetModel& model,
                     const Context& context) {
-  check(time.trace.empty(), Code::invalid_argument, Hint{"--mesh N draws a few chips"},
+  check(time.trace.empty(), Code::invalid_argument, Hint{"use --mesh N to draw a few chips"},
         "--trace draws single chips, not a fleet");
   for (const auto& [option, given] : {std::pair("--failures", o.failures > 0), std::pair("--requests", o.requests > 0),
                                       std::pair("--max-wait", o.max_wait_ms.has_value())})
     check(!given || !o.loads.empty() || !o.arrivals.empty(), Code::invalid_argument,
-          Hint{"say how many with --load or --arrivals"}, "{} needs requests to be served", option);
+          Hint{"set a request rate with --load or --arrivals"}, "{} needs requests", option);
   check(o.cards.empty() || time.mesh.value_or(1) == 1, Code::invalid_argument,
         Hint{"--mesh is one size, in chips; --cards are several, in cards"}, "--mesh and --cards exclude each other");
   const std::int64_t frames = batch_of(fleet::chip_work(model.work).graph), shard = chip_batch(o, time, machine);
-  check(shard == 0 || shard == frames, Code::invalid_argument, Hint{"plan it for that batch"},
+  check(shard == 0 || shard == frames, Code::invalid_argument, Hint{"plan the network for that batch"},
         "--global-batch {} gives each chip {} frames, but the network is for {}", o.global_batch, shard, frames);
   const auto begin = std::chrono::steady_clock::now();
   const FleetFigures done = FleetSimulation(o, time, machine, model).take();

@@ -84,7 +84,7 @@ void check_sizes(const Graph& graph) {
     if (!value.type.is_static()) continue;
     const double bytes =
         static_cast<double>(value.type.shape().volume()) * static_cast<double>(element_bytes(value.type.type));
-    check(bytes <= kMaxValueBytes, Code::unsupported, "'{}' ({}) takes more than 1 GiB", value.name,
+    check(bytes <= kMaxValueBytes, Code::unsupported, "'{}' ({}) needs more than 1 GiB", value.name,
           value.type.to_string());
   }
 }
@@ -150,7 +150,7 @@ Result run_test(const fs::path& folder, const std::string& device) {
   } catch (const std::exception& error) {
     set(Status::failed, error.what());
   } catch (...) {
-    set(Status::failed, "something that is not an exception was thrown");
+    set(Status::failed, "an unknown error was thrown");
   }
   return result;
 }
@@ -233,18 +233,16 @@ void run_tests(const std::vector<std::string>& folders, const std::string& devic
 }  // namespace
 
 void add_test_onnx(CLI::App& app, const Context& context) {
-  CLI::App* test = app.add_subcommand("test-onnx", "Run standard ONNX test directories on this machine");
+  CLI::App* test = app.add_subcommand("test-onnx", "Run ONNX test directories on this machine");
   auto folders = std::make_shared<std::vector<std::string>>();
   test->add_option("folders", *folders,
-                   "Directories with a model.onnx and test_data_set_N/{input,output}_K.pb, or directories of those. "
-                   "Whole numbers must "
-                   "be equal; float32 and float64 within 1e-3 relative and 1e-5 absolute, float16 within 2e-3 and "
-                   "1e-4, bfloat16 within "
-                   "1.6e-2 and 1e-3. Exit status 1 if a test fails")
+                   "Directories with a model.onnx and test_data_set_N/{input,output}_K.pb, or directories of such "
+                   "directories. Integers must be equal. Tolerances, relative and absolute: 1e-3 and 1e-5 for float32 "
+                   "and float64, 2e-3 and 1e-4 for float16, 1.6e-2 and 1e-3 for bfloat16. Exits with 1 if a test fails")
       ->required()
       ->type_name("DIR");
   auto device = std::make_shared<std::string>("cpu");
-  test->add_option("--device", *device, "cpu, or reference: plain loops, exact and slow")
+  test->add_option("--device", *device, "cpu, or reference (plain loops, exact and slow)")
       ->check(CLI::IsMember({"cpu", "reference"}))
       ->default_str("cpu");
   test->callback([folders, device, &context] { run_tests(*folders, *device, context); });

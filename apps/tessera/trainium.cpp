@@ -104,8 +104,8 @@ void print_ladder(const NeuronSpec& spec, const Machine& machine, const Context&
   context.print(ladder_table(rows));
   if (context.quiet || (context.format != Format::table && context.format != Format::markdown)) return;
   context.print(drawing(rows));
-  context.print(
-      fmt::format("\nsimulated: {}, one set of constants. published: measured on a trn2.3xlarge.\n", machine.title));
+  context.print(fmt::format("\nsimulated: {}, with one set of constants. published: measured on a trn2.3xlarge.\n",
+                            machine.title));
   for (const neuron::ConvStep& step : neuron::conv_steps())
     context.print(fmt::format("  {}: {}\n", step.name, step.change));
 }
@@ -187,7 +187,7 @@ void print_check(const NeuronSpec& spec, const TrainiumOptions& o, const Context
       if (!r.ok() && first.empty()) first = fmt::format("{}, {}: {}", each.name, p.text(), r.first_wrong);
     }
   context.print(table);
-  check(first.empty(), Code::internal, "step '{}' is wrong: {}", o.step, first);
+  check(first.empty(), Code::internal, "step '{}' computes wrong values: {}", o.step, first);
 }
 
 void print_step(const NeuronSpec& spec, const TrainiumOptions& o, const Context& context) {
@@ -223,43 +223,44 @@ void print_step(const NeuronSpec& spec, const TrainiumOptions& o, const Context&
 }  // namespace
 
 void add_trainium(CLI::App& app, const Context& context) {
-  CLI::App* trainium = app.add_subcommand("trainium", "Kernels on a simulated NeuronCore");
+  CLI::App* trainium = app.add_subcommand("trainium", "Run kernels on a simulated NeuronCore");
   trainium->require_subcommand(1);
   CLI::App* conv2d = trainium->add_subcommand(
-      "conv2d", "The fused conv2d + bias + maxpool of the case study: one version's profile, or the whole ladder");
+      "conv2d", "Profile the fused conv2d + bias + maxpool of the case study: one version, or all of them");
   auto o = std::make_shared<TrainiumOptions>();
   o->layer.add_to(*conv2d);
   CLI::Option* ladder =
-      conv2d->add_flag("--ladder", o->ladder, "Every version on the harness's cases, beside what was published");
-  CLI::Option* micro =
-      conv2d->add_flag("--microbenchmarks", o->microbenchmarks, "The vector additions that price single copies")
-          ->excludes(ladder);
-  CLI::Option* checks =
-      conv2d
-          ->add_flag("--check", o->check,
-                     "The harness of the assignment: values of a version on batches of four, float32 and float16")
-          ->excludes(ladder)
-          ->excludes(micro);
-  conv2d->add_option("--every", o->every, "With --check: compare every so manieth row of the output; 1 is all")
+      conv2d->add_flag("--ladder", o->ladder, "Run every version on the harness's cases, beside the published times");
+  CLI::Option* micro = conv2d
+                           ->add_flag("--microbenchmarks", o->microbenchmarks,
+                                      "Run the vector additions from which the price of single copies follows")
+                           ->excludes(ladder);
+  CLI::Option* checks = conv2d
+                            ->add_flag("--check", o->check,
+                                       "Run the harness of the assignment: check the values of a version on batches of "
+                                       "four, float32 and float16")
+                            ->excludes(ladder)
+                            ->excludes(micro);
+  conv2d->add_option("--every", o->every, "With --check: compare every N-th row of the output; 1: all rows")
       ->check(whole_number(1))
       ->type_name("N")
       ->capture_default_str()
       ->needs(checks);
-  conv2d->add_option("--step", o->step, "Which version")
+  conv2d->add_option("--step", o->step, "The version of the kernel")
       ->type_name("NAME")
       ->capture_default_str()
       ->excludes(ladder)
       ->excludes(micro);
-  conv2d->add_option("--trace", o->trace, "Write a trace that Perfetto opens: a row for each engine and queue")
+  conv2d->add_option("--trace", o->trace, "Write a trace, which Perfetto opens: one row per engine and queue")
       ->type_name("FILE.json")
       ->excludes(ladder)
       ->excludes(micro);
-  conv2d->add_option("--draw", o->draw_us, "Draw so many microseconds from the first instruction on, engine by engine")
+  conv2d->add_option("--draw", o->draw_us, "Draw the first US microseconds, one row per engine")
       ->check(positive_number())
       ->type_name("US")
       ->excludes(ladder)
       ->excludes(micro);
-  conv2d->add_option("--svg", o->svg, "Write that drawing as a picture; 25 us of it unless --draw says otherwise")
+  conv2d->add_option("--svg", o->svg, "Write that drawing as a picture; default: the first 25 us")
       ->type_name("FILE.svg")
       ->excludes(ladder)
       ->excludes(micro)

@@ -204,8 +204,8 @@ Cell verdict_cell(const std::optional<Refusal>& refusal) {
   std::string full = refusal->message + (refusal->hint.empty() ? "" : " (" + refusal->hint + ")");
   switch (refusal->shortage) {
     case Shortage::l1:
-    case Shortage::l1_small: return Cell(std::move(full), "no: tensors alone are too large");
-    case Shortage::program: return Cell(std::move(full), "no: circular buffers alone are too large");
+    case Shortage::l1_small: return Cell(std::move(full), "no: tensors alone do not fit");
+    case Shortage::program: return Cell(std::move(full), "no: circular buffers alone do not fit");
     case Shortage::l1_clash: return Cell(std::move(full), "no: circular buffers clash with tensors");
     default: return Cell(full, "no: " + full);
   }
@@ -297,82 +297,82 @@ void sweep(const TuneOptions& options, const Context& context) {
   if (context.quiet || !for_people) return;
   const auto fit = std::count_if(trials.begin(), trials.end(), [](const Conv2dTrial& trial) { return trial.fits(); });
   context.print(
-      fmt::format("\n{}: {} of {} fit. Bytes of one core, exact; it has {} for circular buffers and tensors besides {} "
-                  "of L1_SMALL. A "
-                  "peak in a row that does not fit is what it wants.\n",
+      fmt::format("\n{}: {} of {} fit. All sizes are exact bytes of one core, which has {} for circular buffers and "
+                  "tensors besides {} of L1_SMALL. In rows that do not fit, the peak is the amount needed.\n",
                   machine.title, fit, trials.size(), format_count(bank_bytes), format_count(options.l1_small_bytes)));
   if (best)
     context.print(
-        "* the fastest that fits. Times are predicted, input and halo included; ~ marks those with a part that was not "
-        "measured on this generation of cards (docs/time.md).\n");
+        "* marks the fastest row that fits. Times are predicted and include input and halo; ~ marks times that rest in "
+        "part on prices not measured on this generation of cards (docs/time.md).\n");
 }
 
 }  // namespace
 
 void add_tune(CLI::App& app, const Context& context) {
-  CLI::App* tune = app.add_subcommand("tune", "What configurations of an operator take on a card");
+  CLI::App* tune = app.add_subcommand("tune", "Sweep configurations of one operator: memory and time on a card");
   tune->require_subcommand(1);
   CLI::App* conv2d = tune->add_subcommand(
-      "conv2d", "Sweep shardings, block heights and double buffers of a convolution, or fill in a table of them");
+      "conv2d",
+      "Sweep shardings, block heights and double buffers of a convolution, or complete a table of convolutions");
   auto o = std::make_shared<TuneOptions>();
-  conv2d->add_option("--device", o->device, "A Wormhole or Blackhole machine that `tessera machines` lists, or a file")
+  conv2d->add_option("--device", o->device, "A Wormhole or Blackhole card of `tessera machines`, or a machine file")
       ->required()
       ->type_name("NAME");
-  conv2d->add_option("--l1-small", o->l1_small_bytes, "Bytes of each core's L1 that L1_SMALL gets; otherwise 16384")
+  conv2d->add_option("--l1-small", o->l1_small_bytes, "Size of L1_SMALL on each core, in bytes; default: 16384")
       ->check(whole_number(0))
       ->type_name("BYTES");
-  CLI::Option* table =
-      conv2d
-          ->add_option("--table", o->table,
-                       "Convolutions, one a line: N,H,W,C,K,k,s,p,groups,dil,shard,abh,act_db,w_db,"
-                       "in_dtype,w_dtype,out_dtype,bias,fidelity,l1acc,fp32acc,out_layout,split_reader")
-          ->type_name("IN.csv");
-  conv2d->add_option("-o,--output", o->output, "Where the table goes, with results")
+  CLI::Option* table = conv2d
+                           ->add_option("--table", o->table,
+                                        "Read convolutions, one per line: "
+                                        "N,H,W,C,K,k,s,p,groups,dil,shard,abh,act_db,w_db,in_dtype,w_dtype,out_dtype,"
+                                        "bias,fidelity,l1acc,fp32acc,out_layout,split_reader")
+                           ->type_name("IN.csv");
+  conv2d->add_option("-o,--output", o->output, "Write the table with its results to this file")
       ->type_name("OUT.csv")
       ->needs(table);
   const auto extent = [&](const char* flag, std::int64_t& value, const char* what) {
     conv2d->add_option(flag, value, what)->type_name("N")->group(kLayer);
   };
-  extent("--batch", o->batch, "Images; otherwise 1");
-  extent("--height", o->height, "Rows of an image");
-  extent("--width", o->width, "Columns of an image; otherwise as many as rows");
-  extent("--in-channels", o->in_channels, "Channels in");
-  extent("--out-channels", o->out_channels, "Channels out");
-  extent("--groups", o->groups, "Groups of channels; otherwise 1");
+  extent("--batch", o->batch, "Batch size; default: 1");
+  extent("--height", o->height, "Image height");
+  extent("--width", o->width, "Image width; default: the height");
+  extent("--in-channels", o->in_channels, "Input channels");
+  extent("--out-channels", o->out_channels, "Output channels");
+  extent("--groups", o->groups, "Channel groups; default: 1");
   const auto list = [&](const char* flag, std::vector<std::int64_t>& values, const char* what) {
     conv2d->add_option(flag, values, what)->delimiter(',')->expected(1, 4)->type_name("H,W")->group(kLayer);
   };
-  list("--kernel", o->kernel, "Window; otherwise 3");
-  list("--stride", o->stride, "Steps of the window; otherwise 1");
-  list("--padding", o->padding, "One value, two, or top,bottom,left,right; otherwise half a window");
-  list("--dilation", o->dilation, "Distance of taps; otherwise 1");
+  list("--kernel", o->kernel, "Kernel size; default: 3");
+  list("--stride", o->stride, "Stride; default: 1");
+  list("--padding", o->padding, "Padding: one value, two, or top,bottom,left,right; default: half the kernel");
+  list("--dilation", o->dilation, "Dilation; default: 1");
   const auto word = [&](const char* flag, std::string& value, const char* what, const char* type) {
     conv2d->add_option(flag, value, what)->type_name(type)->group(kLayer);
   };
-  word("--dtype", o->dtype, "Of the input; otherwise bfloat16", "DTYPE");
-  word("--weights-dtype", o->weights_dtype, "Otherwise bfloat8_b", "DTYPE");
-  word("--output-dtype", o->output_dtype, "Otherwise as the input", "DTYPE");
-  word("--input-layout", o->input_layout, "TILE or ROW_MAJOR; otherwise rows for bfloat16, tiles for the rest",
-       "LAYOUT");
-  word("--output-layout", o->output_layout, "TILE or ROW_MAJOR; otherwise TILE", "LAYOUT");
-  word("--fidelity", o->fidelity, "LoFi, HiFi2, HiFi3 or HiFi4", "NAME");
+  word("--dtype", o->dtype, "Type of the input; default: bfloat16", "DTYPE");
+  word("--weights-dtype", o->weights_dtype, "Type of the weights; default: bfloat8_b", "DTYPE");
+  word("--output-dtype", o->output_dtype, "Type of the output; default: that of the input", "DTYPE");
+  word("--input-layout", o->input_layout,
+       "Layout of the input, TILE or ROW_MAJOR; default: ROW_MAJOR for bfloat16, else TILE", "LAYOUT");
+  word("--output-layout", o->output_layout, "Layout of the output, TILE or ROW_MAJOR; default: TILE", "LAYOUT");
+  word("--fidelity", o->fidelity, "Math fidelity: LoFi, HiFi2, HiFi3 or HiFi4", "NAME");
   const auto flag = [&](const char* name, bool& value, const char* what) {
     conv2d->add_flag(name, value, what)->group(kLayer);
   };
-  flag("--no-bias", o->no_bias, "Without a bias");
-  flag("--fp32-dest-acc", o->fp32_dest_acc, "Accumulate in float32");
-  flag("--packer-l1-acc", o->packer_l1_acc, "Add partial results up in L1");
-  flag("--full-inner-dim", o->full_inner_dim, "Block sharding: do not cut the reduction by kernel rows");
-  flag("--activation-reuse", o->activation_reuse, "Height sharding: reuse windows of the row above");
-  conv2d->add_option("--sharding", o->shardings, "Only these: HEIGHT, BLOCK, WIDTH")
+  flag("--no-bias", o->no_bias, "Leave out the bias");
+  flag("--fp32-dest-acc", o->fp32_dest_acc, "Accumulate in float32 (fp32_dest_acc_en)");
+  flag("--packer-l1-acc", o->packer_l1_acc, "Add partial sums in L1 (packer_l1_acc)");
+  flag("--full-inner-dim", o->full_inner_dim, "Block sharding: do not split the reduction by kernel rows");
+  flag("--activation-reuse", o->activation_reuse, "Height sharding: reuse the windows of the row above");
+  conv2d->add_option("--sharding", o->shardings, "Try only these shardings: HEIGHT, BLOCK, WIDTH")
       ->delimiter(',')
       ->type_name("LIST")
       ->group(kSwept);
-  conv2d->add_option("--act-block-h", o->block_heights, "Only these block heights, in rows; 0: all rows of a core")
+  conv2d->add_option("--act-block-h", o->block_heights, "Try only these block heights, in rows; 0: all rows of a core")
       ->delimiter(',')
       ->type_name("LIST")
       ->group(kSwept);
-  conv2d->add_option("--double-buffer", o->double_buffers, "Only these: none, act, weights, both")
+  conv2d->add_option("--double-buffer", o->double_buffers, "Try only these double buffers: none, act, weights, both")
       ->delimiter(',')
       ->check(CLI::IsMember({"none", "act", "weights", "both"}))
       ->type_name("LIST")

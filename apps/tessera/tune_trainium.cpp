@@ -105,8 +105,8 @@ void tune(const TuneTrainiumOptions& o, const Context& context) {
   if (context.quiet || (context.format != Format::table && context.format != Format::markdown)) return;
   const neuron::Profile& best = *tuning.winner().profile;
   context.print(fmt::format(
-      "\n{}, {}: {}\n{:.1f} us simulated, {:.3f} x the bound of {:.1f} us ({}), MFU {:.1f}%\n"
-      "{:.3f} x the floor of {:.1f} us: that bound, {:.1f} us to start a kernel, and a copy in and one out\n",
+      "\n{}, {}: {}\n{:.1f} us simulated, {:.3f} x the bound of {:.1f} us ({}), MFU {:.1f}%\n{:.3f} x the floor of "
+      "{:.1f} us, which adds {:.1f} us to start a kernel and one copy in and out\n",
       machine.title, problem.text(), tuning.winner().schedule.text(), best.total_us(), tuning.ratio(),
       tuning.bound.ns() / 1000, tuning.bound.tensor_ns > tuning.bound.dma_ns ? "PE array" : "DMA", 100 * best.mfu(),
       tuning.floor_ratio(), tuning.bound.floor_ns() / 1000, tuning.bound.start_ns / 1000));
@@ -115,14 +115,14 @@ void tune(const TuneTrainiumOptions& o, const Context& context) {
 }  // namespace
 
 void TrainiumArgument::add_to(CLI::App& command) {
-  command.add_option("--device", device, "A Trainium machine that `tessera machines` lists, or a file")
+  command.add_option("--device", device, "A Trainium machine of `tessera machines`, or a machine file")
       ->type_name("NAME")
       ->capture_default_str();
-  command.add_option("--in", in, "The image: batch, channels, rows, columns")
+  command.add_option("--in", in, "Shape of the image: batch, channels, height, width")
       ->type_name("NxCxHxW")
       ->capture_default_str();
-  command.add_option("--out-channels", out_channels, "Channels out")->type_name("N")->capture_default_str();
-  command.add_option("--kernel", kernel, "Rows and columns of the filter")->type_name("K")->capture_default_str();
+  command.add_option("--out-channels", out_channels, "Output channels")->type_name("N")->capture_default_str();
+  command.add_option("--kernel", kernel, "Kernel height and width")->type_name("K")->capture_default_str();
   command.add_option("--dtype", dtype, "f32, f16 or bf16")
       ->check(CLI::IsMember({"f32", "f16", "bf16"}))
       ->capture_default_str();
@@ -132,7 +132,7 @@ void TrainiumArgument::add_to(CLI::App& command) {
 neuron::ConvProblem TrainiumArgument::problem() const {
   const std::vector<std::int64_t> sizes = extents(in);
   check(sizes.size() == 4, Code::invalid_argument, Hint{"1x256x224x224 is one image of 256 channels"},
-        "--in '{}' is not four sizes with an x between them", in);
+        "--in '{}' is not four sizes separated by x", in);
   check(out_channels >= 1 && out_channels <= kMaxExtent && kernel >= 1 && kernel <= kMaxExtent, Code::invalid_argument,
         "--out-channels {} and --kernel {} are not sizes", out_channels, kernel);
   neuron::ConvProblem p;
@@ -149,13 +149,13 @@ neuron::ConvProblem TrainiumArgument::problem() const {
 
 void add_tune_trainium(CLI::App& tune_command, const Context& context) {
   CLI::App* command = tune_command.add_subcommand(
-      "trainium-conv2d", "Search a schedule of the fused conv2d + bias + maxpool for a NeuronCore");
+      "trainium-conv2d", "Search for a schedule of the fused conv2d + bias + maxpool on a NeuronCore");
   auto o = std::make_shared<TuneTrainiumOptions>();
   o->layer.add_to(*command);
-  CLI::Option* emit = command->add_option("--emit", o->emit, "Write the winning schedule as a script: nki")
+  CLI::Option* emit = command->add_option("--emit", o->emit, "Write the best schedule as a script: nki")
                           ->check(CLI::IsMember({"nki"}))
                           ->type_name("WHAT");
-  command->add_option("-o,--output", o->output, "Where the script goes; otherwise it is printed instead of the table")
+  command->add_option("-o,--output", o->output, "Write the script to this file; default: print it instead of the table")
       ->type_name("FILE.py")
       ->needs(emit);
   command->callback([o, &context] { tune(*o, context); });

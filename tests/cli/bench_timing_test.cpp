@@ -69,7 +69,7 @@ TEST(BenchTiming, PrintsTablesPricesAndAPicture) {
 }
 
 TEST(BenchTiming, SaysWhatIsWrongWithAFile) {
-  EXPECT_THAT(run_tessera({"bench", "timing"}).err, HasSubstr("which measured times?"));
+  EXPECT_THAT(run_tessera({"bench", "timing"}).err, HasSubstr("no measured times were given"));
   const std::string path = (std::filesystem::temp_directory_path() / "tessera_timing_test.json").string();
   const auto with = [&](const std::string& text) {
     std::ofstream(path) << text;

@@ -91,7 +91,7 @@ TEST_F(Compare, AgreesWithTheReference) {
   const CommandResult result = run_tessera({"compare", model_, "--against", "reference", "--bisect"});
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("agrees"));
-  EXPECT_THAT(result.out, HasSubstr("values compared, none differs by more than 0.0001"));
+  EXPECT_THAT(result.out, HasSubstr("values compared; none differs by more than 0.0001"));
   EXPECT_EQ(result.err, "");
 }
 

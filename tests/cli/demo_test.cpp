@@ -20,10 +20,10 @@ TEST_P(DemoOn, RunsItsChecksAndLeavesItsFiles) {
   std::filesystem::remove_all(directory);
   const CommandResult result = run_tessera({"demo", "--device", GetParam(), "-o", directory.string()});
   ASSERT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("check: all of 12,845,056 bytes came back as they went in: exact"));
+  EXPECT_THAT(result.out, HasSubstr("check: all of 12,845,056 bytes came back unchanged: exact"));
   EXPECT_THAT(result.out, HasSubstr("Out of Memory: "));
   EXPECT_THAT(result.out, HasSubstr("check: nothing on the device changed"));
-  EXPECT_THAT(result.out, HasSubstr("times come with plans"));
+  EXPECT_THAT(result.out, HasSubstr("Plans predict times"));
   for (const char* name : {"memory.html", "memory.svg", "memory.csv", "reports/l1_usage_summary.csv",
                            "reports/memory_usage_summary.csv", "reports/detailed_memory_usage.csv"})
     EXPECT_TRUE(std::filesystem::file_size(directory / name) > 0) << name;

@@ -35,7 +35,7 @@ TEST(Ncp, AWiringFileCanBeWrittenAndRead) {
   EXPECT_EQ(run_tessera({"ncp", "wiring", file, "--digest"}).out, "55e54b0806d1d8f5\n");
   const CommandResult other = run_tessera({"ncp", "wiring", file, "--inputs", "9"});
   EXPECT_EQ(other.status, 1);
-  EXPECT_THAT(other.err, HasSubstr("8 inputs, --inputs says 9"));
+  EXPECT_THAT(other.err, HasSubstr("8 inputs, but --inputs is 9"));
   EXPECT_THAT(run_tessera({"ncp", "wiring", file, "--dot"}).out, StartsWith("digraph"));
   EXPECT_THAT(run_tessera({"ncp", "wiring", file, "--svg", "--layout", "shell"}).out, StartsWith("<svg"));
 }

@@ -73,10 +73,10 @@ TEST(NcpEval, RunsOnAGpuOrSaysWhatIsMissing) {
   }
   const CommandResult half = run_tessera({"ncp", "eval", folder, "--device", "cuda", "--precision", "bf16"});
   EXPECT_EQ(half.status, 1);
-  EXPECT_THAT(half.err, HasSubstr("--device cuda has f32 and tf32, not --precision bf16"));
+  EXPECT_THAT(half.err, HasSubstr("--device cuda supports --precision f32 and tf32, not bf16"));
   const CommandResult cpu = run_tessera({"ncp", "eval", folder, "--precision", "tf32"});
   EXPECT_EQ(cpu.status, 1);
-  EXPECT_THAT(cpu.err, HasSubstr("--precision tf32 is of --device cuda"));
+  EXPECT_THAT(cpu.err, HasSubstr("--precision tf32 needs --device cuda"));
 }
 
 TEST(NcpTrain, ATrainingThatWasStoppedEndsWithTheSameFiles) {
@@ -99,10 +99,10 @@ TEST(NcpTrain, ChecksWhatItGoesOnWith) {
   EXPECT_THAT(again.err, HasSubstr("already has a checkpoint"));
   const CommandResult other = run_tessera({"ncp", "train", "--task", "sine", "--checkpoint", folder, "--resume"});
   EXPECT_EQ(other.status, 1);
-  EXPECT_THAT(other.err, HasSubstr("--task says sine, the checkpoint was made with xor"));
+  EXPECT_THAT(other.err, HasSubstr("--task is sine, but the checkpoint was made with xor"));
   const CommandResult more = run_tessera({"ncp", "train", "--checkpoint", folder, "--resume", "--epochs", "4"});
   ASSERT_EQ(more.status, 0) << more.err;
-  EXPECT_THAT(more.err, HasSubstr("going on with"));
+  EXPECT_THAT(more.err, HasSubstr("continuing"));
   EXPECT_THAT(more.err, HasSubstr("epoch 4/4"));
 }
 
@@ -155,7 +155,8 @@ TEST(NcpTrain, SettingsOfACheckpointCannotChangeOnTheWay) {
         std::tuple("--clip-norm-each", "1", "10"), std::tuple("--schedule", "constant", "cosine")}) {
     const CommandResult result = run_tessera(with(again, {option, value}));
     EXPECT_EQ(result.status, 1);
-    EXPECT_THAT(result.err, HasSubstr(fmt::format("{} says {}, the checkpoint was made with {}", option, value, was)));
+    EXPECT_THAT(result.err,
+                HasSubstr(fmt::format("{} is {}, but the checkpoint was made with {}", option, value, was)));
   }
   EXPECT_EQ(bytes_of(folder + "/checkpoint.safetensors"), before);
   const CommandResult same = run_tessera(with(again, {"--units", "12", "--lr", "1e-2", "--mixed-memory"}));
@@ -183,12 +184,12 @@ TEST(NcpTrain, WhatCannotBeTrainedIsRefused) {
         std::pair("--dropout", "nan"), std::pair("--seed", "-1"), std::pair("--lr", "nan")}) {
     const CommandResult result = run_tessera({"ncp", "train", "--task", "sine", "--epochs", "1", option, value});
     EXPECT_EQ(result.status, 2) << option;
-    EXPECT_THAT(result.err, HasSubstr(fmt::format("{}: '{}' is no ", option, value)));
+    EXPECT_THAT(result.err, HasSubstr(fmt::format("{}: '{}' is not a ", option, value)));
   }
   const CommandResult stopped =
       run_tessera({"ncp", "train", "--task", "sine", "--epochs", "3", "--max-seconds", "1e-9"});
   EXPECT_EQ(stopped.status, 0);
-  EXPECT_THAT(stopped.err, HasSubstr("nothing was kept, without --checkpoint"));
+  EXPECT_THAT(stopped.err, HasSubstr("nothing was saved, because there is no --checkpoint"));
 }
 
 }  // namespace

@@ -162,7 +162,7 @@ TEST_F(PlanCardLong, AnInterruptLeavesTheBestPlanSoFarOrNone) {
         if (fs::exists(file_)) {
           const tensix::CardPlan plan = tensix::load_card_plan(file_);
           EXPECT_EQ(plan.model, "resnet50");
-          EXPECT_THAT(text, HasSubstr(plan.interrupted ? "the best plan so far" : "nothing is missing"));
+          EXPECT_THAT(text, HasSubstr(plan.interrupted ? "the best plan found so far" : "nothing is missing"));
           EXPECT_EQ(read_text_file(file_).find("\"interrupted\": true") != std::string::npos,
                     plan.interrupted.has_value());
         } else {
@@ -207,12 +207,12 @@ TEST_F(PlanCard, AnotherBatchThanThatOfThePlanIsRefused) {
   for (const char* command : {"simulate", "run"}) {
     const CommandResult other = run_tessera({command, file_, "--batch", "3"});
     EXPECT_EQ(other.status, 1) << command;
-    EXPECT_THAT(other.err, HasSubstr("--batch is 3, and the plan is for batches of 1"));
-    EXPECT_THAT(run_tessera({command, file_, "--shape", "x:1x32x14x14"}).err, HasSubstr("the plan has settled"));
+    EXPECT_THAT(other.err, HasSubstr("--batch is 3, but the plan is for batches of 1"));
+    EXPECT_THAT(run_tessera({command, file_, "--shape", "x:1x32x14x14"}).err, HasSubstr("conflicts with the plan"));
   }
   EXPECT_EQ(run_tessera({"simulate", file_, "--null", "--batch", "1"}).status, 0);
   EXPECT_THAT(run_tessera({"plan", "--check", file_, "-o", (folder_ / "z.json").string()}).err,
-              HasSubstr("--check only looks at one"));
+              HasSubstr("--check only reads one"));
 }
 
 }  // namespace

@@ -155,7 +155,7 @@ TEST_F(RunNetworks, BenchRefusesWhatMakesNoSense) {
   const CommandResult bad = run_tessera({"bench", path("bad.txt")});
   EXPECT_EQ(bad.status, 1);
   EXPECT_THAT(bad.err, AllOf(HasSubstr("a kernel of 9x9 does not fit"), HasSubstr("in line 2"), HasSubstr("bad.txt")));
-  EXPECT_THAT(run_tessera({"bench"}).err, HasSubstr("which network"));
+  EXPECT_THAT(run_tessera({"bench"}).err, HasSubstr("no network and no file of layers"));
   EXPECT_THAT(run_tessera({"bench", "--peak", kNetwork}).err, HasSubstr("--peak"));
   EXPECT_THAT(run_tessera({"bench", kNetwork, "--filter", "x"}).err, HasSubstr("--filter"));
   EXPECT_THAT(run_tessera({"bench", path("bad.txt"), "--batch", "2"}).err, HasSubstr("--batch"));

@@ -90,7 +90,8 @@ TEST(Tune, SweepsOnlyWhatItIsTold) {
 TEST(Tune, TheTableSaysByWhichRuleARowIsMarked) {
   const CommandResult result = run_tessera(layer({"--sharding", "height"}));
   ASSERT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("the fastest that fits"), HasSubstr("868,624"), HasSubstr("HEIGHT_SHARDED")));
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("the fastest row that fits"), HasSubstr("868,624"), HasSubstr("HEIGHT_SHARDED")));
 }
 
 TEST(Tune, SaysWhatIsWrongWithALayerOrATable) {

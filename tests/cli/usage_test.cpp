@@ -24,7 +24,7 @@ TEST(Usage, NoCommandIsAUsageError) {
   const CommandResult result = run_tessera({});
   EXPECT_EQ(result.status, 2);
   EXPECT_EQ(result.out, "");
-  EXPECT_EQ(result.err, "error: a command is needed\nhint: `tessera --help` shows what it takes\n");
+  EXPECT_EQ(result.err, "error: no command was given\nhint: see `tessera --help`\n");
 }
 
 TEST(Usage, UnknownCommandsSayWhatWasMeant) {
@@ -34,7 +34,7 @@ TEST(Usage, UnknownCommandsSayWhatWasMeant) {
   const CommandResult far = run_tessera({"sing"});
   EXPECT_EQ(far.status, 2);
   EXPECT_THAT(far.err, StartsWith("error: unknown command 'sing'\n"));
-  EXPECT_THAT(run_tessera({"machines", "shwo"}).err, HasSubstr("does not take 'shwo'; did you mean 'show'?"));
+  EXPECT_THAT(run_tessera({"machines", "shwo"}).err, HasSubstr("does not accept 'shwo'; did you mean 'show'?"));
 }
 
 TEST(Usage, UnknownFlagsSayWhatWasMeant) {
@@ -63,15 +63,16 @@ TEST(Usage, NumbersThatAreNoneAreUsageErrors) {
   struct Case {
     std::string option, value, says;
   };
-  for (const Case& c : std::vector<Case>{{"--budget", "nan", "'nan' is no number above 0"},
-                                         {"--budget", "inf", "'inf' is no number above 0"},
-                                         {"--budget", "0", "'0' is no number above 0"},
-                                         {"--min-pcc", "nan", "'nan' is no number from 0 to 1"},
-                                         {"--max-reshards", "-1", "'-1' is no whole number from 0 on"},
-                                         {"--max-reshards", "99999999999999999999", "is no whole number from 0 on"},
-                                         {"--max-reshards", "1.5", "'1.5' is no whole number from 0 on"},
-                                         {"--seed", "-1", "'-1' is no whole number from 0 to 2^64 - 1"},
-                                         {"--seed", "18446744073709551616", "is no whole number from 0 to 2^64 - 1"}}) {
+  for (const Case& c :
+       std::vector<Case>{{"--budget", "nan", "'nan' is not a number greater than 0"},
+                         {"--budget", "inf", "'inf' is not a number greater than 0"},
+                         {"--budget", "0", "'0' is not a number greater than 0"},
+                         {"--min-pcc", "nan", "'nan' is not a number from 0 to 1"},
+                         {"--max-reshards", "-1", "'-1' is not a whole number of at least 0"},
+                         {"--max-reshards", "99999999999999999999", "is not a whole number of at least 0"},
+                         {"--max-reshards", "1.5", "'1.5' is not a whole number of at least 0"},
+                         {"--seed", "-1", "'-1' is not a whole number from 0 to 2^64 - 1"},
+                         {"--seed", "18446744073709551616", "is not a whole number from 0 to 2^64 - 1"}}) {
     std::vector<std::string> words = plan;
     words.insert(words.end(), {c.option, c.value});
     const CommandResult result = run_tessera(words);

@@ -100,7 +100,7 @@ def wrong_value():
 
 def check(done, *named):
     assert done.returncode in (1, 2), (done.returncode, done.stdout, done.stderr)
-    assert "fault of tessera" not in done.stderr
+    assert "bug in tessera" not in done.stderr
     first = done.stderr.strip().splitlines()[0] if done.stderr.strip() else ""
     assert first.startswith("error: "), done.stderr
     assert any(word in done.stderr for word in named), (named, done.stderr)

@@ -138,7 +138,7 @@ def test_the_same_run_goes_on_and_gives_the_same_bytes(copy, tmp_path):
     assert whole.returncode == 0, whole.stderr
     done = run(*words(copy, ["--batch", "2", "--threads", "2"]))  # threads change nothing
     assert done.returncode == 0, done.stderr
-    assert "of them there already" in done.stderr + done.stdout
+    assert "of them done before" in done.stderr + done.stdout
     name = f"y{LAYERS - 1}.npy"
     assert (copy / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     assert not (copy / "out" / ".unfinished").exists()

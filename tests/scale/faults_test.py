@@ -123,7 +123,7 @@ class Faults(unittest.TestCase):
         process = self.start("--samples", self.samples, "--output", self.output, "--resume", **options)
         self.end(process, 120)
         self.assertEqual(process.returncode, 0, self.printed + self.said(0))
-        self.assertRegex(self.printed, r"[1-9]\d* of them there already")
+        self.assertRegex(self.printed, r"[1-9]\d* of them done before")
         self.assertEqual(self.files(self.output), self.alone)
 
     def test_a_rank_is_killed(self):
@@ -250,7 +250,7 @@ class Faults(unittest.TestCase):
         command = self.train("--resume", "--max-seconds", "1e-6")
         done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("going on with", done.stderr)
+        self.assertIn("continuing", done.stderr)
 
     def test_a_rank_that_trains_is_killed(self):
         process = self.train_into_the_middle()

@@ -55,7 +55,7 @@ class PlanUnderMpirun(unittest.TestCase):
         self.assertEqual(tables[0], tables[1])
         none = tessera("plan", "resnet18", *CARD, "--batches", "1,2", "--max-latency", "1us", ranks=2)
         self.assertNotEqual(none.returncode, 0)
-        self.assertEqual(none.stderr.count("no batch has its results within"), 1)
+        self.assertEqual(none.stderr.count("no batch meets the limit of"), 1)
 
     def test_rows_of_a_table_come_to_the_same(self):
         known = pathlib.Path(__file__).parent.parent / "data" / "ttnn" / "conv_l1.csv"

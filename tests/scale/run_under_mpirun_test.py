@@ -73,7 +73,7 @@ class RunUnderMpirun(unittest.TestCase):
         self.assertIn("belongs to another run", other.stderr)
         done = tessera("run", MODEL, "--samples", 80, "--output", output, "--resume", ranks=2)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("there already", done.stdout)
+        self.assertIn("done before", done.stdout)
         self.assertEqual([file.suffix for file in output.iterdir()], [".npy"])
 
 

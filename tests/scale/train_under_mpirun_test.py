@@ -73,7 +73,7 @@ class TrainUnderMpirun(unittest.TestCase):
             self.assertEqual(stopped.returncode, 0, stopped.stderr)
             self.assertIn("--resume goes on", stopped.stderr)
         last = self.trained("parts", "--resume")
-        self.assertIn("going on with", last.stderr)
+        self.assertIn("continuing", last.stderr)
         self.assertEqual(self.models("parts"), self.models("whole"))
 
     def test_a_loss_that_is_not_finite_ends_all_with_the_checkpoint_intact(self):
@@ -144,7 +144,7 @@ class TrainUnderMpirun(unittest.TestCase):
         self.assertEqual([file.name for file in output.iterdir() if file.name != "in_use.lock"], ["checkpoint.safetensors"])
         on = train("--checkpoint", output, "--resume", "--max-seconds", "1e-6", ranks=3, epochs=2000)
         self.assertEqual(on.returncode, 0, on.stderr)
-        self.assertIn("going on with", on.stderr)
+        self.assertIn("continuing", on.stderr)
 
     @staticmethod
     def rank_process(launcher, rank):

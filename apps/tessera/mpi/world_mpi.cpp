@@ -25,7 +25,7 @@ namespace {
   using namespace std::chrono_literals;
   if (first_to_speak())
     report_error(
-        Error(Code::io, cause, launched_rank() == 0 ? "what is written stays, and --resume goes on from it" : ""));
+        Error(Code::io, cause, launched_rank() == 0 ? "finished results are kept; add --resume to continue" : ""));
   else
     std::this_thread::sleep_for(5s);  // the main thread is ending with a message of its own
   std::signal(SIGTERM, SIG_DFL);
@@ -52,8 +52,8 @@ class ToMeet {
   void wait() {
     std::unique_lock lock(mutex_);
     if (changed_.wait_for(lock, kPatience, [this] { return met_; })) return;
-    end_without(fmt::format("rank {} of {}: the processes have not found each other within {} s; a network between "
-                            "their hosts, or a firewall, may be in the way",
+    end_without(fmt::format("rank {} of {}: the processes did not connect within {} s; check the network and firewalls "
+                            "between their hosts",
                             launched_rank(), launched_size(), kPatience.count()),
                 {});
   }

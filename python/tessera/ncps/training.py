@@ -11,8 +11,9 @@ import numpy as np
 from tessera._tessera import InvalidArgument, NcpDataset, NcpTrainer, ncp_evaluate
 from tessera.ncps.model import Array, Model
 from tessera.ncps.wirings import json_text
+from tessera.results import EpochReport, Evaluation
 
-Report = dict[str, Any]
+Report = EpochReport  # what fit() returns for each epoch
 
 
 def _readout(targets: np.ndarray[Any, Any], loss: str) -> str:
@@ -164,7 +165,7 @@ class Layer(Model):
 
     def evaluate(
         self, x: Any, y: Any, *, loss: str = "mse", timespans: Any = None, lengths: Any = None
-    ) -> dict[str, float]:
+    ) -> Evaluation:
         """Loss and accuracy over a data set."""
         targets = np.asarray(y)
         described = json_text({"loss": loss, "readout": _readout(targets, loss)})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tessera._tessera import DataType, Device, Layout, MemoryConfig, StorageType, Tensor, Tile
+from tessera.results import Array
 from tessera.ttnn import mesh
 
 
@@ -56,7 +57,7 @@ def as_tensor(
     )
 
 
-def to_numpy(tensor: Tensor, *, mesh_composer: Any = None) -> Any:
+def to_numpy(tensor: Tensor, *, mesh_composer: Any = None) -> Array:
     """The values without padding; bfloat16 and block floats as float32."""
     if mesh_composer is not None:
         return mesh_composer.join([shard.to_numpy() for shard in mesh.get_device_tensors(tensor)])
