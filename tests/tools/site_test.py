@@ -83,6 +83,8 @@ class Links(Folder):
         self.write("b.html", '<h1 id="there">b</h1>')
         broken = links.broken_links(self.folder)
         self.assertEqual(len(broken), 2, broken)
+        self.write("b.html", '<h1 id="there">b</h1><script src="https://x.y/z.js"></script>')
+        self.assertIn("b.html: https://x.y/z.js is loaded from another site", links.broken_links(self.folder))
         self.assertTrue(any("no.png" in line for line in broken) and any("b.html#no" in line for line in broken))
 
 

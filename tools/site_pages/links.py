@@ -10,6 +10,7 @@ class Page(html.parser.HTMLParser):
         super().__init__()
         self.ids: set[str] = set()
         self.links: list[str] = []
+        self.resources: list[str] = []  # what the browser loads without being asked
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         for name, value in attrs:
@@ -17,10 +18,15 @@ class Page(html.parser.HTMLParser):
                 self.ids.add(value)
             elif value and (name == "src" or (name == "href" and tag in ("a", "link"))):
                 self.links.append(value)
+                if name == "src" or ("rel", "stylesheet") in attrs:
+                    self.resources.append(value)
 
 
 def broken_links(site: pathlib.Path) -> list[str]:
-    """One line for each link that leads nowhere. Addresses of other sites are not asked for."""
+    """One line for each link that leads nowhere, and for each script or style of another site: pages open without a network.
+
+    Links to other sites are not followed.
+    """
     pages: dict[pathlib.Path, Page] = {}
     for path in site.rglob("*.html"):
         page = Page()
@@ -30,6 +36,11 @@ def broken_links(site: pathlib.Path) -> list[str]:
     for path, page in sorted(pages.items()):
         if path.name == "404.html":  # its links are absolute: it is shown under any address
             continue
+        broken += [
+            f"{path.relative_to(site)}: {link} is loaded from another site"
+            for link in page.resources
+            if urllib.parse.urlsplit(link).netloc
+        ]
         for link in page.links:
             parts = urllib.parse.urlsplit(link)
             if parts.scheme or parts.netloc:

@@ -5,6 +5,7 @@ import re
 
 # Documents of the repository that are pages of the site too.
 DOCUMENTS = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "README.md": "index.md"}
+NOT_FOUND_BY_SEARCH = "---\nsearch:\n  exclude: true\n---\n\n"
 LANGUAGES = {".h": "cpp", ".cpp": "cpp", ".py": "python", ".toml": "toml", ".json": "json", ".sh": "sh"}
 LINK = re.compile(r"(!?\[[^\]\n]*(?:\n[^\]\n]*)?\]\()([^)#\s]+)(#[^)\s]*)?((?:\s+\"[^\"]*\")?\))")
 
@@ -59,10 +60,10 @@ class Staging:
         path = self.root / source
         if path.is_dir():
             names = sorted(f"{p.name}/" if p.is_dir() else p.name for p in path.iterdir() if not p.name.startswith("."))
-            return f"# {source}/\n\n" + "\n".join(f"- `{name}`" for name in names) + "\n"
+            return f"{NOT_FOUND_BY_SEARCH}# {source}/\n\n" + "\n".join(f"- `{name}`" for name in names) + "\n"
         text = path.read_text(encoding="utf-8")
         fence = "~~~~"
-        return f"# {path.name}\n\n`{source}`\n\n{fence}{LANGUAGES.get(path.suffix, 'text')}\n{text.rstrip()}\n{fence}\n"
+        return f"{NOT_FOUND_BY_SEARCH}# {path.name}\n\n`{source}`\n\n{fence}{LANGUAGES.get(path.suffix, 'text')}\n{text.rstrip()}\n{fence}\n"
 
     def write(self, folder: pathlib.Path) -> None:
         for place, text in self.pages.items():
