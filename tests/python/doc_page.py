@@ -16,10 +16,6 @@ def blocks(page, language):
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
-def commands(page):
-    return [line.split("#")[0].strip() for block in blocks(page, "sh") for line in block.splitlines()]
-
-
 def run(command, folder):
     """A line of shell, or a list of words, where `tessera` is the one that was built."""
     path = f"{BUILD}{os.pathsep}{os.environ['PATH']}"

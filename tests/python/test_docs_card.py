@@ -1,9 +1,9 @@
-"""The commands of docs/how-to/bring-a-vision-model-to-a-card-you-do-not-have.md run as they stand there."""
+"""The file of configs of docs/how-to/bring-a-vision-model-to-a-card-you-do-not-have.md. (tests/pages runs the commands.)"""
 
 import json
 
 import pytest
-from doc_page import blocks, commands, run, working_folder
+from doc_page import blocks, run, working_folder
 
 PAGE = "how-to/bring-a-vision-model-to-a-card-you-do-not-have.md"
 
@@ -14,14 +14,6 @@ def folder(tmp_path_factory):
     folder = working_folder(tmp_path_factory, "card", "resnet18")
     (folder / "layers.json").write_text(blocks(PAGE, "json")[0], encoding="utf-8")
     return folder
-
-
-@pytest.mark.parametrize("command", commands(PAGE))
-def test_commands_run(command, folder):
-    assert command.startswith("tessera ")
-    done = run(command, folder)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
 
 
 def test_the_config_names_a_node_and_is_obeyed(folder):

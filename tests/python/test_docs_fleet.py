@@ -1,7 +1,7 @@
-"""The examples of docs/fleet.md run as they stand there."""
+"""The machine file of docs/fleet.md. (tests/pages runs the commands.)"""
 
 import pytest
-from doc_page import blocks, commands, run, working_folder
+from doc_page import blocks, run, working_folder
 
 PAGE = "fleet.md"
 
@@ -9,17 +9,6 @@ PAGE = "fleet.md"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return working_folder(tmp_path_factory, "fleet", "resnet18")
-
-
-@pytest.mark.parametrize("command", commands(PAGE))
-def test_commands_run(command, folder):
-    assert command.startswith("tessera ")
-    done = run(command, folder)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
-    for word in command.split():
-        if word.endswith(".svg"):
-            assert (folder / word).read_text(encoding="utf-8").startswith("<svg")
 
 
 def test_the_fleet_of_the_page_is_a_machine(folder):

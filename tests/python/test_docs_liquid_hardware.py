@@ -30,13 +30,6 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("liquid")
 
 
-@pytest.mark.parametrize("command", [line for block in blocks("sh") for line in block.splitlines()])
-def test_commands_run(command, folder):
-    done = run(command, folder)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
-
-
 @pytest.mark.parametrize(("command", "table"), OUTPUTS, ids=[command for command, _ in OUTPUTS])
 def test_tables_are_what_the_commands_print(command, table, folder):
     done = run(command, folder)
