@@ -39,7 +39,8 @@ std::map<std::string, T> read_inputs(const std::vector<std::string>& words, cons
       inputs.insert_or_assign(word.substr(0, at), npy(word.substr(at + 1)));
       continue;
     }
-    check(word.ends_with(".npz"), Code::invalid_argument, "--input '{}' is neither NAME=FILE.npy nor FILE.npz, and no picture that `tessera run` takes", word);
+    check(word.ends_with(".npz"), Code::invalid_argument,
+          "--input '{}' is neither NAME=FILE.npy nor FILE.npz, and no picture that `tessera run` takes", word);
     for (auto& [name, input] : npz(word)) inputs.insert_or_assign(name, std::move(input));
   }
   return inputs;
@@ -129,7 +130,9 @@ void add_model_argument(CLI::App& command, ModelArgument& argument) {
       ->required()
       ->type_name("MODEL");
   command
-      .add_option("--input", argument.inputs, "NAME=FILE.npy for one input, or FILE.npz for all; the others are random. `tessera run` takes pictures (PNG, JPEG), folders of them, and videos")
+      .add_option("--input", argument.inputs,
+                  "NAME=FILE.npy for one input, or FILE.npz for all; the others are random. `tessera run` takes "
+                  "pictures (PNG, JPEG), folders of them, and videos")
       ->expected(1)
       ->take_all()
       ->type_name("INPUT");
