@@ -23,8 +23,8 @@ bool is_picture_input(const std::filesystem::path& path);
 std::vector<PictureFile> list_pictures(const std::vector<std::filesystem::path>& inputs);
 
 struct NamedPicture {
-  std::string name;    // the file, and the number of a frame
-  std::string file;    // what it is called where it is written
+  std::string name;  // the file, and the number of a frame
+  std::string file;  // what it is called where it is written
   Image image;
 };
 

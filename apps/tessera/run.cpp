@@ -290,8 +290,10 @@ PictureRunner picture_runner(const RunOptions& options) {
     const Target& target = target_of(*machine);
     target.check_request(*machine, request);
     LoadedNetwork network = load_network(given);
-    PictureRunner runner{ports_of(network.graph, network.graph.inputs), ports_of(network.graph, network.graph.outputs),
-                         {}, "on " + machine->title};
+    PictureRunner runner{ports_of(network.graph, network.graph.inputs),
+                         ports_of(network.graph, network.graph.outputs),
+                         {},
+                         "on " + machine->title};
     const std::shared_ptr<const NetworkPlan> plan = target.plan(std::move(network), *machine, request);
     runner.run = [machine, plan, &target](const std::vector<Array>& inputs) {
       return target.run(*plan, *machine, inputs).outputs;
@@ -301,7 +303,8 @@ PictureRunner picture_runner(const RunOptions& options) {
   Graph graph = load_graph(given);
   if (options.device == "reference") {
     const auto kept = std::make_shared<const Graph>(std::move(graph));
-    const std::int64_t limit = session_options(options.session).memory_limit_bytes.value_or(default_memory_limit_bytes());
+    const std::int64_t limit =
+        session_options(options.session).memory_limit_bytes.value_or(default_memory_limit_bytes());
     return {ports_of(*kept, kept->inputs), ports_of(*kept, kept->outputs),
             [kept, limit](const std::vector<Array>& inputs) {
               const BudgetScope budget(limit);
@@ -320,8 +323,7 @@ void run_over_pictures(const RunOptions& options, const Context& context) {
   check(!in_a_world(), Code::unsupported, Hint{"one process runs them; its threads share each picture"},
         "pictures are not shared among the processes of mpirun");
   const std::string& named = options.network.empty() ? options.model.model : options.network;
-  const std::string network =
-      is_plan_file(named) ? load_plan_file_argument(named).plan->model() : named;
+  const std::string network = is_plan_file(named) ? load_plan_file_argument(named).plan->model() : named;
   run_pictures({options.pictures, options.model, network, options.labels, options.output}, picture_runner(options),
                context);
 }

@@ -63,7 +63,8 @@ Isa isa_of(const std::string& text) {
 Graph graph_of(const std::filesystem::path& model, const ImportOptions& import, std::int64_t batch) {
   const std::string text = model.string();
   const bool known = means_named_network(text);
-  if ((std::filesystem::exists(model) && !known) || text.ends_with(".onnx") || (!known && text.find('/') != std::string::npos))
+  if ((std::filesystem::exists(model) && !known) || text.ends_with(".onnx") ||
+      (!known && text.find('/') != std::string::npos))
     return import_onnx(model, import);
   check(import.shapes.empty() && import.dimensions.empty(), Code::invalid_argument,
         "the shapes of zoo networks are fixed; batch changes the batch");

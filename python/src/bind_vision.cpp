@@ -1,4 +1,5 @@
-// tessera.vision: pictures in, answers out. What takes PIL's images and chooses between forms is python/tessera/vision.py.
+// tessera.vision: pictures in, answers out. What takes PIL's images and chooses between forms is
+// python/tessera/vision.py.
 
 #include "arrays.h"
 #include "bind.h"
@@ -47,14 +48,15 @@ nb::object owned_array(std::vector<T> values, const std::vector<std::size_t>& sh
 }
 
 nb::object from_image(Image image) {
-  const std::vector<std::size_t> shape{static_cast<std::size_t>(image.height), static_cast<std::size_t>(image.width), 3};
+  const std::vector<std::size_t> shape{static_cast<std::size_t>(image.height), static_cast<std::size_t>(image.width),
+                                       3};
   return owned_array(std::move(image.rgb), shape);
 }
 
 nb::object mask_array(const Answers& answers) {
   if (!answers.mask) return nb::none();
-  return owned_array(answers.mask->classes, {static_cast<std::size_t>(answers.mask->height),
-                                             static_cast<std::size_t>(answers.mask->width)});
+  return owned_array(answers.mask->classes,
+                     {static_cast<std::size_t>(answers.mask->height), static_cast<std::size_t>(answers.mask->width)});
 }
 
 std::optional<Task> task_of(const std::optional<std::string>& text) {
@@ -160,9 +162,8 @@ void bind_vision(nb::module_& module) {
       "load_image", [](const std::filesystem::path& path) { return from_image(load_image(path)); }, "path"_a,
       nb::sig("def load_image(path: str | os.PathLike[str]) -> typing.Any"));
   module.def(
-      "save_image",
-      [](const std::filesystem::path& path, const Pixels& pixels) { save_image(path, to_image(pixels)); }, "path"_a,
-      "pixels"_a, nb::sig("def save_image(path: str | os.PathLike[str], pixels: typing.Any) -> None"));
+      "save_image", [](const std::filesystem::path& path, const Pixels& pixels) { save_image(path, to_image(pixels)); },
+      "path"_a, "pixels"_a, nb::sig("def save_image(path: str | os.PathLike[str], pixels: typing.Any) -> None"));
   module.def(
       "draw_answers",
       [](const Pixels& pixels, const Answers& answers) { return from_image(draw_answers(to_image(pixels), answers)); },

@@ -85,7 +85,7 @@ def write(path: str | os.PathLike[str], picture: Picture) -> None:
 
 
 def resize(picture: Picture, width: int, height: int, filter: str = "bilinear") -> np.ndarray[Any, Any]:
-    """The picture in another size, with the bits of PIL's Image.resize(). filter: "nearest", "bilinear", "bicubic"."""
+    """The picture in another size, as PIL's Image.resize() makes it. filter: "nearest", "bilinear", "bicubic"."""
     return np.asarray(resample_image(read(picture), width, height, filter))
 
 

@@ -25,8 +25,8 @@ TSR_API std::vector<NamedNetwork> named_networks();  // by name
 TSR_API std::vector<std::string> network_names();
 TSR_API bool is_network_name(std::string_view name);
 
-// Whether a word that may be a name or a file means a network by name: there is one, and no file of that name. (A folder
-// is no network.)
+// Whether a word that may be a name or a file means a network by name: there is one, and no file of that name. (A
+// folder is no network.)
 TSR_API bool means_named_network(const std::string& model);
 
 // The file of a trained network; nothing for any other name.

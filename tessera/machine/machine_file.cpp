@@ -100,7 +100,8 @@ std::vector<fs::path> machine_directories() {
       directories.emplace_back(item);
     }
   }
-  if (std::optional<fs::path> installed = installed_data_folder("machines")) directories.push_back(std::move(*installed));
+  if (std::optional<fs::path> installed = installed_data_folder("machines"))
+    directories.push_back(std::move(*installed));
   for (const std::string_view built_in : {TESSERA_SOURCE_MACHINES, TESSERA_PREFIX_MACHINES})
     if (fs::is_directory(built_in, ignored)) directories.emplace_back(built_in);
   return directories;

@@ -28,13 +28,13 @@
 namespace tessera {
 
 struct RecognizerOptions {
-  std::optional<Preprocessing> preprocessing{};  // none: as the network's file says, else guessed
+  std::optional<Preprocessing> preprocessing{};               // none: as the network's file says, else guessed
   std::vector<std::pair<std::string, std::string>> fields{};  // set_preprocessing_field() on top of that
-  std::optional<Task> task{};                    // none: as the outputs look
-  std::vector<std::string> labels{};             // none: those of the network's file
-  std::int64_t top = 5;                          // classes that are listed
-  double least_score = 0.25;                     // of boxes
-  double most_overlap = 0.45;                    // of two boxes of one class: intersection over union
+  std::optional<Task> task{};                                 // none: as the outputs look
+  std::vector<std::string> labels{};                          // none: those of the network's file
+  std::int64_t top = 5;                                       // classes that are listed
+  double least_score = 0.25;                                  // of boxes
+  double most_overlap = 0.45;                                 // of two boxes of one class: intersection over union
   SessionOptions session{};
 };
 

@@ -60,7 +60,7 @@ struct Mask {
 
 struct Answers {
   Task task = Task::classify;
-  std::string form{};  // which kind of outputs this was read from, in words
+  std::string form{};                  // which kind of outputs this was read from, in words
   std::int64_t width = 0, height = 0;  // of the picture
   std::vector<RankedClass> classes{};  // classify: the best first
   std::vector<DetectedBox> boxes{};    // detect: the surest first

@@ -23,8 +23,8 @@ struct OtherFormat {
   std::string_view mark;
 };
 constexpr std::array kOtherFormats{
-    OtherFormat{"GIF", 0, "GIF8"},   OtherFormat{"WebP", 8, "WEBP"},    OtherFormat{"BMP", 0, "BM"},
-    OtherFormat{"TIFF", 0, "II*"},   OtherFormat{"TIFF", 0, "MM"},      OtherFormat{"HEIF or AVIF", 4, "ftyp"},
+    OtherFormat{"GIF", 0, "GIF8"},    OtherFormat{"WebP", 8, "WEBP"},    OtherFormat{"BMP", 0, "BM"},
+    OtherFormat{"TIFF", 0, "II*"},    OtherFormat{"TIFF", 0, "MM"},      OtherFormat{"HEIF or AVIF", 4, "ftyp"},
     OtherFormat{"JPEG XL", 4, "JXL"}, OtherFormat{"JPEG 2000", 4, "jP"}, OtherFormat{"PDF", 0, "%PDF"},
 };
 
@@ -50,9 +50,9 @@ void vision::check_extents(std::int64_t width, std::int64_t height, const ImageL
 
 Image::Image(std::int64_t width_px, std::int64_t height_px, std::uint8_t value)
     : Image(width_px, height_px,
-            std::vector<std::uint8_t>(
-                static_cast<std::size_t>(std::max<std::int64_t>(0, width_px) * std::max<std::int64_t>(0, height_px) * 3),
-                value)) {}
+            std::vector<std::uint8_t>(static_cast<std::size_t>(std::max<std::int64_t>(0, width_px) *
+                                                               std::max<std::int64_t>(0, height_px) * 3),
+                                      value)) {}
 
 Image::Image(std::int64_t width_px, std::int64_t height_px, std::vector<std::uint8_t> rgb_bytes)
     : width(width_px), height(height_px), rgb(std::move(rgb_bytes)) {

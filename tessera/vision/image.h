@@ -33,9 +33,9 @@ struct ImageLimits {
   std::uint64_t file_bytes = std::uint64_t{1} << 30;
 };
 
-// PNG or JPEG, told by its first bytes. The picture is turned upright as its EXIF orientation says. Grey becomes RGB, 16
-// bits become 8, transparent parts show white, CMYK is converted without a colour profile. A damaged or truncated file
-// is an Error.
+// PNG or JPEG, told by its first bytes. The picture is turned upright as its EXIF orientation says. Grey becomes RGB,
+// 16 bits become 8, transparent parts show white, CMYK is converted without a colour profile. A damaged or truncated
+// file is an Error.
 TSR_API Image decode_image(std::span<const std::byte> file, const ImageLimits& limits = {});
 TSR_API Image load_image(const std::filesystem::path& path, const ImageLimits& limits = {});
 

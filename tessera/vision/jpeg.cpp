@@ -21,7 +21,7 @@ namespace tessera::vision {
 namespace {
 
 constexpr int kQuality = 92;
-constexpr int kMostScans = 200;               // real ones have about ten; thousands would only take time
+constexpr int kMostScans = 200;                 // real ones have about ten; thousands would only take time
 constexpr std::uint64_t kPixelsPerByte = 2048;  // the flattest picture has a few hundred
 constexpr std::string_view kExif("Exif\0\0", 6);
 
@@ -40,8 +40,8 @@ struct Fault {
 // Warnings about missing or damaged data are errors here: the library would go on with grey.
 void on_message(j_common_ptr info, int level) {
   const int code = info->err->msg_code;
-  if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE ||
-                    code == JWRN_ARITH_BAD_CODE))
+  if (level < 0 &&
+      (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE || code == JWRN_ARITH_BAD_CODE))
     escape(info);
 }
 

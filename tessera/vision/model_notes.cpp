@@ -137,7 +137,8 @@ vision::GuessedPreprocessing vision::guess_preprocessing(const TensorType& input
     return input.dims && input.dims->size() >= from_end &&
            (*input.dims)[input.dims->size() - from_end] == TensorType::kUnknown;
   };
-  const bool last_is_channels = input.dims && !input.dims->empty() && (input.dims->back() == 3 || input.dims->back() == 1);
+  const bool last_is_channels =
+      input.dims && !input.dims->empty() && (input.dims->back() == 3 || input.dims->back() == 1);
   const std::size_t width_at = last_is_channels ? 2 : 1;
   if (open(width_at) || open(width_at + 1)) {
     const std::int64_t extent = detects ? kDetectorExtent : kDefaultExtent;

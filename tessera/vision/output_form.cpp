@@ -37,7 +37,8 @@ bool says(const NamedOutput& output, std::string_view word) {
 std::size_t rank(const NamedOutput& output) { return output.type.dims ? output.type.dims->size() : 0; }
 std::int64_t last(const NamedOutput& output) { return output.type.dims->back(); }
 
-// --- one output -------------------------------------------------------------------------------------------------------
+// --- one output
+// -------------------------------------------------------------------------------------------------------
 
 std::optional<OutputReading> scores(std::span<const NamedOutput> outputs) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -76,7 +77,8 @@ std::optional<OutputReading> heads(std::span<const NamedOutput> outputs, const P
   return outputs.size() >= 2 ? std::optional(reading) : std::nullopt;
 }
 
-// --- boxes and scores apart -------------------------------------------------------------------------------------------
+// --- boxes and scores apart
+// -------------------------------------------------------------------------------------------
 
 std::optional<OutputReading> separate(std::span<const NamedOutput> outputs) {
   std::optional<std::size_t> boxes, scores, classes, number, matrix;
@@ -130,37 +132,28 @@ std::optional<OutputReading> mask(std::span<const NamedOutput> outputs) {
 
 std::string_view description(OutputForm form) {
   switch (form) {
-    case OutputForm::scores:
-      return "a score for each class";
+    case OutputForm::scores: return "a score for each class";
     case OutputForm::yolo_columns:
       return "YOLOv8: a column for each box with its centre, its size and a score for each class";
     case OutputForm::yolo_rows:
       return "YOLOv5: a row for each box with its centre, its size, how sure it is, and a score for each class";
     case OutputForm::yolo_heads:
       return "heads of YOLOv8: for each cell the sides of a box as 16 bins, and a score for each class";
-    case OutputForm::final_rows:
-      return "a row for each box with its corners, its score and its class";
-    case OutputForm::final_boxes:
-      return "boxes, scores and classes as separate outputs";
-    case OutputForm::scored_boxes:
-      return "SSD: boxes, and a score for each class and the background";
-    case OutputForm::mask_scores:
-      return "a score for each class and pixel";
-    case OutputForm::mask_classes:
-      return "the class of each pixel";
+    case OutputForm::final_rows: return "a row for each box with its corners, its score and its class";
+    case OutputForm::final_boxes: return "boxes, scores and classes as separate outputs";
+    case OutputForm::scored_boxes: return "SSD: boxes, and a score for each class and the background";
+    case OutputForm::mask_scores: return "a score for each class and pixel";
+    case OutputForm::mask_classes: return "the class of each pixel";
   }
   fail(Code::internal, "a form of outputs that is none");
 }
 
 Task task_of(OutputForm form) {
   switch (form) {
-    case OutputForm::scores:
-      return Task::classify;
+    case OutputForm::scores: return Task::classify;
     case OutputForm::mask_scores:
-    case OutputForm::mask_classes:
-      return Task::segment;
-    default:
-      return Task::detect;
+    case OutputForm::mask_classes: return Task::segment;
+    default: return Task::detect;
   }
 }
 

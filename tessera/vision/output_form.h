@@ -19,15 +19,15 @@
 namespace tessera::vision {
 
 enum class OutputForm : std::uint8_t {
-  scores,         // [N, classes]
-  yolo_columns,   // [N, 4 + classes, boxes]: centre, extents, a score for each class (YOLOv8 and later)
-  yolo_rows,      // [N, boxes, 5 + classes]: with a score for there being anything at all (YOLOv5, YOLOX)
-  yolo_heads,     // [N, 64 + classes, h, w] for each stride: sides as distributions of 16 bins
-  final_rows,     // [N, boxes, 6]: corners, score, class; nothing is left to suppress (YOLOv10)
-  final_boxes,    // boxes [N, boxes, 4], scores and classes [N, boxes] (SSD, Faster R-CNN)
-  scored_boxes,   // boxes [N, boxes, 4] and scores [N, boxes, classes], of which the first is background (SSD)
-  mask_scores,    // [N, classes, h, w]
-  mask_classes,   // whole numbers [N, h, w] or [N, 1, h, w]
+  scores,        // [N, classes]
+  yolo_columns,  // [N, 4 + classes, boxes]: centre, extents, a score for each class (YOLOv8 and later)
+  yolo_rows,     // [N, boxes, 5 + classes]: with a score for there being anything at all (YOLOv5, YOLOX)
+  yolo_heads,    // [N, 64 + classes, h, w] for each stride: sides as distributions of 16 bins
+  final_rows,    // [N, boxes, 6]: corners, score, class; nothing is left to suppress (YOLOv10)
+  final_boxes,   // boxes [N, boxes, 4], scores and classes [N, boxes] (SSD, Faster R-CNN)
+  scored_boxes,  // boxes [N, boxes, 4] and scores [N, boxes, classes], of which the first is background (SSD)
+  mask_scores,   // [N, classes, h, w]
+  mask_classes,  // whole numbers [N, h, w] or [N, 1, h, w]
 };
 
 std::string_view description(OutputForm form);
@@ -46,8 +46,8 @@ struct OutputReading {
   bool corners_yx = false;   // boxes are top, left, bottom, right
 };
 
-// What the outputs mean; nothing where no form fits. `labels`: how many classes have names, which tells apart forms that
-// look alike; 0: nobody has said. `task`: only forms of it.
+// What the outputs mean; nothing where no form fits. `labels`: how many classes have names, which tells apart forms
+// that look alike; 0: nobody has said. `task`: only forms of it.
 std::optional<OutputReading> read_outputs(std::span<const NamedOutput> outputs, const PictureInput& input,
                                           std::size_t labels, std::optional<Task> task);
 

@@ -12,9 +12,8 @@ namespace tessera::vision {
 namespace {
 
 bool are_known(std::span<const NamedOutput> outputs) {
-  return std::all_of(outputs.begin(), outputs.end(), [](const NamedOutput& output) {
-    return output.type.dims.has_value();
-  });
+  return std::all_of(outputs.begin(), outputs.end(),
+                     [](const NamedOutput& output) { return output.type.dims.has_value(); });
 }
 
 // TOML in one line: "fit = crop, crop = 0.875, ...".
@@ -85,8 +84,8 @@ PictureTask::PictureTask(std::span<const NamedOutput> inputs, std::span<const Na
     reading = read_outputs(outputs_, input_, labels_.size(), task_);
     if (!reading) refuse_outputs(outputs_, task_);
     check_labels(*reading, labels_);
-    remarks_.push_back(fmt::format("the outputs are read as {} ({})", name(task_of(reading->form)),
-                                   description(reading->form)));
+    remarks_.push_back(
+        fmt::format("the outputs are read as {} ({})", name(task_of(reading->form)), description(reading->form)));
   }
 }
 
@@ -117,8 +116,7 @@ std::vector<Answers> PictureTask::read(const PictureBatch& batch, std::span<cons
   if (!reading) refuse_outputs(found, task_);
   check_labels(*reading, labels_);
   std::vector<Answers> answers;
-  for (const Seen& seen : batch.pictures)
-    answers.push_back(read_answers(*reading, outputs, seen, labels_, limits_));
+  for (const Seen& seen : batch.pictures) answers.push_back(read_answers(*reading, outputs, seen, labels_, limits_));
   return answers;
 }
 

@@ -21,10 +21,10 @@
 namespace tessera::vision {
 
 struct PictureTaskOptions {
-  std::optional<Preprocessing> preprocessing{};  // none: as the model's file says, else guessed
+  std::optional<Preprocessing> preprocessing{};               // none: as the model's file says, else guessed
   std::vector<std::pair<std::string, std::string>> fields{};  // set_preprocessing_field() on top of that
-  std::optional<Task> task{};                    // none: as the outputs look
-  std::vector<std::string> labels{};             // none: those of the model's file
+  std::optional<Task> task{};                                 // none: as the outputs look
+  std::vector<std::string> labels{};                          // none: those of the model's file
   AnswerLimits limits{};
 };
 

@@ -75,8 +75,8 @@ struct Scaled {
 Scaled cropped(const Image& image, const PictureInput& input, const Preprocessing& preprocessing) {
   Scaled to;
   const double shorter_input = static_cast<double>(std::min(input.width, input.height));
-  const double zoom = preprocessing.resize == 0 ? 1 / preprocessing.crop
-                                                : static_cast<double>(preprocessing.resize) / shorter_input;
+  const double zoom =
+      preprocessing.resize == 0 ? 1 / preprocessing.crop : static_cast<double>(preprocessing.resize) / shorter_input;
   const double scale = zoom * std::max(static_cast<double>(input.width) / static_cast<double>(image.width),
                                        static_cast<double>(input.height) / static_cast<double>(image.height));
   // The longer side is cut to whole pixels, as torchvision has it.
@@ -147,9 +147,7 @@ void write_values(const Image& canvas, const PictureInput& input, const Preproce
   for (std::int64_t i = 0; i < plane; ++i) {
     const std::uint8_t* rgb = canvas.rgb.data() + i * 3;
     for (std::int64_t c = 0; c < channels; ++c) {
-      const int value = channels == 1                          ? luma(rgb)
-                        : input.channels == ChannelOrder::bgr ? rgb[2 - c]
-                                                              : rgb[c];
+      const int value = channels == 1 ? luma(rgb) : input.channels == ChannelOrder::bgr ? rgb[2 - c] : rgb[c];
       values[static_cast<std::size_t>(interleaved ? i * channels + c : c * plane + i)] =
           tables[static_cast<std::size_t>(c)][static_cast<std::size_t>(value)];
     }
@@ -193,8 +191,7 @@ PictureInput picture_input(const TensorType& type, const Preprocessing& preproce
   const std::int64_t channels = planes ? dims[0] : dims[2], height = planes ? dims[1] : dims[0],
                      width = planes ? dims[2] : dims[1];
   const bool open = channels == TensorType::kUnknown;
-  input.channels =
-      preprocessing.channels.value_or(!open && channels == 1 ? ChannelOrder::gray : ChannelOrder::rgb);
+  input.channels = preprocessing.channels.value_or(!open && channels == 1 ? ChannelOrder::gray : ChannelOrder::rgb);
   if (!open && channels != channel_count(input.channels))
     refuse(fmt::format("it has {} channels, and {} pictures have {}", channels, name(input.channels),
                        channel_count(input.channels)));
@@ -244,23 +241,12 @@ PreparedPicture prepare_picture(const Image& image, const PictureInput& input, c
   one.batched = false;
   PreparedPicture out{Array(input.type, one.shape()), {}};
   switch (input.type) {
-    case ElementType::uint8:
-      write_values<std::uint8_t>(canvas, input, preprocessing, out.values);
-      break;
-    case ElementType::float32:
-      write_values<float>(canvas, input, preprocessing, out.values);
-      break;
-    case ElementType::float64:
-      write_values<double>(canvas, input, preprocessing, out.values);
-      break;
-    case ElementType::float16:
-      write_values<Float16>(canvas, input, preprocessing, out.values);
-      break;
-    case ElementType::bfloat16:
-      write_values<BFloat16>(canvas, input, preprocessing, out.values);
-      break;
-    default:
-      fail(Code::internal, "an input of {} came through", name(input.type));
+    case ElementType::uint8: write_values<std::uint8_t>(canvas, input, preprocessing, out.values); break;
+    case ElementType::float32: write_values<float>(canvas, input, preprocessing, out.values); break;
+    case ElementType::float64: write_values<double>(canvas, input, preprocessing, out.values); break;
+    case ElementType::float16: write_values<Float16>(canvas, input, preprocessing, out.values); break;
+    case ElementType::bfloat16: write_values<BFloat16>(canvas, input, preprocessing, out.values); break;
+    default: fail(Code::internal, "an input of {} came through", name(input.type));
   }
   Placement& placement = out.placement;
   placement.scale_x = static_cast<double>(to.width) / static_cast<double>(from->width);

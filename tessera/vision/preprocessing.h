@@ -53,8 +53,8 @@ struct Preprocessing {
   bool operator==(const Preprocessing&) const = default;
 };
 
-// "imagenet" (the middle 7/8, as 224 of 256 pixels; mean and standard deviation of ImageNet), "yolo" (pad with grey 114,
-// 0 to 1).
+// "imagenet" (the middle 7/8, as 224 of 256 pixels; mean and standard deviation of ImageNet), "yolo" (pad with grey
+// 114, 0 to 1).
 TSR_API Preprocessing preprocessing_preset(std::string_view name);
 TSR_API std::vector<std::string> preprocessing_presets();
 

@@ -21,8 +21,8 @@ namespace {
 constexpr std::int64_t kMostPixels = 16384;
 constexpr std::uint64_t kFileBytes = 64 << 10;
 
-const std::vector<std::string> kFields = {"fit",      "size",   "crop",   "resize", "fill", "filter",
-                                          "channels", "layout", "range",  "mean", "std", "strokes"};
+const std::vector<std::string> kFields = {"fit",      "size",   "crop",  "resize", "fill", "filter",
+                                          "channels", "layout", "range", "mean",   "std",  "strokes"};
 
 // A field's value in either form, TOML's or a command line's.
 struct FieldText {
@@ -57,9 +57,8 @@ std::int64_t whole(const FieldText& given, const std::string& word, std::int64_t
 }
 
 std::vector<double> numbers(const FieldText& given, std::size_t least, std::size_t most) {
-  check(given.words.size() >= least && given.words.size() <= most, Code::invalid_argument,
-        "{} has {} number{}, not {}", given.field, least == most ? fmt::format("{}", least) : "1 or 3",
-        most == 1 ? "" : "s", given.words.size());
+  check(given.words.size() >= least && given.words.size() <= most, Code::invalid_argument, "{} has {} number{}, not {}",
+        given.field, least == most ? fmt::format("{}", least) : "1 or 3", most == 1 ? "" : "s", given.words.size());
   std::vector<double> values;
   for (const std::string& word : given.words) values.push_back(number(given, word));
   return values;
@@ -152,9 +151,7 @@ FieldText field_text(std::string field, const toml::node& node) {
 
 }  // namespace
 
-std::string_view name(Fit fit) {
-  return fit == Fit::stretch ? "stretch" : fit == Fit::crop ? "crop" : "pad";
-}
+std::string_view name(Fit fit) { return fit == Fit::stretch ? "stretch" : fit == Fit::crop ? "crop" : "pad"; }
 std::string_view name(Filter filter) {
   return filter == Filter::nearest ? "nearest" : filter == Filter::bilinear ? "bilinear" : "bicubic";
 }

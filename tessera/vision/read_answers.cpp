@@ -17,8 +17,7 @@ std::string label_of(std::span<const std::string> labels, std::int64_t index) {
 std::vector<double> probabilities(std::span<const double> scores) {
   std::vector<double> out(scores.begin(), scores.end());
   const double sum = std::accumulate(out.begin(), out.end(), 0.0);
-  const bool already =
-      std::all_of(out.begin(), out.end(), [](double s) { return s >= 0; }) && std::abs(sum - 1) < 1e-3;
+  const bool already = std::all_of(out.begin(), out.end(), [](double s) { return s >= 0; }) && std::abs(sum - 1) < 1e-3;
   if (already || out.empty()) return out;
   const double most = *std::max_element(out.begin(), out.end());
   double total = 0;

@@ -16,9 +16,9 @@
 namespace tessera::vision {
 
 struct AnswerLimits {
-  std::int64_t top = 5;          // classes that are listed
-  double least_score = 0.25;     // of boxes
-  double most_overlap = 0.45;    // of two boxes of one class: intersection over union
+  std::int64_t top = 5;        // classes that are listed
+  double least_score = 0.25;   // of boxes
+  double most_overlap = 0.45;  // of two boxes of one class: intersection over union
   std::int64_t most_boxes = 300;
 };
 

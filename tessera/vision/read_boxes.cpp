@@ -85,8 +85,7 @@ void read_yolo(const Values& values, const Seen& seen, bool columns, Candidates&
   const double unit_y = parts ? static_cast<double>(seen.input.height) : 1;
   const auto score = [&](double raw) { return logits ? sigmoid(raw) : raw; };
   for (std::int64_t box = 0; box < boxes; ++box) {
-    const BestClass best =
-        best_class(per_box - first_class, [&](std::int64_t c) { return at(box, first_class + c); });
+    const BestClass best = best_class(per_box - first_class, [&](std::int64_t c) { return at(box, first_class + c); });
     const double sure = score(best.score) * (columns ? 1 : score(at(box, 4)));
     const double x = at(box, 0) * unit_x, y = at(box, 1) * unit_y, w = at(box, 2) * unit_x, h = at(box, 3) * unit_y;
     out.add(x - w / 2, y - h / 2, x + w / 2, y + h / 2, best.index, sure);
@@ -138,8 +137,7 @@ void read_final_rows(const Values& rows, const Seen& seen, Candidates& out) {
   }
 }
 
-void read_final_boxes(const OutputReading& reading, std::span<const Array> outputs, const Seen& seen,
-                      Candidates& out) {
+void read_final_boxes(const OutputReading& reading, std::span<const Array> outputs, const Seen& seen, Candidates& out) {
   const Values boxes = of_picture(outputs[reading.outputs.at(0)], seen);
   const Values scores = of_picture(outputs[reading.outputs.at(1)], seen);
   const Values classes = of_picture(outputs[reading.outputs.at(2)], seen);
@@ -228,17 +226,10 @@ std::vector<DetectedBox> read_boxes(const OutputReading& reading, std::span<cons
     case OutputForm::yolo_heads:
       for (const std::size_t head : reading.outputs) read_head(of_picture(outputs[head], seen), seen, found);
       break;
-    case OutputForm::final_rows:
-      read_final_rows(of_picture(outputs[reading.outputs.at(0)], seen), seen, found);
-      break;
-    case OutputForm::final_boxes:
-      read_final_boxes(reading, outputs, seen, found);
-      break;
-    case OutputForm::scored_boxes:
-      read_scored_boxes(reading, outputs, seen, found);
-      break;
-    default:
-      fail(Code::internal, "outputs of the form '{}' hold no boxes", description(reading.form));
+    case OutputForm::final_rows: read_final_rows(of_picture(outputs[reading.outputs.at(0)], seen), seen, found); break;
+    case OutputForm::final_boxes: read_final_boxes(reading, outputs, seen, found); break;
+    case OutputForm::scored_boxes: read_scored_boxes(reading, outputs, seen, found); break;
+    default: fail(Code::internal, "outputs of the form '{}' hold no boxes", description(reading.form));
   }
   return suppress_overlaps(on_picture(std::move(found).take(), seen), limits);
 }

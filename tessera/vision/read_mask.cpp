@@ -26,7 +26,8 @@ Classes best_of_scores(const Values& scores) {
   };
   check(classes < Mask::kUnseen, Code::unsupported, "a mask of {} classes is more than {}", classes, Mask::kUnseen - 1);
   if (classes == 1) {  // something or nothing: a probability, or what is not through the sigmoid yet
-    const bool logits = std::any_of(scores.numbers.begin(), scores.numbers.end(), [](double s) { return s < 0 || s > 1; });
+    const bool logits =
+        std::any_of(scores.numbers.begin(), scores.numbers.end(), [](double s) { return s < 0 || s > 1; });
     for (std::int64_t cell = 0; cell < cells; ++cell)
       out.of_cell[static_cast<std::size_t>(cell)] = at(0, cell) > (logits ? 0 : 0.5) ? 1 : 0;
     return out;
@@ -60,8 +61,7 @@ void read_mask(const OutputReading& reading, std::span<const Array> outputs, con
   const double cells_per_pixel_y = static_cast<double>(classes.height) / static_cast<double>(seen.input.height);
   const Placement& placement = seen.placement;
   const auto cell_of = [](std::int64_t pixel, double scale, double offset, double per_pixel) {
-    return static_cast<std::int64_t>(
-        std::floor(((static_cast<double>(pixel) + 0.5) * scale + offset) * per_pixel));
+    return static_cast<std::int64_t>(std::floor(((static_cast<double>(pixel) + 0.5) * scale + offset) * per_pixel));
   };
   std::map<std::uint16_t, std::int64_t> count;
   for (std::int64_t y = 0; y < seen.height; ++y) {

@@ -56,22 +56,19 @@ std::vector<Taps> filter_taps(std::int64_t from, std::int64_t to, double (*filte
 
 std::vector<Taps> nearest_taps(std::int64_t from, std::int64_t to) {
   std::vector<Taps> all(static_cast<std::size_t>(to));
+  // Added up, as Pillow does: where a centre lies between two pixels, rounding decides.
   const double scale = static_cast<double>(from) / static_cast<double>(to);
-  for (std::int64_t i = 0; i < to; ++i) {
-    const auto at = static_cast<std::int64_t>((static_cast<double>(i) + 0.5) * scale);
-    all[static_cast<std::size_t>(i)] = {std::min(from - 1, at), {1 << kFractionBits}};
-  }
+  double centre = scale * 0.5;
+  for (std::int64_t i = 0; i < to; ++i, centre += scale)
+    all[static_cast<std::size_t>(i)] = {std::min(from - 1, static_cast<std::int64_t>(centre)), {1 << kFractionBits}};
   return all;
 }
 
 std::vector<Taps> taps_of(std::int64_t from, std::int64_t to, Filter filter) {
   switch (filter) {
-    case Filter::nearest:
-      return nearest_taps(from, to);
-    case Filter::bilinear:
-      return filter_taps(from, to, triangle, 1);
-    case Filter::bicubic:
-      return filter_taps(from, to, cubic, 2);
+    case Filter::nearest: return nearest_taps(from, to);
+    case Filter::bilinear: return filter_taps(from, to, triangle, 1);
+    case Filter::bicubic: return filter_taps(from, to, cubic, 2);
   }
   fail(Code::internal, "a filter that is none");
 }

@@ -1,7 +1,8 @@
 #pragma once
 
-// Pictures of another size. What comes out has the bits of Pillow's Image.resize(): weights over all pixels that a new
-// one covers (so that a smaller picture has no jagged edges), whole numbers, rows first.
+// Pictures of another size, with the bits of Pillow's Image.resize() in each direction: weights over all pixels that a
+// new one covers (so that a smaller picture has no jagged edges), in whole numbers. Widths are changed first, then
+// heights; Pillow at times has it the other way round, which rounds differently by 2 of 255 at most (bilinear).
 
 #include "tessera/core/export.h"
 #include "tessera/vision/image.h"

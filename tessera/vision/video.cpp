@@ -34,9 +34,19 @@ class Ffmpeg {
  public:
   explicit Ffmpeg(const fs::path& video) : messages_(folder_.path() / "messages") {
     // Nothing but this file is opened, whatever its contents ask for.
-    std::vector<std::string> words = {"ffmpeg", "-nostdin",           "-v",  "error", "-protocol_whitelist",
-                                      "file",   "-i",                 "file:" + fs::absolute(video).string(),
-                                      "-f",     "image2pipe",         "-c:v", "ppm",  "-"};
+    std::vector<std::string> words = {"ffmpeg",
+                                      "-nostdin",
+                                      "-v",
+                                      "error",
+                                      "-protocol_whitelist",
+                                      "file",
+                                      "-i",
+                                      "file:" + fs::absolute(video).string(),
+                                      "-f",
+                                      "image2pipe",
+                                      "-c:v",
+                                      "ppm",
+                                      "-"};
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);

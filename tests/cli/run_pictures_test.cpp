@@ -95,7 +95,8 @@ TEST_F(RunPictures, FlagsChangePreprocessingAndSayWhatIsWrong) {
                                           "--fit", "stretch", "--top", "2", "--format", "json"});
   ASSERT_EQ(json.status, 0) << json.err;
   const Json told = Json::parse(json.out);
-  EXPECT_THAT(told.at("preprocessing").get<std::string>(), AllOf(HasSubstr("mean = [0.5, 0.5, 0.5]"), HasSubstr("stretch")));
+  EXPECT_THAT(told.at("preprocessing").get<std::string>(),
+              AllOf(HasSubstr("mean = [0.5, 0.5, 0.5]"), HasSubstr("stretch")));
   EXPECT_THAT(told.at("remarks")[0].get<std::string>(), HasSubstr("guessed (preset imagenet"));
   write_file_atomically(path("p.toml"), "preset = \"imagenet\"\nsize = [300, 300]\n");
   EXPECT_THAT(run_tessera({"run", "resnet18", "--input", kSeven, "--preprocess", path("p.toml")}).err,
@@ -104,7 +105,8 @@ TEST_F(RunPictures, FlagsChangePreprocessingAndSayWhatIsWrong) {
               HasSubstr("did you mean 'imagenet'"));
   EXPECT_THAT(run_tessera({"run", "resnet18", "--input", kSeven, "--range", "1,0"}).err, HasSubstr("begins at 1"));
   EXPECT_THAT(run_tessera({"run", "resnet18", "--mean", "1"}).err, HasSubstr("--mean has no effect"));
-  EXPECT_THAT(run_tessera({"run", "digits", "--input", kSeven, "--samples", "3"}).err, HasSubstr("--samples has no effect"));
+  EXPECT_THAT(run_tessera({"run", "digits", "--input", kSeven, "--samples", "3"}).err,
+              HasSubstr("--samples has no effect"));
   EXPECT_THAT(run_tessera({"run", "digits", "--input", "there-is-none.png"}).err, HasSubstr("no file or folder"));
   EXPECT_THAT(run_tessera({"run", "digits", "--input", "other=" + kSeven}).err, HasSubstr("no input 'other'"));
 }
@@ -121,8 +123,8 @@ TEST_F(RunPictures, LabelsNameClassesAndMustFit) {
 }
 
 TEST_F(RunPictures, BoxesAndMasksAreFoundAndDrawn) {
-  const CommandResult boxes = run_tessera({"run", "yolo_like", "--input", kSeven, "--least-score", "0.4", "--output",
-                                           path("boxes"), "--format", "json"});
+  const CommandResult boxes = run_tessera(
+      {"run", "yolo_like", "--input", kSeven, "--least-score", "0.4", "--output", path("boxes"), "--format", "json"});
   ASSERT_EQ(boxes.status, 0) << boxes.err;
   const Json row = Json::parse(boxes.out).at("rows")[0];
   EXPECT_EQ(row.at("task"), "detect");
@@ -150,8 +152,9 @@ TEST_F(RunPictures, OutputsThatWouldOverwriteAreRefused) {
   fs::copy_file(kSeven, folder() / "other" / "a.png");
   EXPECT_THAT(run_tessera({"run", "digits", "--input", path("in/a.png"), "--output", path("in")}).err,
               HasSubstr("would be written over itself"));
-  EXPECT_THAT(run_tessera({"run", "digits", "--input", path("in"), "--input", path("other"), "--output", path("o")}).err,
-              HasSubstr("would be written to one file"));
+  EXPECT_THAT(
+      run_tessera({"run", "digits", "--input", path("in"), "--input", path("other"), "--output", path("o")}).err,
+      HasSubstr("would be written to one file"));
   EXPECT_EQ(load_image(path("in/a.png")), load_image(kSeven));
 }
 
@@ -159,7 +162,8 @@ TEST_F(RunPictures, TheReferenceAndACardsPlanSeeTheSame) {
   const auto best = [](const std::vector<std::string>& words) {
     const CommandResult result = run_tessera(words);
     EXPECT_EQ(result.status, 0) << result.err;
-    return result.status == 0 ? Json::parse(result.out).at("rows")[0].at("classes")[0].at("label").get<std::string>() : "";
+    return result.status == 0 ? Json::parse(result.out).at("rows")[0].at("classes")[0].at("label").get<std::string>()
+                              : "";
   };
   EXPECT_EQ(best({"run", "digits", "--input", kSeven, "--device", "reference", "--format", "json"}), "7");
   ASSERT_EQ(run_tessera({"plan", "digits", "--device", "wormhole_n150", "-o", path("plan.json")}).status, 0);
@@ -172,8 +176,8 @@ constexpr const char* kTwoFrames = "printf 'P6\\n2 1\\n255\\nabcdefP6\\n2 1\\n25
 TEST_F(RunPictures, FramesOfAVideoComeFromFfmpeg) {
   write_file_atomically(path("v.mp4"), "anything");
   const auto environment = with_program("ffmpeg", kTwoFrames);
-  const CommandResult all =
-      run_tessera({"run", "digits", "--input", path("v.mp4"), "--output", path("out"), "--format", "json"}, environment);
+  const CommandResult all = run_tessera(
+      {"run", "digits", "--input", path("v.mp4"), "--output", path("out"), "--format", "json"}, environment);
   ASSERT_EQ(all.status, 0) << all.err;
   const Json rows = Json::parse(all.out).at("rows");
   ASSERT_EQ(rows.size(), 2u);
@@ -190,8 +194,10 @@ TEST_F(RunPictures, AVideoThatFfmpegCannotReadIsToldInItsWords) {
   const std::vector<std::string> words{"run", "digits", "--input", path("v.mp4")};
   EXPECT_THAT(run_tessera(words, with_program("ffmpeg", "echo 'moov atom not found' >&2; exit 1\n")).err,
               AllOf(HasSubstr("moov atom not found"), HasSubstr("v.mp4")));
-  EXPECT_THAT(run_tessera(words, with_program("ffmpeg", "printf 'P6\\n2 1\\n255\\nab'\n")).err, HasSubstr("ends within a picture"));
-  EXPECT_THAT(run_tessera(words, with_program("ffmpeg", "printf 'P6\\n9999999 1\\n255\\nab'\n")).err, Not(HasSubstr("internal")));
+  EXPECT_THAT(run_tessera(words, with_program("ffmpeg", "printf 'P6\\n2 1\\n255\\nab'\n")).err,
+              HasSubstr("ends within a picture"));
+  EXPECT_THAT(run_tessera(words, with_program("ffmpeg", "printf 'P6\\n9999999 1\\n255\\nab'\n")).err,
+              Not(HasSubstr("internal")));
   EXPECT_THAT(run_tessera(words, with_program("ffmpeg", "exit 0\n")).err, HasSubstr("no frame"));
   EXPECT_THAT(run_tessera(words, {{"PATH", "/nowhere"}}).err,
               AllOf(HasSubstr("cannot be run"), HasSubstr("install ffmpeg")));

@@ -251,8 +251,7 @@ TEST(Outputs, NanIsNoAnswer) {
 }
 
 TEST(ModelNotes, UltralyticsAndOurs) {
-  const ModelNotes theirs =
-      read_model_notes({{"names", "{0: 'person', 1: \"bird's nest\"}"}, {"task", "detect"}});
+  const ModelNotes theirs = read_model_notes({{"names", "{0: 'person', 1: \"bird's nest\"}"}, {"task", "detect"}});
   EXPECT_EQ(theirs.labels, (std::vector<std::string>{"person", "bird's nest"}));
   EXPECT_EQ(theirs.preprocessing, preprocessing_preset("yolo"));
   EXPECT_TRUE(read_model_notes({{"names", "{1: 'person'}"}}).labels.empty());
@@ -268,7 +267,9 @@ TEST(Drawing, FramesBoxesAndWritesClassesBelow) {
   const Image picture(100, 80, 128);
   const Image drawn = draw_answers(picture, answers);
   EXPECT_EQ(drawn.width, 100);
-  const auto changed = [&](std::int64_t x, std::int64_t y) { return drawn.pixel(x, y)[0] != 128 || drawn.pixel(x, y)[1] != 128; };
+  const auto changed = [&](std::int64_t x, std::int64_t y) {
+    return drawn.pixel(x, y)[0] != 128 || drawn.pixel(x, y)[1] != 128;
+  };
   EXPECT_TRUE(changed(20, 50) && changed(59, 50) && changed(40, 30) && changed(40, 69));
   EXPECT_FALSE(changed(40, 50));
   EXPECT_FALSE(changed(80, 75));

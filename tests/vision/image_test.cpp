@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(All, Orientation, testing::Range(1, 9));
 TEST(Image, EveryKindOfPngBecomesRgbOfEightBits) {
   const Image rgb = load_image(kData / "rgb.png");
   EXPECT_EQ(load_image(kData / "palette.png"), rgb);
-  EXPECT_EQ(load_image(kData / "rgb16.png"), rgb);        // 257 times each value
+  EXPECT_EQ(load_image(kData / "rgb16.png"), rgb);  // 257 times each value
   EXPECT_EQ(load_image(kData / "interlaced.png"), rgb);
   EXPECT_EQ(load_image(kData / "opaque.png"), rgb);
   const Image grey = load_image(kData / "gray.png");

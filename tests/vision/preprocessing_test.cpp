@@ -42,8 +42,7 @@ TEST(Preprocessing, PlanesAndInterleavedChannelsInEitherOrder) {
     const PreparedPicture made = prepare_picture(image, picture_input(type, how), how);
     return made.values.to_double();
   };
-  EXPECT_EQ(values(floats({1, 3, 2, 3})),
-            (std::vector<double>{0, 1, 2, 0, 1, 2, 0, 0, 0, 1, 1, 1, 7, 7, 7, 7, 7, 7}));
+  EXPECT_EQ(values(floats({1, 3, 2, 3})), (std::vector<double>{0, 1, 2, 0, 1, 2, 0, 0, 0, 1, 1, 1, 7, 7, 7, 7, 7, 7}));
   EXPECT_EQ(values(floats({1, 2, 3, 3})),  // H W C: 2 x 3 pixels; 3 could be channels on either side, planes come first
             (std::vector<double>{0, 0, 7, 1, 0, 7, 2, 0, 7, 0, 1, 7, 1, 1, 7, 2, 1, 7}));
   how.channels = ChannelOrder::bgr;
@@ -162,7 +161,8 @@ TEST(Preprocessing, FieldsAsText) {
 
 TEST(Preprocessing, FaultsOfAFileAreToldWithTheirLine) {
   const auto refusal = [](const char* text) { return error_of([&] { parse_preprocessing(text, "p.toml"); }); };
-  EXPECT_THAT(refusal("\nmeen = 1\n"), AllOf(HasSubstr("'meen'"), HasSubstr("did you mean 'mean'"), HasSubstr("p.toml:2")));
+  EXPECT_THAT(refusal("\nmeen = 1\n"),
+              AllOf(HasSubstr("'meen'"), HasSubstr("did you mean 'mean'"), HasSubstr("p.toml:2")));
   EXPECT_THAT(refusal("preset = \"imagent\""), AllOf(HasSubstr("imagent"), HasSubstr("did you mean 'imagenet'")));
   EXPECT_THAT(refusal("mean = ["), HasSubstr("not valid TOML"));
   EXPECT_THAT(refusal("[mean]\nx = 1"), HasSubstr("neither a word"));
@@ -175,7 +175,8 @@ TEST(Preprocessing, InputsThatTakeNoPictureAreRefused) {
   EXPECT_THAT(refusal(floats({1, 10})), AllOf(HasSubstr("float32[1, 10]"), HasSubstr("2 dimensions")));
   EXPECT_THAT(refusal(floats({1, 5, 8, 8})), HasSubstr("has 5 channels"));
   EXPECT_THAT(refusal(floats({1, 3, -1, -1})), AllOf(HasSubstr("leaves the width"), HasSubstr("--size")));
-  EXPECT_THAT(refusal({ElementType::int64, std::vector<std::int64_t>{1, 3, 8, 8}}), HasSubstr("neither floating-point nor uint8"));
+  EXPECT_THAT(refusal({ElementType::int64, std::vector<std::int64_t>{1, 3, 8, 8}}),
+              HasSubstr("neither floating-point nor uint8"));
   Preprocessing how;
   how.width = 9;
   EXPECT_THAT(refusal(floats({1, 3, 8, 8}), how), HasSubstr("shall be 9, and the network fixes it to 8"));
