@@ -88,7 +88,8 @@ class ReferenceParts {
       out.timespans = rows(all_.timespans, sample, times_of_row());
     out.state = one(all_.state, sample, size_.state);
     out.memory = one(all_.memory, sample, size_.state);
-    out.sequence = {1, steps(sample), out.input, out.timespans, out.state, out.memory, {}, all_.differentiate_timespans};
+    out.sequence = {1,         steps(sample), out.input, out.timespans,
+                    out.state, out.memory,    {},        all_.differentiate_timespans};
     return out;
   }
 
@@ -244,8 +245,10 @@ void Gradient::backward(std::span<const float> d_output, SequenceGradients<float
   gradients.memory.assign(size.mixed_memory ? gradients.state.size() : 0, 0.0f);
   const bool one_time = sequence.timespans.size() == 1;
   const auto rows = batch * static_cast<std::size_t>(sequence.steps);
-  gradients.timespans.assign(
-      !sequence.differentiate_timespans ? 0 : state_->each_unit ? sequence.timespans.size() : rows, 0.0f);
+  gradients.timespans.assign(!sequence.differentiate_timespans ? 0
+                             : state_->each_unit               ? sequence.timespans.size()
+                                                               : rows,
+                             0.0f);
   differentiate(d_output, gradients, d_state, d_memory);
   if (!sequence.differentiate_timespans || !one_time) return;
   const double sum = std::accumulate(gradients.timespans.begin(), gradients.timespans.end(), 0.0);

@@ -266,8 +266,7 @@ std::vector<Real> LtcCell<Real>::forward(const ParameterSet<Real>& p, const std:
 template <class Real>
 void LtcCell<Real>::backward(const ParameterSet<Real>& p, const std::vector<Real>& x, const std::vector<Real>& v,
                              const Elapsed<Real>& ts, const std::vector<Real>& d_next, std::vector<Real>& dx,
-                             std::vector<Real>& dv, std::vector<Real>& d_elapsed,
-                             ParameterSet<Real>& gradients) const {
+                             std::vector<Real>& dv, std::vector<Real>& d_elapsed, ParameterSet<Real>& gradients) const {
   const std::vector<Real> u = map_inputs(p, x);
   const Sums sensed = sensory.sums(p, u);
   const std::vector<Real> h = unfold_times(ts);

@@ -52,8 +52,7 @@ Wanted reference(const Layer& layer, const ParameterSet<double>& parameters, con
     const auto input = wide(given.input), timespans = wide(given.timespans), state = wide(given.state),
                memory = wide(given.memory), d_output = wide(given.d_output), d_state = wide(given.d_state),
                d_memory = wide(given.d_memory);
-    const Sequence<double> sequence{all.batch, all.steps, input,           timespans, state,
-                                    memory,    all.dropout_seed, true};
+    const Sequence<double> sequence{all.batch, all.steps, input, timespans, state, memory, all.dropout_seed, true};
     const auto result = run_reference<double>(layer, parameters, sequence);
     return {result.output, result.state, result.memory,
             differentiate_reference<double>(layer, parameters, sequence, d_output, d_state, d_memory)};
