@@ -21,6 +21,7 @@ help:
 	@echo 'make demo      a tour; leaves its files in demo/'
 	@echo 'make bench     the benchmarks, as a table'
 	@echo 'make bench-peers   layers and networks beside other runtimes (TORCH=0: without torch, 6 GB; ARGS="--rows 3x3")'
+	@echo 'make test-torch    the layers of tessera.ncps.torch, with PyTorch (6 GB)'
 	@echo 'make bench-ncps    liquid layers beside ncps with PyTorch (6 GB; ARGS="--models ltc_ncp64")'
 	@echo 'make docs      the documentation site, at build/site'
 	@echo 'make format    rewrite sources to the project style'
@@ -92,6 +93,13 @@ bench-peers: $(call configured,build)
 	@tools/setup build peers $(if $(filter-out 0,$(TORCH)),torch)
 	cmake --build build --target product tessera_peer_worker -j $(JOBS)
 	.venv-peers/bin/python bench/peers/compare.py $(ARGS)
+
+# ARGS goes to pytest.
+.PHONY: test-torch
+test-torch: $(call configured,build)
+	@tools/setup build peers torch
+	cmake --build build --target tessera-python -j $(JOBS)
+	.venv-peers/bin/python -m pytest -q tests/python/test_ncps_torch*.py $(ARGS)
 
 # ARGS goes to bench/peers/compare_ncps.py.
 .PHONY: bench-ncps

@@ -16,6 +16,7 @@ void bind_fused_conv2d_maxpool(nanobind::module_& module);
 // ncps
 void bind_ncp_wiring(nanobind::module_& module);
 void bind_ncp_layer(nanobind::module_& module);
+void bind_ncp_function(nanobind::module_& module);
 void bind_ncp_trainer(nanobind::module_& module);
 void bind_ncp_profile(nanobind::module_& module);
 

@@ -7,10 +7,13 @@
 #include "tessera/ncp/wiring.h"
 #include "tessera/ncp/wiring_drawing.h"
 
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
 
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -34,7 +37,7 @@ ncp::WiringStyle style(const std::string& layout, bool sensory_neurons, bool lab
   const auto known = ncp::parse_wiring_layout(layout);
   check(known.has_value(), Code::invalid_argument, Hint{"to_dot() gives Graphviz text, which has more layouts"},
         "there is no layout '{}': they are shell, circular and layers", layout);
-  return {*known, sensory_neurons, labels, colors};
+  return {*known, sensory_neurons, labels, colors, {}};
 }
 
 nb::list layers(const Wiring& wiring) {
@@ -89,11 +92,13 @@ void bind_ncp_wiring(nb::module_& module) {
       .def(
           "to_svg",
           [](const Wiring& w, const std::string& layout, bool sensory_neurons, bool labels,
-             const std::map<std::string, std::string>& colors) {
-            return ncp::wiring_to_svg(w, style(layout, sensory_neurons, labels, colors));
+             const std::map<std::string, std::string>& colors, const std::vector<std::array<double, 2>>& positions) {
+            ncp::WiringStyle how = style(layout, sensory_neurons, labels, colors);
+            for (const auto& [x, y] : positions) how.positions.push_back({x, y});
+            return ncp::wiring_to_svg(w, how);
           },
           "layout"_a = "shell", "sensory_neurons"_a = true, "labels"_a = false,
-          "colors"_a = std::map<std::string, std::string>{});
+          "colors"_a = std::map<std::string, std::string>{}, "positions"_a = std::vector<std::array<double, 2>>{});
 }
 
 }  // namespace tessera::python

@@ -14,6 +14,7 @@ NB_MODULE(_tessera, module) {
   tessera::python::bind_fused_conv2d_maxpool(module);
   tessera::python::bind_ncp_wiring(module);
   tessera::python::bind_ncp_layer(module);
+  tessera::python::bind_ncp_function(module);
   tessera::python::bind_ncp_trainer(module);
   tessera::python::bind_ncp_profile(module);
   tessera::python::bind_ttnn_enums(module);

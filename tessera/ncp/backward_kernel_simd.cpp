@@ -79,10 +79,13 @@ void back_gate(const GateStep& step) noexcept {
     const float* above_row = step.above == nullptr ? nullptr : step.above + r * step.above_stride;
     float* trace = step.trace + r * step.trace_stride;
     float* more = step.more_trace + r * step.more_trace_stride;
+    const float* time_slope = step.time_slope == nullptr ? nullptr : step.time_slope + r * step.time_slope_stride;
+    Vec by_time = Vec::zero();
     for (std::int64_t block = 0; block < step.blocks; ++block) {
       if (step.quads) {
         Vec d = Vec::load(d_row + block * kLanes);
         if (above_row != nullptr) d += Vec::load(above_row + block * kLanes);
+        if (time_slope != nullptr) by_time = fma(d, Vec::load(time_slope + block * kLanes), by_time);
         for (int q = 0; q < kQuad; ++q) {
           float* at = trace + block * kWide + q * kLanes;
           rounded(d * Vec::load(at), step.rounding).store(at);
@@ -93,12 +96,14 @@ void back_gate(const GateStep& step) noexcept {
         const std::int64_t at = block * kWide + q * kLanes;
         Vec d = Vec::load(d_row + at);
         if (above_row != nullptr) d += Vec::load(above_row + at);
+        if (time_slope != nullptr) by_time = fma(d, Vec::load(time_slope + at), by_time);
         rounded(d * Vec::load(trace + at), step.rounding).store(trace + at);
         (d * Vec::load(more + at)).store(more + at);
         float* second = more + step.blocks * kWide + at;
         (d * Vec::load(second)).store(second);
       }
     }
+    if (time_slope != nullptr) step.d_elapsed[r] += sum(by_time);
   }
 }
 

@@ -132,7 +132,8 @@ std::vector<Real> CfcCell<Real>::forward(const ParameterSet<Real>& p, const std:
 template <class Real>
 void CfcCell<Real>::backward(const ParameterSet<Real>& p, const std::vector<Real>& x, const std::vector<Real>& h,
                              const Elapsed<Real>& ts, const DropoutKey& key, const std::vector<Real>& d_next,
-                             std::vector<Real>& dx, std::vector<Real>& dh, ParameterSet<Real>& gradients) const {
+                             std::vector<Real>& dx, std::vector<Real>& dh, std::vector<Real>& d_elapsed,
+                             ParameterSet<Real>& gradients) const {
   const Trace t = trace(p, x, h, ts, key);
   const std::size_t n = d_next.size();
   std::vector<Real> dz(t.in.back().size());
@@ -145,6 +146,7 @@ void CfcCell<Real>::backward(const ParameterSet<Real>& p, const std::vector<Real
       gradients.at(a)[i] += d * (1 - decay * p1);
       gradients.at(w_tau)[i] += d * amplitude * p1 * decay * ts.at(i) * sign(tau);
       d1[i] = -d * amplitude * decay * (1 - ts.at(i) * p1 * sign(p1));
+      d_elapsed[i] += d * amplitude * decay * p1 * (std::abs(tau) + std::abs(p1));
       continue;
     }
     const Real gate = sigmoid(static_cast<Real>(rules.time_sign) * t.ta[i] * ts.at(i) + t.tb[i]);
@@ -154,6 +156,7 @@ void CfcCell<Real>::backward(const ParameterSet<Real>& p, const std::vector<Real
     d2[i] = d * gate * head_slope(rules.head, t.p2[i]);
     db[i] = d * (gated ? second - first : second) * gate * (1 - gate);
     da[i] = db[i] * ts.at(i) * static_cast<Real>(rules.time_sign);
+    d_elapsed[i] += db[i] * t.ta[i] * static_cast<Real>(rules.time_sign);
   }
   apply_backward(ff1, p, t.in.back(), d1, dz, gradients);
   if (mode != CfcMode::pure) {

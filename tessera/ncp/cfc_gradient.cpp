@@ -107,11 +107,10 @@ void CfcGradient::add_cell(const CfcLayer& layer, const ParameterSet<float>& lis
     cell.amplitude = padded(found.a);
     cell.w_tau_gradient = packed_.add(cell.w_tau);
     cell.amplitude_gradient = packed_.add(cell.amplitude);
-    state_width_ += cell.heads.width;
   } else {
     cell.heads = product_of({found.ff1, found.ff2, found.time_a, found.time_b}, from_input);
-    state_width_ += cell.heads.width / kQuad;
   }
+  state_width_ += state_width(cell);
   packed_.add(cell.heads);
   cells_.push_back(std::move(cell));
 }
@@ -194,6 +193,7 @@ void CfcGradient::forward(const Sequence<float>& sequence, std::span<const std::
   batch_ = sequence.batch;
   steps_ = sequence.steps;
   dropout_seed_ = sequence.dropout_seed;
+  differentiate_timespans_ = sequence.differentiate_timespans;
   share_ = share.samples;
   cut_batch(batch_, steps_, lengths, rows_of_chunk(share.whole > 0 ? share.whole : batch_), chunks_);
   if (tapes_.size() < chunks_.size()) tapes_.resize(chunks_.size());

@@ -99,6 +99,11 @@ void CfcGradient::backward_step(const BatchChunk& chunk, Tape& tape, std::int64_
     gate.trace_stride = cell.heads.width;
     gate.more_trace_stride = mode_ == CfcMode::pure ? 2 * cell.heads.width : 0;
     gate.more_trace = own.more.data() + at * gate.more_trace_stride;
+    if (differentiate_timespans_) {
+      gate.time_slope_stride = state_width(cell);
+      gate.time_slope = own.time_slope.data() + at * gate.time_slope_stride;
+      gate.d_elapsed = tape.d_elapsed.data() + at;
+    }
     gate.rounding = precision_;
     back_->back_gate(gate);
     std::int64_t width = cell.heads.width;
@@ -244,6 +249,7 @@ void CfcGradient::backward_chunk(std::span<const float> d_output, std::span<cons
   zero(tape.d_state, chunk.rows() * gradient_width_ + kQuad * dense_->lanes);
   if (memory_) zero(tape.d_memory, chunk.rows() * state_width_);
   if (cells_.size() > 1) zero(tape.above, chunk.rows() * above_width_);
+  if (differentiate_timespans_) zero(tape.d_elapsed, chunk.total());
   for (std::int64_t r = 0; r < chunk.rows(); ++r) {
     const std::int64_t sample = chunk.sample(r);
     if (!d_state.empty()) scatter(d_state.data() + sample * sizes_.state, tape.d_state.data() + r * gradient_width_);
@@ -271,6 +277,10 @@ void CfcGradient::backward_chunk(std::span<const float> d_output, std::span<cons
     }
   }
   backward_inputs(chunk, tape, gradients);
+  for (std::int64_t t = 0; differentiate_timespans_ && t < chunk.steps(); ++t)
+    for (std::int64_t r = 0; r < chunk.active(t); ++r)
+      gradients.timespans[static_cast<std::size_t>(row_of(chunk.sample(r), t))] =
+          tape.d_elapsed[static_cast<std::size_t>(chunk.at(t) + r)];
   for (std::int64_t r = 0; r < chunk.rows(); ++r) {
     const std::int64_t sample = chunk.sample(r);
     gather(tape.d_state.data() + r * gradient_width_, gradients.state.data() + sample * sizes_.state);

@@ -55,6 +55,7 @@ void CfcGradient::size_tape(const BatchChunk& chunk, Tape& tape) const {
     }
     fit(to.trace, total, cell.heads.width);
     if (mode_ == CfcMode::pure) fit(to.more, total, 2 * cell.heads.width);
+    if (differentiate_timespans_) fit(to.time_slope, total, state_width(cell));
   }
 }
 
@@ -157,6 +158,10 @@ void CfcGradient::forward_cell(std::size_t index, const BatchChunk& chunk, Tape&
   heads.amplitude = cell.amplitude.values.data();
   heads.more_trace_stride = mode_ == CfcMode::pure ? 2 * cell.heads.width : 0;
   heads.more_trace = own_tape.more.data() + at * heads.more_trace_stride;
+  if (differentiate_timespans_) {
+    heads.time_slope_stride = state_width(cell);
+    heads.time_slope = own_tape.time_slope.data() + at * heads.time_slope_stride;
+  }
   heads.out = tape.after.data() + at * state_width_ + cell.offset;
   heads.out_stride = state_width_;
   dense_->run(heads);

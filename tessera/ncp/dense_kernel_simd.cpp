@@ -126,6 +126,8 @@ inline void finish_row_with_trace(const DenseStep& step, std::int64_t block, std
       const Vec by_gate = (gated ? second.value - first.value : second.value) * gate * (Vec::all(1.0f) - gate);
       (by_gate * Vec::all(step.time_sign * ts)).store(trace + 2 * kLanes);
       by_gate.store(trace + 3 * kLanes);
+      if (step.time_slope != nullptr)
+        (by_gate * sum[2] * Vec::all(step.time_sign)).store(step.time_slope + row * step.time_slope_stride + narrow);
       return;
     }
     case Finish::pure:
@@ -138,6 +140,8 @@ inline void finish_row_with_trace(const DenseStep& step, std::int64_t block, std
         const Vec sign = select(tau == Vec::zero(), Vec::zero(), copy_sign(Vec::all(1.0f), tau));
         (a * p * decay * Vec::all(ts) * sign).store(more + at);
         (Vec::all(1.0f) - decay * p).store(more + step.blocks * kQuad * kLanes + at);
+        if (step.time_slope != nullptr)
+          (a * decay * p * (abs(tau) + abs(p))).store(step.time_slope + row * step.time_slope_stride + at);
       }
       return;
     case Finish::memory: {

@@ -68,6 +68,11 @@ class ReferenceParts {
     for (std::int64_t t = 0; t < steps(sample); ++t)
       std::copy_n(from.begin() + t * width, width, to.begin() + row(sample, t) * width);
   }
+  // One time for all steps comes as the sum over a sample, which is left to its first step.
+  void put_times(const std::vector<float>& from, std::int64_t sample, std::vector<float>& to) const {
+    if (all_.timespans.size() > 1) return put_rows(from, sample, times_of_row(), to);
+    to[static_cast<std::size_t>(row(sample, 0))] = from[0];
+  }
   static std::vector<float> one(std::span<const float> from, std::int64_t sample, std::int64_t width) {
     if (from.empty()) return {};
     const auto part = from.subspan(static_cast<std::size_t>(sample * width), static_cast<std::size_t>(width));
@@ -83,7 +88,8 @@ class ReferenceParts {
       out.timespans = rows(all_.timespans, sample, times_of_row());
     out.state = one(all_.state, sample, size_.state);
     out.memory = one(all_.memory, sample, size_.state);
-    out.sequence = {1, steps(sample), out.input, out.timespans, out.state, out.memory, {}};
+    out.sequence = {1,         steps(sample), out.input, out.timespans,
+                    out.state, out.memory,    {},        all_.differentiate_timespans};
     return out;
   }
 
@@ -168,7 +174,8 @@ void Gradient::forward(const Sequence<float>& given, SequenceResult<float>& resu
   const LayerSizes size = sizes(state_->layer);
   std::vector<float> timespans;
   if (static_cast<std::int64_t>(given.timespans.size()) > std::max<std::int64_t>(1, given.batch * given.steps)) {
-    timespans = timespans_of_steps(given, size.state);
+    // A gradient for each unit is more than the kernels add up.
+    if (!given.differentiate_timespans) timespans = timespans_of_steps(given, size.state);
     if (!timespans.empty()) sequence.timespans = timespans;
   }
   state_->each_unit = sequence.timespans.size() > 1 && timespans.empty() && given.batch > 0 &&
@@ -182,6 +189,7 @@ void Gradient::forward(const Sequence<float>& given, SequenceResult<float>& resu
           "sample {} is said to have {} steps, of {} in the sequence", i, lengths[i], sequence.steps);
   check(share.samples.empty() || static_cast<std::int64_t>(share.samples.size()) == sequence.batch,
         Code::invalid_argument, "a share of {} samples of a batch came with {}", share.samples.size(), sequence.batch);
+  if (sequence.timespans.empty()) sequence.differentiate_timespans = false;
   state_->sequence = sequence;
   const auto count = [](std::int64_t a, std::int64_t b) { return static_cast<std::size_t>(a * b); };
   result.output.assign(count(sequence.batch * (size.return_sequences ? sequence.steps : 1), size.outputs), 0.0f);
@@ -235,10 +243,27 @@ void Gradient::backward(std::span<const float> d_output, SequenceGradients<float
   gradients.input.assign(batch * static_cast<std::size_t>(sequence.steps * size.inputs), 0.0f);
   gradients.state.assign(batch * static_cast<std::size_t>(size.state), 0.0f);
   gradients.memory.assign(size.mixed_memory ? gradients.state.size() : 0, 0.0f);
+  const bool one_time = sequence.timespans.size() == 1;
+  const auto rows = batch * static_cast<std::size_t>(sequence.steps);
+  gradients.timespans.assign(!sequence.differentiate_timespans ? 0
+                             : state_->each_unit               ? sequence.timespans.size()
+                                                               : rows,
+                             0.0f);
+  differentiate(d_output, gradients, d_state, d_memory);
+  if (!sequence.differentiate_timespans || !one_time) return;
+  const double sum = std::accumulate(gradients.timespans.begin(), gradients.timespans.end(), 0.0);
+  gradients.timespans.assign(1, static_cast<float>(sum));
+}
+
+void Gradient::differentiate(std::span<const float> d_output, SequenceGradients<float>& gradients,
+                             std::span<const float> d_state, std::span<const float> d_memory) {
+  const LayerSizes size = sizes(state_->layer);
+  const Sequence<float>& sequence = state_->sequence;
   if (state_->cfc && !state_->each_unit)
     return state_->cfc->backward(d_output, d_state, d_memory, gradients, state_->exchange);
   if (state_->ltc && !state_->each_unit)
     return state_->ltc->backward(d_output, d_state, *state_->parameters, gradients, state_->exchange);
+  const auto batch = static_cast<std::size_t>(sequence.batch);
   const ReferenceParts parts(size, sequence, state_->lengths);
   std::vector<SequenceGradients<float>> found(batch);
   parallel_for(sequence.batch, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -252,6 +277,7 @@ void Gradient::backward(std::span<const float> d_output, SequenceGradients<float
                                            ReferenceParts::one(d_memory, b, size.state));
       parts.put_rows(one.input, b, size.inputs, gradients.input);
       std::copy(one.state.begin(), one.state.end(), gradients.state.begin() + b * size.state);
+      if (sequence.differentiate_timespans) parts.put_times(one.timespans, b, gradients.timespans);
       std::copy(one.memory.begin(), one.memory.end(), gradients.memory.begin() + b * size.state);
     }
   });

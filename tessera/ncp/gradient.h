@@ -58,6 +58,9 @@ class TSR_API Gradient {
   std::string_view kernel() const;
 
  private:
+  void differentiate(std::span<const float> d_output, SequenceGradients<float>& gradients,
+                     std::span<const float> d_state, std::span<const float> d_memory);
+
   struct State;
   std::unique_ptr<State> state_;
 };

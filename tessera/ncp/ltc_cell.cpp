@@ -149,6 +149,12 @@ std::vector<Real> moved(std::vector<Real> base, const std::vector<Real>& time, i
   return base;
 }
 
+// to + a b / parts, unit by unit
+template <class Real>
+void add_products(std::vector<Real>& to, int parts, const std::vector<Real>& a, const std::vector<Real>& b) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] += a[i] * b[i] / static_cast<Real>(parts);
+}
+
 template <class Real>
 void add(std::vector<Real>& to, const std::vector<Real>& from) {
   for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
@@ -183,31 +189,40 @@ std::vector<Real> LtcCell<Real>::advance(const ParameterSet<Real>& p, const std:
 template <class Real>
 void LtcCell<Real>::advance_backward(const ParameterSet<Real>& p, const std::vector<Real>& v, const Sums& sensed,
                                      const std::vector<Real>& h, const std::vector<Real>& d_next, std::vector<Real>& dv,
-                                     Sums& d_sensed, ParameterSet<Real>& gradients) const {
+                                     std::vector<Real>& dh, Sums& d_sensed, ParameterSet<Real>& gradients) const {
   if (solver != OdeSolver::semi_implicit) add(dv, d_next);
-  if (solver == OdeSolver::explicit_euler)
+  if (solver == OdeSolver::explicit_euler) {
+    add_products(dh, 1, rate(p, v, sensed), d_next);
     return rate_backward(p, v, sensed, moved(std::vector<Real>(units), h, 1, d_next), dv, d_sensed, gradients);
+  }
   if (solver == OdeSolver::runge_kutta) {
     const std::vector<Real> k1 = rate(p, v, sensed);
     const std::vector<Real> v2 = moved(v, h, 2, k1);
     const std::vector<Real> k2 = rate(p, v2, sensed);
     const std::vector<Real> v3 = moved(v, h, 2, k2);
-    const std::vector<Real> v4 = moved(v, h, 1, rate(p, v3, sensed));
+    const std::vector<Real> k3 = rate(p, v3, sensed);
+    const std::vector<Real> v4 = moved(v, h, 1, k3);
+    add_products(dh, 6, k1, d_next);
+    add_products(dh, 3, k2, d_next);
+    add_products(dh, 3, k3, d_next);
+    add_products(dh, 6, rate(p, v4, sensed), d_next);
     const std::vector<Real> none(units);
     std::vector<Real> dk1 = moved(none, h, 6, d_next), dk2 = moved(none, h, 3, d_next);
     std::vector<Real> dk3 = dk2, dk4 = dk1;
     // Each rate was taken at v plus some time along the rate before it.
     const auto back = [&](const std::vector<Real>& at, const std::vector<Real>& dk, int parts,
-                          std::vector<Real>* dk_before) {
+                          const std::vector<Real>& k_before, std::vector<Real>* dk_before) {
       std::vector<Real> d_at(units);
       rate_backward(p, at, sensed, dk, d_at, d_sensed, gradients);
       add(dv, d_at);
-      if (dk_before != nullptr) move(*dk_before, h, parts, d_at);
+      if (dk_before == nullptr) return;
+      move(*dk_before, h, parts, d_at);
+      add_products(dh, parts, k_before, d_at);
     };
-    back(v4, dk4, 1, &dk3);
-    back(v3, dk3, 2, &dk2);
-    back(v2, dk2, 2, &dk1);
-    back(v, dk1, 1, nullptr);
+    back(v4, dk4, 1, k3, &dk3);
+    back(v3, dk3, 2, k2, &dk2);
+    back(v2, dk2, 2, k1, &dk1);
+    back(v, dk1, 1, {}, nullptr);
     return;
   }
   const Sums s = recurrent.sums(p, v);
@@ -222,6 +237,7 @@ void LtcCell<Real>::advance_backward(const ParameterSet<Real>& p, const std::vec
     gradients.at(gleak)[j] += h[j] * (d_above * p.at(vleak)[j] + d_below) * positive_slope(p.at(gleak)[j]);
     gradients.at(vleak)[j] += h[j] * d_above * leak;
     dv[j] += d_above * capacity;
+    dh[j] += d_above * (leak * p.at(vleak)[j] + current) + d_below * (leak + conductance + epsilon);
     d.current[j] = h[j] * d_above;
     d.conductance[j] = h[j] * d_below;
     d_sensed.current[j] += d.current[j];
@@ -250,21 +266,22 @@ std::vector<Real> LtcCell<Real>::forward(const ParameterSet<Real>& p, const std:
 template <class Real>
 void LtcCell<Real>::backward(const ParameterSet<Real>& p, const std::vector<Real>& x, const std::vector<Real>& v,
                              const Elapsed<Real>& ts, const std::vector<Real>& d_next, std::vector<Real>& dx,
-                             std::vector<Real>& dv, ParameterSet<Real>& gradients) const {
+                             std::vector<Real>& dv, std::vector<Real>& d_elapsed, ParameterSet<Real>& gradients) const {
   const std::vector<Real> u = map_inputs(p, x);
   const Sums sensed = sensory.sums(p, u);
   const std::vector<Real> h = unfold_times(ts);
   std::vector<std::vector<Real>> states{v};
   for (int i = 1; i < unfolds; ++i) states.push_back(advance(p, states.back(), sensed, h));
   Sums d_sensed{std::vector<Real>(units), std::vector<Real>(units)};
-  std::vector<Real> d = d_next;
+  std::vector<Real> d = d_next, dh(units);
   while (!states.empty()) {
     std::vector<Real> before(units);
-    advance_backward(p, states.back(), sensed, h, d, before, d_sensed, gradients);
+    advance_backward(p, states.back(), sensed, h, d, before, dh, d_sensed, gradients);
     d = std::move(before);
     states.pop_back();
   }
   add(dv, d);
+  for (std::size_t j = 0; j < units; ++j) d_elapsed[j] += dh[j] / static_cast<Real>(unfolds);
   std::vector<Real> du(u.size());
   sensory.backward(p, u, d_sensed, du, gradients);
   for (std::size_t i = 0; i < u.size(); ++i) {

@@ -123,9 +123,11 @@ LtcTrainingStep LtcGradient::step_of(const BatchChunk& chunk, Tape& tape, std::i
           .input = tape.input.data() + step * sizes_.inputs * tape.stride,
           .states = tape.states.data() + step * unfolds_ * state,
           .inverse = tape.inverse.data() + step * unfolds_ * state,
+          .time_slope = differentiate_timespans_ ? tape.time_slope.data() + step * unfolds_ * state : nullptr,
           .scratch = tape.scratch.data(),
           .d = tape.d.data(),
           .d_input = tape.d_input.data(),
+          .d_elapsed = tape.d_elapsed.data(),
           .recurrent_sums = tape.recurrent_sums.data(),
           .sensory_sums = tape.sensory_sums.data(),
           .unit_sums = tape.unit_sums.data()};
@@ -143,6 +145,7 @@ void LtcGradient::forward_chunk(const Sequence<float>& sequence, const BatchChun
   zero(tape.states, state);
   fit(tape.states, (steps * unfolds_ + 1) * state);
   fit(tape.inverse, steps * unfolds_ * state);
+  if (differentiate_timespans_) fit(tape.time_slope, steps * unfolds_ * state);
   fit(tape.scratch, 4 * state);
   const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
   if (!sequence.state.empty())
@@ -183,6 +186,7 @@ void LtcGradient::backward_chunk(std::span<const float> d_output, std::span<cons
   const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
   zero(tape.d, units * stride);
   fit(tape.d_input, inputs * stride);
+  fit(tape.d_elapsed, stride);
   zero(tape.recurrent_sums, recurrent_.count() * kSynapseSums * lanes);
   zero(tape.sensory_sums, sensory_.count() * kSynapseSums * lanes);
   zero(tape.unit_sums, units * kUnitSums * lanes);
@@ -213,6 +217,8 @@ void LtcGradient::backward_chunk(std::span<const float> d_output, std::span<cons
         maps[inputs + i] += d;
         to[i] = d * input_w_[size(i)];
       }
+      if (differentiate_timespans_)
+        gradients.timespans[size(row_of(chunk.sample(r), t))] = tape.d_elapsed[size(r)] / static_cast<float>(unfolds_);
     }
   }
   for (std::int64_t r = 0; r < chunk.rows(); ++r)
@@ -239,6 +245,7 @@ void LtcGradient::forward(const Sequence<float>& sequence, std::span<const std::
                           SequenceResult<float>& result, const BatchShare& share) {
   batch_ = sequence.batch;
   steps_ = sequence.steps;
+  differentiate_timespans_ = sequence.differentiate_timespans;
   cut_batch(batch_, steps_, lengths, rows_of_chunk(share.whole > 0 ? share.whole : batch_), chunks_);
   if (tapes_.size() < chunks_.size()) tapes_.resize(chunks_.size());
   parallel_for(static_cast<std::int64_t>(chunks_.size()), 1, [&](std::int64_t begin, std::int64_t end) {

@@ -64,12 +64,16 @@ void forward(const LtcTrainingStep& step) {
       add_synapses(step.recurrent, j, now, stride, current, conductance);
       const Vec capacity = Vec::all(step.capacity[j]);
       for (int i = 0; i < Vectors; ++i) {
-        const Vec above =
-            fma(h.at[i], Vec::all(step.leak_current[j]) + current.at[i], capacity * Vec::load(now + at + i * kLanes));
-        const Vec below = fma(h.at[i], Vec::all(step.leak[j]) + conductance.at[i] + Vec::all(step.epsilon), capacity);
+        const Vec by_above = Vec::all(step.leak_current[j]) + current.at[i];
+        const Vec by_below = Vec::all(step.leak[j]) + conductance.at[i] + Vec::all(step.epsilon);
+        const Vec above = fma(h.at[i], by_above, capacity * Vec::load(now + at + i * kLanes));
+        const Vec below = fma(h.at[i], by_below, capacity);
         const Vec one_over = Vec::all(1.0f) / below;
         one_over.store(inverse + at + i * kLanes);
-        (above * one_over).store(next + at + i * kLanes);
+        const Vec state = above * one_over;
+        state.store(next + at + i * kLanes);
+        if (step.time_slope != nullptr)
+          (one_over * fnma(state, by_below, by_above)).store(step.time_slope + u * size + at + i * kLanes);
       }
     }
   }
@@ -113,6 +117,7 @@ void backward(const LtcTrainingStep& step) {
   const Many<Vectors> h = load_many<Vectors>(step.elapsed);
   float* d_next = step.d;
   float* d_now = other;
+  Many<Vectors> by_time{};
   for (int u = step.unfolds; u-- > 0;) {
     const float* now = step.states + u * size;
     const float* next = step.states + (u + 1) * size;
@@ -121,6 +126,8 @@ void backward(const LtcTrainingStep& step) {
       for (int i = 0; i < Vectors; ++i) {
         const std::int64_t at = j * stride + i * kLanes;
         (Vec::load(d_next + at) * Vec::load(inverse + at) * Vec::all(step.capacity[j])).store(d_now + at);
+        if (step.time_slope != nullptr)
+          by_time.at[i] = fma(Vec::load(d_next + at), Vec::load(step.time_slope + u * size + at), by_time.at[i]);
       }
     for (std::int64_t j = 0; j < step.units; ++j) {
       const std::int64_t at = j * stride;
@@ -150,6 +157,7 @@ void backward(const LtcTrainingStep& step) {
     d_next = d_now;
     d_now = swap;
   }
+  if (step.time_slope != nullptr) save_many(step.d_elapsed, by_time);
   if (d_next != step.d)
     for (std::int64_t j = 0; j < step.units; ++j)
       save_many(step.d + j * stride, load_many<Vectors>(d_next + j * stride));

@@ -50,7 +50,7 @@ template <class Real>
 void backward(const WiredCfcCell<Real>& wired, const ParameterSet<Real>& p, const std::vector<Real>& x,
               const std::vector<Real>& h, const Elapsed<Real>& ts, const DropoutKey& key,
               const std::vector<Real>& d_next, std::vector<Real>& dx, std::vector<Real>& dh,
-              ParameterSet<Real>& gradients) {
+              std::vector<Real>& d_elapsed, ParameterSet<Real>& gradients) {
   std::vector<std::vector<Real>> in{x};
   std::size_t at = 0;
   for (const CfcCell<Real>& cell : wired.cells) {
@@ -64,9 +64,10 @@ void backward(const WiredCfcCell<Real>& wired, const ParameterSet<Real>& p, cons
     at -= static_cast<std::size_t>(cell.hidden);
     std::vector<Real> d = slice(d_next, at, cell.hidden);
     for (std::size_t i = 0; i < from_above.size(); ++i) d[i] += from_above[i];
-    std::vector<Real> d_in(in[l].size()), d_own(d.size());
-    cell.backward(p, in[l], slice(h, at, cell.hidden), ts.of(at, d.size()), key, d, d_in, d_own, gradients);
+    std::vector<Real> d_in(in[l].size()), d_own(d.size()), d_times(d.size());
+    cell.backward(p, in[l], slice(h, at, cell.hidden), ts.of(at, d.size()), key, d, d_in, d_own, d_times, gradients);
     for (std::size_t i = 0; i < d_own.size(); ++i) dh[at + i] += d_own[i];
+    for (std::size_t i = 0; i < d_own.size(); ++i) d_elapsed[at + i] += d_times[i];
     from_above = std::move(d_in);
   }
   for (std::size_t i = 0; i < dx.size(); ++i) dx[i] += from_above[i];
@@ -96,14 +97,14 @@ void Network<Real>::step(const std::vector<Real>& x, StepState<Real>& now, const
 template <class Real>
 void Network<Real>::step_backward(const std::vector<Real>& x, const StepState<Real>& before, const Elapsed<Real>& ts,
                                   const DropoutKey& key, StepState<Real>& d, std::vector<Real>& dx,
-                                  ParameterSet<Real>& gradients) const {
+                                  std::vector<Real>& d_elapsed, ParameterSet<Real>& gradients) const {
   StepState<Real> start = before;
   if (memory_) memory_->forward(p_, x, start.state, start.memory);
   std::vector<Real> d_start(start.state.size());
   if (const auto* wired = std::get_if<WiredCfcCell<Real>>(&cell_))
-    backward(*wired, p_, x, start.state, ts, key, d.state, dx, d_start, gradients);
+    backward(*wired, p_, x, start.state, ts, key, d.state, dx, d_start, d_elapsed, gradients);
   else
-    std::get<LtcCell<Real>>(cell_).backward(p_, x, start.state, ts, d.state, dx, d_start, gradients);
+    std::get<LtcCell<Real>>(cell_).backward(p_, x, start.state, ts, d.state, dx, d_start, d_elapsed, gradients);
   d.state = std::move(d_start);
   if (memory_) memory_->backward(p_, x, before.state, before.memory, dx, d.state, d.memory, gradients);
 }

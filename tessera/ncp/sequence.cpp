@@ -27,6 +27,15 @@ DropoutKey key_of(const std::optional<std::uint64_t>& seed, std::size_t sample, 
           .step = static_cast<std::int64_t>(step)};
 }
 
+// What the units of a step ask of its time, into the gradient of timespans of whichever form.
+template <class Real>
+void add_elapsed(const std::vector<Real>& units, std::size_t place, std::size_t places, std::vector<Real>& to) {
+  if (to.empty()) return;
+  if (to.size() > 1 && to.size() != places) return put(to, place, units);
+  Real& sum = to[to.size() == 1 ? 0 : place];
+  for (const Real d : units) sum += d;
+}
+
 void check_size(std::string_view what, std::size_t found, std::int64_t wanted, std::string_view why) {
   check(static_cast<std::int64_t>(found) == wanted, Code::invalid_argument, "{} has {} values, {} make {}", what, found,
         why, wanted);
@@ -37,7 +46,7 @@ void check_size(std::string_view what, std::size_t found, std::int64_t wanted, s
 template <class Real>
 void check_sequence(const Layer& layer, const Sequence<Real>& sequence) {
   const LayerSizes size = sizes(layer);
-  const auto& [batch, steps, input, timespans, state, memory, seed] = sequence;
+  const auto& [batch, steps, input, timespans, state, memory, seed, differentiate_timespans] = sequence;
   check(batch >= 0 && steps >= 1, Code::invalid_argument, "a sequence of {} samples and {} steps: at least one step",
         batch, steps);
   check_size("the input", input.size(), batch * steps * size.inputs,
@@ -116,6 +125,7 @@ SequenceGradients<Real> differentiate_reference(const Layer& layer, const Parame
   out.input.resize(sequence.input.size());
   out.state.resize(batch * states);
   if (size.mixed_memory) out.memory.resize(batch * states);
+  if (sequence.differentiate_timespans) out.timespans.resize(sequence.timespans.size());
   for (std::size_t b = 0; b < batch; ++b) {
     std::vector<StepState<Real>> before(steps + 1);
     before[0].state = row(sequence.state, b, states);
@@ -133,10 +143,11 @@ SequenceGradients<Real> differentiate_reference(const Layer& layer, const Parame
       if (size.return_sequences || t + 1 == steps)
         network.output_backward(before[t + 1].state, row(d_output, size.return_sequences ? place : b, outputs), d.state,
                                 out.parameters);
-      std::vector<Real> dx(inputs);
+      std::vector<Real> dx(inputs), d_elapsed(states);
       network.step_backward(x_of(t), before[t], elapsed(sequence, place, states), key_of(sequence.dropout_seed, b, t),
-                            d, dx, out.parameters);
+                            d, dx, d_elapsed, out.parameters);
       put(out.input, place, dx);
+      add_elapsed(d_elapsed, place, batch * steps, out.timespans);
     }
     put(out.state, b, d.state);
     if (size.mixed_memory) put(out.memory, b, d.memory);

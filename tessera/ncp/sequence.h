@@ -25,6 +25,7 @@ struct Sequence {
   std::span<const Real> state{};                // [batch, state]; none: zeros
   std::span<const Real> memory{};               // of mixed memory, likewise
   std::optional<std::uint64_t> dropout_seed{};  // none: nothing is dropped
+  bool differentiate_timespans = false;         // whether gradients by timespans are wanted
 };
 
 template <class Real>
@@ -41,6 +42,7 @@ struct SequenceGradients {
   std::vector<Real> input{};
   std::vector<Real> state{};
   std::vector<Real> memory{};
+  std::vector<Real> timespans{};  // as many as were given, where they are wanted
 };
 
 enum class KeepStates { no, yes };

@@ -124,6 +124,17 @@ void place(Graph& graph, WiringLayout layout) {
   }
 }
 
+void place(Graph& graph, const Wiring& wiring, const std::vector<WiringPoint>& positions) {
+  check(std::ssize(positions) == wiring.units + wiring.inputs, Code::invalid_argument,
+        "{} positions for {} neurons and {} inputs", positions.size(), wiring.units, wiring.inputs);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    check(std::isfinite(positions[i].x) && std::isfinite(positions[i].y), Code::invalid_argument,
+          "the position of {} is ({}, {})", graph.nodes[i].name, positions[i].x, positions[i].y);
+    graph.nodes[i].x = positions[i].x * kSpacing;
+    graph.nodes[i].y = positions[i].y * kSpacing;
+  }
+}
+
 void draw_edge(std::string& out, const Edge& edge, const Graph& graph) {
   const Node& a = graph.nodes[edge.source];
   const Node& b = graph.nodes[edge.destination];
@@ -137,7 +148,7 @@ void draw_edge(std::string& out, const Edge& edge, const Graph& graph) {
         a.x - 5, a.y - kRadius, 10.0, edge.color, head, a.name, head);
     return;
   }
-  const double dx = b.x - a.x, dy = b.y - a.y, length = std::hypot(dx, dy);
+  const double dx = b.x - a.x, dy = b.y - a.y, length = std::max(std::hypot(dx, dy), 1e-9);
   const double ux = dx / length, uy = dy / length;
   // Bent a little, so that a synapse there and one back are two lines.
   const double bend = 0.08 * length;
@@ -183,7 +194,10 @@ std::string wiring_to_dot(const Wiring& wiring, const WiringStyle& style) {
 
 std::string wiring_to_svg(const Wiring& wiring, const WiringStyle& style) {
   Graph graph = graph_of(wiring, style);
-  place(graph, style.layout);
+  if (style.positions.empty())
+    place(graph, style.layout);
+  else
+    place(graph, wiring, style.positions);
   double left = 1e300, right = -1e300, top = 1e300, bottom = -1e300;
   for (const Node& node : graph.nodes) {
     if (!style.sensory_neurons && node.type == "sensory") continue;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tessera::ncp {
 
@@ -20,6 +21,11 @@ enum class WiringLayout {
 };
 TSR_API std::optional<WiringLayout> parse_wiring_layout(std::string_view text);
 
+struct WiringPoint {
+  double x = 0;
+  double y = 0;
+};
+
 struct WiringStyle {
   WiringLayout layout = WiringLayout::layers;
   bool sensory_neurons = true;
@@ -27,6 +33,8 @@ struct WiringStyle {
   // By type of neuron, and "excitatory" and "inhibitory": #rrggbb. What is missing has ncps' colour: inter and any
   // other type blue, motor orange, sensory olive; excitatory green, inhibitory red.
   std::map<std::string, std::string> colors{};
+  // Of each neuron, then of each input, about one apart; none: as the layout says. For SVG.
+  std::vector<WiringPoint> positions{};
 };
 
 TSR_API std::string wiring_to_dot(const Wiring& wiring, const WiringStyle& style = {});

@@ -27,6 +27,7 @@ struct Trained : Given {
   Trained(const Layer& layer, std::int64_t batch, std::int64_t steps, bool varied,
           std::optional<std::uint64_t> dropout = {})
       : Given(layer, batch, steps, dropout) {
+    sequence.differentiate_timespans = true;
     const LayerSizes size = sizes(layer);
     d_output = uniform(batch * (size.return_sequences ? steps : 1) * size.outputs, 5);
     d_state = uniform(batch * size.state, 6);
@@ -51,7 +52,7 @@ Wanted reference(const Layer& layer, const ParameterSet<double>& parameters, con
     const auto input = wide(given.input), timespans = wide(given.timespans), state = wide(given.state),
                memory = wide(given.memory), d_output = wide(given.d_output), d_state = wide(given.d_state),
                d_memory = wide(given.d_memory);
-    const Sequence<double> sequence{all.batch, all.steps, input, timespans, state, memory, all.dropout_seed};
+    const Sequence<double> sequence{all.batch, all.steps, input, timespans, state, memory, all.dropout_seed, true};
     const auto result = run_reference<double>(layer, parameters, sequence);
     return {result.output, result.state, result.memory,
             differentiate_reference<double>(layer, parameters, sequence, d_output, d_state, d_memory)};
@@ -60,6 +61,7 @@ Wanted reference(const Layer& layer, const ParameterSet<double>& parameters, con
   out.output.resize(given.d_output.size());
   out.gradients.parameters = zeros<double>(parameter_list(layer));
   out.gradients.input.resize(given.input.size());
+  out.gradients.timespans.resize(given.timespans.size());
   for (std::int64_t b = 0; b < all.batch; ++b) {
     const std::int64_t steps = given.lengths[static_cast<std::size_t>(b)];
     const auto part = [&](const std::vector<float>& from, std::int64_t width, std::int64_t count) {
@@ -73,12 +75,15 @@ Wanted reference(const Layer& layer, const ParameterSet<double>& parameters, con
                d_output = part(given.d_output, out_width, size.return_sequences ? steps * size.outputs : size.outputs),
                d_state = part(given.d_state, size.state, size.state),
                d_memory = part(given.d_memory, size.state, size.state);
-    const Sequence<double> sequence{1, steps, input, timespans, state, memory, {}};
+    const Sequence<double> sequence{1, steps, input, timespans, state, memory, {}, true};
     const auto result = run_reference<double>(layer, parameters, sequence);
     const auto gradients = differentiate_reference<double>(layer, parameters, sequence, d_output, d_state, d_memory);
     std::copy(result.output.begin(), result.output.end(), out.output.begin() + b * out_width);
     std::copy(gradients.input.begin(), gradients.input.end(),
               out.gradients.input.begin() + b * all.steps * size.inputs);
+    if (!timespans.empty())
+      std::copy(gradients.timespans.begin(), gradients.timespans.end(),
+                out.gradients.timespans.begin() + b * all.steps);
     const auto append = [](std::vector<double>& to, const std::vector<double>& from) {
       to.insert(to.end(), from.begin(), from.end());
     };
@@ -126,6 +131,8 @@ void compare(Gradient& gradient, const Trained& given, const Wanted& wanted, dou
     expect_near(found.parameters.items[i].values, item.values, tolerance, item.info.name);
   }
   expect_near(found.input, wanted.gradients.input, tolerance, "input");
+  if (given.sequence.differentiate_timespans)
+    expect_near(found.timespans, wanted.gradients.timespans, tolerance, "timespans");
   expect_near(found.state, wanted.gradients.state, tolerance, "gradient of the state");
   expect_near(found.memory, wanted.gradients.memory, tolerance, "gradient of the memory");
 }
@@ -240,6 +247,29 @@ TEST(Gradient, LtcLayersOfManySamplesAgreeWithTheReference) {
       compare_with_reference(
           layer_from_json(R"({"type":"LTC","input_size":3,"wiring":{"type":"AutoNCP","units":12,"output_size":2}})"),
           batch, 3, varied);
+}
+
+// One time for all, one for each step, one for each unit: each gets a gradient of its own form.
+TEST(Gradient, ByTimespansIsTheReferencesInEveryForm) {
+  for (const char* text : {R"({"type":"CfC","input_size":3,"units":9,"mixed_memory":true})",
+                           R"({"type":"CfC","input_size":3,"wiring":{"type":"AutoNCP","units":12,"output_size":2}})",
+                           R"({"type":"LTC","input_size":3,"units":5,"batch_first":false})"}) {
+    const Layer layer = layer_from_json(text);
+    for (const std::int64_t width : {0, 1, sizes(layer).state}) {
+      SCOPED_TRACE(fmt::format("{}, {} wide", text, width));
+      Trained given(layer, 4, 3, false);
+      given.timespans = uniform(width == 0 ? 1 : 12 * width, 12, 0.1, 2);
+      given.sequence.timespans = given.timespans;
+      const ParameterSet<float> parameters = converted<float>(initial_parameters(layer, 9));
+      const Wanted wanted = reference(layer, converted<double>(parameters), given);
+      ASSERT_EQ(wanted.gradients.timespans.size(), given.timespans.size());
+      for_each_isa([&] {
+        Gradient gradient(layer);
+        gradient.set_parameters(parameters);
+        compare(gradient, given, wanted, allowed(layer, given, kFloat));
+      });
+    }
+  }
 }
 
 TEST(Gradient, DropoutIsTheReferences) {

@@ -104,7 +104,10 @@ TEST(SequenceGolden, GradientsAreThoseOfPyTorch) {
 
 // For what PyTorch has no counterpart of: differences of the loss. Central differences with step h are off by h^2 times
 // a third derivative and by roundings of the loss over h.
-void check_by_differences(const Layer& layer, std::optional<std::uint64_t> dropout_seed = {}) {
+enum class Times { one, each_step, each_unit };
+
+void check_by_differences(const Layer& layer, std::optional<std::uint64_t> dropout_seed = {},
+                          Times times = Times::each_step) {
   const LayerSizes size = sizes(layer);
   const std::int64_t batch = 2, steps = 3;
   const auto count = [](std::int64_t a, std::int64_t b = 1, std::int64_t c = 1) {
@@ -120,8 +123,11 @@ void check_by_differences(const Layer& layer, std::optional<std::uint64_t> dropo
   std::vector<double> input = uniform(count(batch, steps, size.inputs), 1),
                       state = uniform(count(batch, size.state), 2);
   std::vector<double> memory = uniform(size.mixed_memory ? count(batch, size.state) : 0, 3);
-  const std::vector<double> timespans = uniform(count(batch, steps), 4, 0.3, 1.5);
-  const Sequence<double> sequence{batch, steps, input, timespans, state, memory, dropout_seed};
+  std::vector<double> timespans = uniform(times == Times::one         ? 1
+                                          : times == Times::each_step ? count(batch, steps)
+                                                                      : count(batch, steps, size.state),
+                                          4, 0.3, 1.5);
+  const Sequence<double> sequence{batch, steps, input, timespans, state, memory, dropout_seed, true};
   const auto d_output = uniform(count(batch, size.return_sequences ? steps : 1, size.outputs), 6);
   const auto d_state = uniform(count(batch, size.state), 7);
   const auto d_memory = uniform(memory.size(), 8);
@@ -153,6 +159,8 @@ void check_by_differences(const Layer& layer, std::optional<std::uint64_t> dropo
   compare(input, found.input, "input");
   compare(state, found.state, "state");
   compare(memory, found.memory, "memory");
+  ASSERT_EQ(found.timespans.size(), timespans.size());
+  compare(timespans, found.timespans, "timespans");
 }
 
 Layer layer_of(const std::string& json) { return layer_from_json(json); }
@@ -187,6 +195,13 @@ TEST(SequenceGradient, DropoutMixedMemoryAndProjectionAreDifferentiatedExactly) 
       11);
   check_by_differences(layer_of(
       fmt::format(R"({{"type":"CfC","input_size":3,{},"mixed_memory":true,"return_sequences":false}})", kAuto)));
+}
+
+TEST(SequenceGradient, TimespansOfEveryFormAreDifferentiatedExactly) {
+  for (const Times times : {Times::one, Times::each_step, Times::each_unit})
+    for (const char* text : {R"("type":"CfC","mixed_memory":true)", R"("type":"CfC","mode":"pure","batch_first":false)",
+                             R"("type":"LTC")", R"("type":"LTC","solver":"rk4")"})
+      check_by_differences(layer_of(fmt::format(R"({{{},"input_size":3,{}}})", text, kAuto)), {}, times);
 }
 
 TEST(Sequence, OneTimespanForAllIsTheSameAsOneForEachStep) {

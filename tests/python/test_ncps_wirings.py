@@ -147,8 +147,14 @@ def test_drawings(tmp_path):
     assert (tmp_path / "w.svg").read_text() == drawing.svg
     assert "#123456" in wiring.draw_graph(synapse_colors="#123456").svg
     assert "neuron_3" in wiring.to_dot()
-    with pytest.raises(tessera.InvalidArgument, match="no layout 'kamada': they are shell, circular and layers"):
-        wiring.draw_graph("kamada")
+    places = set()
+    for layout in ("shell", "circular", "layers", "kamada", "random", "spectral", "spiral", "spring"):
+        svg = wiring.draw_graph(layout).svg
+        assert svg.count("<circle id=") == 11 and "nan" not in svg and "inf" not in svg
+        places.add(svg)
+    assert len(places) == 8
+    with pytest.raises(tessera.InvalidArgument, match="no layout 'tree': shell, circular, layers, kamada"):
+        wiring.draw_graph("tree")
     with pytest.raises(tessera.InvalidArgument, match="no color 'tab:pinkish'"):
         wiring.draw_graph(synapse_colors="tab:pinkish")
 

@@ -3,13 +3,14 @@
     import tessera.compat            # from here on, `import ttnn` is tessera.ttnn
     python -m tessera.compat [--device NAME] [--simulated-time] script.py ...
 
-Where they are not installed, `ncps` and `ncps.torch` are tessera.ncps (numpy arrays in and out), `mlx.core` is
-tessera.mlx, and `neuronxcc.nki` and `nki` are tessera.nki.
+Where they are not installed, `ncps` is tessera.ncps and `ncps.torch` tessera.ncps.torch (without PyTorch tessera.ncps:
+numpy arrays in and out), `mlx.core` is tessera.mlx, and `neuronxcc.nki` and `nki` are tessera.nki.
 """
 
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import sys
 import time
 import types
@@ -24,7 +25,7 @@ _STAND_INS = {
     "models.tt_cnn.tt.pipeline": "tessera.cnn.pipeline",
     "ncps": "tessera.ncps",
     "ncps.mlx": "tessera.ncps",
-    "ncps.torch": "tessera.ncps",
+    "ncps.datasets": "tessera.ncps.datasets",
     "ncps.wirings": "tessera.ncps.wirings",
     "mlx.core": "tessera.mlx",
     "neuronxcc.starfish.support.util": "tessera.nki.support",
@@ -43,6 +44,33 @@ for _package in ("neuronxcc.nki", "nki"):
         "typing",
     ):
         _STAND_INS[f"{_package}.{_module}"] = f"tessera.nki.{_module}"
+
+
+# Those that import PyTorch, and so only when they are asked for; what stands in for them where there is none.
+_WITH_TORCH = {
+    "ncps.torch": ("tessera.ncps.torch", "tessera.ncps"),
+    "ncps.datasets.torch": ("tessera.ncps.datasets.torch", "tessera.ncps.datasets"),
+}
+
+
+class _TorchFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Comes first: below a package of ours the usual finders would load a module from its folder a second time."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        above = sys.modules.get(fullname.rpartition(".")[0])
+        if fullname not in _WITH_TORCH or above is None or not above.__name__.startswith("tessera."):
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        with_torch, without = _WITH_TORCH[module.__name__]
+        ours = with_torch if importlib.util.find_spec("torch") is not None else without
+        sys.modules[module.__name__] = importlib.import_module(ours)
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -80,6 +108,7 @@ def install() -> None:
     for name in ("device", "core", "experimental", "model_preprocessing"):
         sys.modules[f"ttnn.{name}"] = importlib.import_module(f"tessera.ttnn.{name}")
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _TorchFinder())
         sys.meta_path.append(_Finder())
 
 

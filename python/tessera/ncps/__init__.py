@@ -4,13 +4,15 @@
 
     model = CfC(20, wirings.AutoNCP(64, 8))
     output, hx = model(x, timespans=elapsed)
+
+tessera.ncps.torch has the same layers as modules of PyTorch.
 """
 
 import json
 import os
 
 from tessera._tessera import NcpLayer, NcpStepper
-from tessera.ncps import wirings
+from tessera.ncps import datasets, wirings
 from tessera.ncps.cfc import CfC, CfCCell, WiredCfCCell
 from tessera.ncps.combined import Bidirectional, Stacked
 from tessera.ncps.ltc import LTC, LTCCell
@@ -27,6 +29,7 @@ __all__ = [
     "NcpStepper",
     "Stacked",
     "WiredCfCCell",
+    "datasets",
     "load",
     "manual_seed",
     "wirings",

@@ -18,7 +18,7 @@ def _mapping(name: str | None) -> str:
     return name if name in _MAPPINGS else "none"
 
 
-def _description(
+def description_of(
     wiring: wirings.Wiring,
     input_size: int | None,
     input_mapping: str | None,
@@ -68,7 +68,7 @@ class LTC(Layer, Wired):
         seed: int | None = None,
     ) -> None:
         wiring = units if isinstance(units, wirings.Wiring) else wirings.FullyConnected(units)
-        description = _description(
+        description = description_of(
             wiring, input_size, input_mapping, output_mapping, ode_unfolds, epsilon, implicit_param_constraints, solver
         )
         super().__init__(description | sequence_options(mixed_memory, return_sequences, batch_first), seed)
@@ -109,7 +109,7 @@ class LTCCell(Cell):
     ) -> None:
         if not isinstance(wiring, wirings.Wiring):
             raise InvalidArgument(f"LTCCell takes a wiring first, not {wiring!r}: wirings.FullyConnected({wiring!r})?")
-        description = _description(
+        description = description_of(
             wiring, in_features, input_mapping, output_mapping, ode_unfolds, epsilon, implicit_param_constraints, solver
         )
         super().__init__(description | {"return_sequences": False}, seed)

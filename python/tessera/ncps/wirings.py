@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
-import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,40 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tessera._tessera import InvalidArgument, NcpWiring
+from tessera.ncps.drawing import WiringDrawing, color_code, draw_on_axes, positions
 
 __all__ = ["AutoNCP", "FullyConnected", "Layered", "NCP", "Random", "Wiring", "WiringDrawing", "WiringGraph"]
 
 Matrix = npt.NDArray[np.int32]
-
-# Matplotlib's names, which upstream's users pass.
-_COLORS = {
-    "tab:blue": "#1f77b4",
-    "tab:orange": "#ff7f0e",
-    "tab:green": "#2ca02c",
-    "tab:red": "#d62728",
-    "tab:purple": "#9467bd",
-    "tab:brown": "#8c564b",
-    "tab:pink": "#e377c2",
-    "tab:gray": "#7f7f7f",
-    "tab:olive": "#bcbd22",
-    "tab:cyan": "#17becf",
-    "black": "#000000",
-    "white": "#ffffff",
-    "red": "#ff0000",
-    "green": "#008000",
-    "blue": "#0000ff",
-    "orange": "#ffa500",
-    "gray": "#808080",
-}
-
-
-def _color(name: str) -> str:
-    if name in _COLORS:
-        return _COLORS[name]
-    if len(name) == 7 and name[0] == "#" and all(c in "0123456789abcdefABCDEF" for c in name[1:]):
-        return name
-    raise InvalidArgument(f"there is no color '{name}': write #rrggbb, or one of {', '.join(_COLORS)}")
-
 
 def json_text(value: Any) -> str:
     """As JSON; numbers of numpy are numbers."""
@@ -80,20 +49,6 @@ class WiringGraph:
 
     def number_of_edges(self) -> int:
         return len(self._edges)
-
-
-class WiringDrawing:
-    """A drawing of a wiring. Notebooks show it; `svg` is its text; `legend` has a label and a color for each kind."""
-
-    def __init__(self, svg: str, legend: list[tuple[str, str]]) -> None:
-        self.svg = svg
-        self.legend = legend
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        pathlib.Path(path).write_text(self.svg, encoding="utf-8")
-
-    def _repr_svg_(self) -> str:
-        return self.svg
 
 
 class Wiring:
@@ -285,14 +240,48 @@ class Wiring:
         synapse_colors: Mapping[str, str] | str | None = None,
         draw_labels: bool = False,
     ) -> WiringDrawing:
-        """An SVG drawing. Layouts are shell, circular and layers; colors are #rrggbb or Matplotlib's names."""
+        """A drawing, which also holds the handles of a legend. Colors are #rrggbb or Matplotlib's names.
+
+        Layouts are shell, circular, layers, kamada, random, spectral, spiral and spring. In programs that use
+        matplotlib.pyplot it is drawn on the current axes as well.
+        """
         if isinstance(synapse_colors, str):
             synapse_colors = {"excitatory": synapse_colors, "inhibitory": synapse_colors}
-        neurons = {"inter": "tab:blue", "motor": "tab:orange", "sensory": "tab:olive", **(neuron_colors or {})}
+        neurons = {**(neuron_colors or {})}
+        for kind, color in (("inter", "tab:blue"), ("motor", "tab:orange"), ("sensory", "tab:olive")):
+            neurons.setdefault(kind, color)
         synapses = {"excitatory": "tab:green", "inhibitory": "tab:red", **(synapse_colors or {})}
-        colors = {name: _color(color) for name, color in {**neurons, **synapses}.items()}
+        colors = {name: color_code(color) for name, color in {**neurons, **synapses}.items()}
         legend = [(f"{name.capitalize()} neurons", colors[name]) for name in neurons]
-        return WiringDrawing(self._native().to_svg(layout=layout, labels=draw_labels, colors=colors), legend)
+        at = self._positions(layout)
+        self._draw_on_axes(at, colors, draw_labels)
+        svg = self._native().to_svg(labels=draw_labels, colors=colors, positions=at.tolist())
+        return WiringDrawing(svg, legend)
+
+    def _positions(self, layout: str) -> Any:
+        """Of the neurons, then of the inputs."""
+        sensory = self._sensory()
+        nodes = self.units + len(sensory)
+        adjacency = np.zeros((nodes, nodes))
+        adjacency[: self.units, : self.units] = self.adjacency_matrix
+        adjacency[self.units :, : self.units] = sensory
+        rings = [list(range(self.units, nodes))]
+        outputs = self.units if self.output_dim is None else self.output_dim
+        for _, layer in self.layers:
+            inner, motor = [n for n in layer if n >= outputs], [n for n in layer if n < outputs]
+            rings += [ring for ring in (inner, motor) if ring]
+        return positions(layout, adjacency, rings)
+
+    def _draw_on_axes(self, at: Any, colors: Mapping[str, str], labels: bool) -> None:
+        sensory = self._sensory()
+        names = [f"neuron_{i}" for i in range(self.units)] + [f"sensory_{i}" for i in range(len(sensory))]
+        types = [self.get_type_of_neuron(i) for i in range(self.units)] + ["sensory"] * len(sensory)
+        edges = []
+        for first, matrix in ((0, self.adjacency_matrix), (self.units, sensory)):
+            for source, destination in zip(*np.nonzero(matrix), strict=True):
+                kind = "excitatory" if matrix[source, destination] > 0 else "inhibitory"
+                edges.append((first + int(source), int(destination), colors[kind]))
+        draw_on_axes(at, names, [colors.get(each, colors["inter"]) for each in types], edges, labels)
 
     def to_dot(self, draw_labels: bool = True) -> str:
         """Graphviz text."""

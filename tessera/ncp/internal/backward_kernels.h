@@ -35,6 +35,9 @@ struct GateStep {
   std::int64_t trace_stride = 0;
   float* more_trace = nullptr;  // of the pure mode, likewise
   std::int64_t more_trace_stride = 0;
+  const float* time_slope = nullptr;  // of each result, where not null
+  std::int64_t time_slope_stride = 0;
+  float* d_elapsed = nullptr;               // of each row, added to
   Precision rounding = Precision::float32;  // of the trace
 };
 

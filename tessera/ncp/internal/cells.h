@@ -54,7 +54,7 @@ struct CfcCell {
                             const Elapsed<Real>& ts, const DropoutKey& key) const;
   void backward(const ParameterSet<Real>& p, const std::vector<Real>& x, const std::vector<Real>& h,
                 const Elapsed<Real>& ts, const DropoutKey& key, const std::vector<Real>& d_next, std::vector<Real>& dx,
-                std::vector<Real>& dh, ParameterSet<Real>& gradients) const;
+                std::vector<Real>& dh, std::vector<Real>& d_elapsed, ParameterSet<Real>& gradients) const;
 
  private:
   struct Trace;
@@ -102,7 +102,7 @@ struct LtcCell {
                             const Elapsed<Real>& ts) const;
   void backward(const ParameterSet<Real>& p, const std::vector<Real>& x, const std::vector<Real>& v,
                 const Elapsed<Real>& ts, const std::vector<Real>& d_next, std::vector<Real>& dx, std::vector<Real>& dv,
-                ParameterSet<Real>& gradients) const;
+                std::vector<Real>& d_elapsed, ParameterSet<Real>& gradients) const;
 
   std::vector<Real> readout(const ParameterSet<Real>& p, const std::vector<Real>& v) const;
   void readout_backward(const ParameterSet<Real>& p, const std::vector<Real>& v, const std::vector<Real>& d_out,
@@ -119,7 +119,7 @@ struct LtcCell {
                             const std::vector<Real>& h) const;
   void advance_backward(const ParameterSet<Real>& p, const std::vector<Real>& v, const Sums& sensed,
                         const std::vector<Real>& h, const std::vector<Real>& d_next, std::vector<Real>& dv,
-                        Sums& d_sensed, ParameterSet<Real>& gradients) const;
+                        std::vector<Real>& dh, Sums& d_sensed, ParameterSet<Real>& gradients) const;
   std::vector<Real> rate(const ParameterSet<Real>& p, const std::vector<Real>& v, const Sums& sensed) const;
   void rate_backward(const ParameterSet<Real>& p, const std::vector<Real>& v, const Sums& sensed,
                      const std::vector<Real>& d_rate, std::vector<Real>& dv, Sums& d_sensed,

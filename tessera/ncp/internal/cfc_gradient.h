@@ -52,10 +52,11 @@ class CfcGradient {
     std::vector<std::vector<float>> active{};  // what each layer of a backbone gives
     std::vector<std::vector<float>> slope{};   // and its slopes, which become gradients of its sums
     std::vector<float> trace{}, more{};        // of the heads, likewise
+    std::vector<float> time_slope{};           // of states by the elapsed time, where its gradient is wanted
   };
   // A row for each sample and step, in the chunk's order.
   struct Tape {
-    std::vector<float> x{}, elapsed{};
+    std::vector<float> x{}, elapsed{}, d_elapsed{};
     std::vector<float> before{}, mixed{}, after{};  // padded states: before a step, after mixed memory, after the step
     std::vector<float> memory_trace{}, memory_more{};
     std::vector<float> output{};  // after a projection; on the way back its gradient
@@ -70,6 +71,9 @@ class CfcGradient {
   void add_cell(const CfcLayer& layer, const ParameterSet<float>& list, const std::string& prefix, std::int64_t hidden,
                 std::int64_t inputs);
   void add_memory(const ParameterSet<float>& list);
+  std::int64_t state_width(const TrainedCfcCell& cell) const {
+    return mode_ == CfcMode::pure ? cell.heads.width : cell.heads.width / kQuad;
+  }
   std::int32_t place_of(int parameter, std::int64_t index) const;
   void gather(const float* padded, float* to) const;
   void scatter(const float* from, float* padded) const;
@@ -134,6 +138,7 @@ class CfcGradient {
   // Of the last forward().
   std::int64_t batch_ = 0, steps_ = 0;
   std::optional<std::uint64_t> dropout_seed_{};
+  bool differentiate_timespans_ = false;
   std::vector<std::int64_t> share_{};  // places of samples in a batch that is elsewhere as well; none: their own
   std::vector<BatchChunk> chunks_{};
   std::vector<Tape> tapes_{};

@@ -71,6 +71,8 @@ struct DenseStep {
   std::int64_t trace_stride = 0;
   float* more_trace = nullptr;
   std::int64_t more_trace_stride = 0;
+  float* time_slope = nullptr;  // where not null, of the gate and the pure mode: by the elapsed time, as wide as `out`
+  std::int64_t time_slope_stride = 0;
   Precision rounding = Precision::float32;  // of `out`
   std::uint32_t* scratch = nullptr;         // where segments have pairs: kPairedRows times the pairs of all segments
 };

@@ -45,9 +45,10 @@ class LtcGradient {
  private:
   struct Tape {
     std::int64_t stride = 0;
-    std::vector<float> x{}, input{}, elapsed{};    // of all steps
-    std::vector<float> states{}, inverse{};        // of all unfolds of all steps
-    std::vector<float> scratch{}, d{}, d_input{};  // of one step
+    std::vector<float> x{}, input{}, elapsed{};                 // of all steps
+    std::vector<float> states{}, inverse{};                     // of all unfolds of all steps
+    std::vector<float> time_slope{};                            // likewise, where gradients by timespans are wanted
+    std::vector<float> scratch{}, d{}, d_input{}, d_elapsed{};  // of one step
     std::vector<float> recurrent_sums{}, sensory_sums{}, unit_sums{};
     std::vector<float> gradient{};  // sums: recurrent, sensory, units, input_w, input_b, output_w, output_b
   };
@@ -74,6 +75,7 @@ class LtcGradient {
 
   // Of the last forward().
   std::int64_t batch_ = 0, steps_ = 0;
+  bool differentiate_timespans_ = false;
   std::vector<BatchChunk> chunks_{};
   std::vector<Tape> tapes_{};
 };

@@ -39,11 +39,13 @@ struct LtcTrainingStep {
   const float* input = nullptr;         // mapped
   float* states = nullptr;              // before each unfold, and after the last: the first is given
   float* inverse = nullptr;             // 1 / denominator of each unfold
+  float* time_slope = nullptr;          // of each unfold's state by its time; null: not wanted
   float* scratch = nullptr;             // four times a state
 
   // On the way back.
   float* d = nullptr;               // of the state after the step, then of the one before it
   float* d_input = nullptr;         // written
+  float* d_elapsed = nullptr;       // of each sample, over unfolds: written where there is a time_slope
   float* recurrent_sums = nullptr;  // added to: [synapse][kSynapseSums][lanes]
   float* sensory_sums = nullptr;
   float* unit_sums = nullptr;  // [unit][kUnitSums][lanes]

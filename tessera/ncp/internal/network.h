@@ -23,9 +23,10 @@ class Network {
 
   // `now` becomes the state after the step.
   void step(const std::vector<Real>& x, StepState<Real>& now, const Elapsed<Real>& ts, const DropoutKey& key) const;
-  // d is the gradient of the state after the step and becomes that of the state before it; dx is added to.
+  // d is the gradient of the state after the step and becomes that of the state before it; dx and d_elapsed (one for
+  // each unit) are added to.
   void step_backward(const std::vector<Real>& x, const StepState<Real>& before, const Elapsed<Real>& ts,
-                     const DropoutKey& key, StepState<Real>& d, std::vector<Real>& dx,
+                     const DropoutKey& key, StepState<Real>& d, std::vector<Real>& dx, std::vector<Real>& d_elapsed,
                      ParameterSet<Real>& gradients) const;
 
   // Readout and projection of a state.
