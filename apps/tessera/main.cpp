@@ -6,6 +6,7 @@
 #include "world.h"
 
 #include "tessera/core/error.h"
+#include "tessera/report/view_text.h"
 
 #include <CLI/CLI.hpp>
 #include <sys/ioctl.h>
@@ -49,21 +50,7 @@ void Context::print(const Table& table) const {
 }
 
 void Context::print(const View& view) const {
-  if (!for_people()) {
-    const Table& table = view.parts.at(view.csv).table.value();
-    return print(format == Format::csv || view.json.empty() ? render(table, format) : view.json);
-  }
-  bool after_table = false;
-  for (const View::Part& part : view.parts) {
-    if (!quiet) print(part.text);
-    const std::optional<Table>& table = part.people ? part.people : part.table;
-    if (table && !(part.people && table->rows().empty())) {
-      if (after_table) print("\n");
-      print(*table);
-      after_table = true;
-    }
-    if (!quiet) print(part.after);
-  }
+  print(render(view, format, quiet, wide || format != Format::table ? std::nullopt : terminal_columns()));
 }
 
 namespace {

@@ -1,22 +1,12 @@
 #include "peer.h"
+#include "python_program.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/core/temporary_directory.h"
 #include "tessera/io/npz.h"
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <nlohmann/json.hpp>
-
-#include <cerrno>
-#include <cstdlib>
-#include <system_error>
-
-extern char** environ;
 
 namespace tessera::cli {
 namespace {
@@ -87,34 +77,6 @@ def main():
 main()
 )python";
 
-std::string interpreter(const std::string& asked) {
-  if (!asked.empty()) return asked;
-  const char* named = std::getenv("TESSERA_PYTHON");
-  return named != nullptr && *named != '\0' ? named : "python3";
-}
-
-// Runs a program found on PATH without a shell, its output in files; returns the exit status (128 + signal).
-int run_program(std::vector<std::string> words, const fs::path& out, const fs::path& err) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  pid_t child = 0;
-  const int error = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  check(error == 0, Code::not_found,
-        Hint{"use --python PATH or TESSERA_PYTHON to name an interpreter that has onnxruntime"},
-        "cannot run the Python interpreter '{}': {}", words[0], std::generic_category().message(error));
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0)
-    check(errno == EINTR, Code::io, "cannot wait for '{}': {}", words[0], std::generic_category().message(errno));
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 std::string last_lines(std::string text, int count) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
   std::size_t at = text.size();
@@ -155,9 +117,9 @@ PeerResult run_onnxruntime(const PeerRequest& request) {
   write_file_atomically(folder / "request.json", asked.dump());
   write_file_atomically(folder / "run.py", std::string_view(kOnnxRuntimeScript));
 
-  const std::string python = interpreter(request.python);
-  const int status =
-      run_program({python, (folder / "run.py").string(), folder.string()}, folder / "out", folder / "err");
+  const std::string python = python_interpreter(request.python);
+  const int status = run_python({python, (folder / "run.py").string(), folder.string()}, "onnxruntime",
+                                ProgramOutput{folder / "out", folder / "err"});
   check_status(status, python, read_text_file(folder / "err"));
 
   PeerResult result;

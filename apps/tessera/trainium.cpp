@@ -7,12 +7,10 @@
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/machine/machine_file.h"
-#include "tessera/report/timeline_events.h"
 #include "tessera/report/timeline_picture.h"
-#include "tessera/report/trace_events.h"
-#include "tessera/targets/neuron/kernels/harness.h"
 #include "tessera/targets/neuron/kernels/ladder.h"
 #include "tessera/targets/neuron/kernels/vector_add.h"
+#include "tessera/targets/neuron/views/kernel_report.h"
 
 #include <fmt/format.h>
 
@@ -25,6 +23,13 @@
 #include <vector>
 
 namespace tessera::cli {
+
+Column number(std::string name, std::string key, std::string unit) {
+  return {std::move(name), std::move(key), std::move(unit), Align::right};
+}
+
+Cell micros(double us) { return Cell(us, us < 1000 ? fmt::format("{:.1f}", us) : fmt::format("{:.0f}", us)); }
+
 namespace {
 
 using neuron::ConvProblem;
@@ -33,17 +38,12 @@ using neuron::Profile;
 
 struct TrainiumOptions {
   TrainiumArgument layer;
-  bool ladder = false, microbenchmarks = false, check = false;
-  std::string step = "native", trace, svg;
+  bool ladder = false, microbenchmarks = false, check = false, explain = false;
+  std::string step = "native", trace, svg, html;
   double draw_us = 0;
   std::int64_t every = 37;
 };
 
-Column number(std::string name, std::string key, std::string unit = "") {
-  return {std::move(name), std::move(key), std::move(unit), Align::right};
-}
-
-Cell micros(double us) { return Cell(us, us < 1000 ? fmt::format("{:.1f}", us) : fmt::format("{:.0f}", us)); }
 Cell percent(double share) { return Cell(share, fmt::format("{:.0f}%", 100 * share)); }
 
 Table ladder_table(const std::vector<LadderRow>& rows) {
@@ -104,8 +104,10 @@ void print_ladder(const NeuronSpec& spec, const Machine& machine, const Context&
   context.print(ladder_table(rows));
   if (context.quiet || (context.format != Format::table && context.format != Format::markdown)) return;
   context.print(drawing(rows));
-  context.print(fmt::format("\nsimulated: {}, with one set of constants. published: measured on a trn2.3xlarge.\n",
-                            machine.title));
+  context.print(fmt::format("\nsimulated: {}, one set of constants. published: {}.\n", machine.title,
+                            has_published_times(spec)
+                                ? "measured on a trn2.3xlarge"
+                                : "nothing for this machine; what there is was measured on Trainium 2"));
   for (const neuron::ConvStep& step : neuron::conv_steps())
     context.print(fmt::format("  {}: {}\n", step.name, step.change));
 }
@@ -117,8 +119,10 @@ void print_microbenchmarks(const NeuronSpec& spec, const Context& context) {
   for (const neuron::VectorAddCase& each : neuron::vector_add_cases()) {
     const Profile p = neuron::run_vector_add(spec, each);
     const double ratio = p.total_us() / each.published_us;
-    table.add_row({each.n, each.rows, each.columns, micros(p.total_us()), micros(each.published_us),
-                   Cell(ratio, fmt::format("{:.2f}", ratio)), p.dma_transfer_count});
+    const bool published = has_published_times(spec);
+    table.add_row({each.n, each.rows, each.columns, micros(p.total_us()),
+                   published ? micros(each.published_us) : Cell(),
+                   published ? Cell(ratio, fmt::format("{:.2f}", ratio)) : Cell(), p.dma_transfer_count});
   }
   context.print(table);
 }
@@ -163,33 +167,6 @@ std::string first_microseconds(const sim::Timeline& timeline, const sim::Schedul
   return out + fmt::format("{:<11}0{:>{}.1f} us\n", "", us, kColumns - 4);
 }
 
-// The harness of the assignment. An Error at the end if a case is wrong.
-void print_check(const NeuronSpec& spec, const TrainiumOptions& o, const Context& context) {
-  Table table({{.name = "case"},
-               {.name = "dtype"},
-               {.name = "image"},
-               number("in", "in_channels"),
-               number("out", "out_channels"),
-               number("pool", "pool"),
-               number("compared", "compared"),
-               number("wrong", "wrong"),
-               number("largest error", "relative_error"),
-               number("of tolerance", "of_tolerance"),
-               number("simulated", "simulated_us", "us")});
-  std::string first;
-  for (const ElementType type : {ElementType::float32, ElementType::float16})
-    for (const neuron::HarnessCase& each : neuron::harness_cases(type)) {
-      const neuron::HarnessResult r = neuron::run_harness(spec, each, neuron::conv_step(o.step).run, o.every);
-      const ConvProblem& p = each.problem;
-      table.add_row({each.name, name(type), fmt::format("{}x{}x{}", p.n, p.h, p.w), p.ic, p.oc, p.pool, r.compared,
-                     r.wrong, Cell(r.difference, fmt::format("{:.1e}", r.difference)), percent(r.worst),
-                     micros(r.profile.total_us())});
-      if (!r.ok() && first.empty()) first = fmt::format("{}, {}: {}", each.name, p.text(), r.first_wrong);
-    }
-  context.print(table);
-  check(first.empty(), Code::internal, "step '{}' computes wrong values: {}", o.step, first);
-}
-
 void print_step(const NeuronSpec& spec, const TrainiumOptions& o, const Context& context) {
   const ConvProblem p = o.layer.problem();
   check_problem(spec, p);
@@ -197,27 +174,23 @@ void print_step(const NeuronSpec& spec, const TrainiumOptions& o, const Context&
   const neuron::ConvTensors tensors{kernel.input("x", p.type, p.x_shape()), kernel.input("w", p.type, p.w_shape()),
                                     kernel.input("bias", p.type, {p.oc}), kernel.output("y", p.type, p.y_shape())};
   neuron::conv_step(o.step).run(kernel, p, tensors);
-  if (!o.trace.empty()) {
-    const std::vector<TraceEvent> events = timeline_events(kernel.timeline(), kernel.schedule());
-    write_file_atomically(o.trace, trace_event_json(fmt::format("{}: {}", o.step, p.text()), "simulated", events));
-  }
+  const std::string title = fmt::format("{}: {}", o.step, p.text());
+  if (!o.trace.empty()) write_kernel_trace(kernel, title, o.trace);
   if (!o.svg.empty()) {
     const double us = o.draw_us > 0 ? o.draw_us : 25;
-    const std::string title = fmt::format("{}, the first {:.6g} us of {} (simulated)", o.step, us, p.text());
-    write_file_atomically(o.svg, timeline_svg(kernel.timeline(), kernel.schedule(), us, title));
+    const std::string heading = fmt::format("{}, the first {:.6g} us of {} (simulated)", o.step, us, p.text());
+    write_file_atomically(o.svg, timeline_svg(kernel.timeline(), kernel.schedule(), us, heading));
     if (!context.quiet) context.print(fmt::format("{} written\n", o.svg));
-    return;
   }
+  neuron::KernelReport report = kernel_report(kernel, title);
+  report.profile.model_flops = p.flops();
+  const neuron::ConvBound bound = neuron::conv_bound(spec, p);
+  report.more = {{"lower_bound_time", bound.ns() * 1e-9}, {"floor_time", bound.floor_ns() * 1e-9}};
+  if (!o.html.empty()) write_kernel_page(kernel, report, o.html);
+  if (!o.svg.empty()) return;
   if (o.draw_us > 0) return context.print(first_microseconds(kernel.timeline(), kernel.schedule(), o.draw_us));
-  Profile profile = kernel.profile();
-  profile.model_flops = p.flops();
-  Table table({{.name = "key"}, number("value", "value")});
-  for (const auto& [key, value] : summary(profile)) table.add_row({key, Cell(value, fmt::format("{:.6g}", value))});
-  const double bound = neuron::conv_bound(spec, p).ns() * 1e-9;
-  table.add_row({"lower_bound_time", Cell(bound, fmt::format("{:.6g}", bound))});
-  const double floor = neuron::conv_bound(spec, p).floor_ns() * 1e-9;
-  table.add_row({"floor_time", Cell(floor, fmt::format("{:.6g}", floor))});
-  context.print(table);
+  if (o.explain) return context.print(explanation(report));
+  context.print(profile_table(report));
 }
 
 }  // namespace
@@ -238,7 +211,7 @@ void add_trainium(CLI::App& app, const Context& context) {
   CLI::Option* checks = conv2d
                             ->add_flag("--check", o->check,
                                        "Run the harness of the assignment: check the values of a version on batches of "
-                                       "four, float32 and float16")
+                                       "four, float32 and float16, with its times and points")
                             ->excludes(ladder)
                             ->excludes(micro);
   conv2d->add_option("--every", o->every, "With --check: compare every N-th row of the output; 1: all rows")
@@ -265,14 +238,24 @@ void add_trainium(CLI::App& app, const Context& context) {
       ->excludes(ladder)
       ->excludes(micro)
       ->excludes(checks);
+  conv2d->add_option("--html", o->html, "Write a page: engines and DMA over time, the longest chain, what would help")
+      ->type_name("FILE.html")
+      ->excludes(ladder)
+      ->excludes(micro)
+      ->excludes(checks);
+  conv2d->add_flag("--explain", o->explain, "Print the longest chain of instructions, and what would help")
+      ->excludes(ladder)
+      ->excludes(micro)
+      ->excludes(checks);
   conv2d->callback([o, &context] {
     const Machine machine = load_machine(o->layer.device);
     const NeuronSpec& spec = neuron_of(machine);
     if (o->ladder) return print_ladder(spec, machine, context);
     if (o->microbenchmarks) return print_microbenchmarks(spec, context);
-    if (o->check) return print_check(spec, *o, context);
+    if (o->check) return print_trainium_check(spec, {o->step, o->every}, context);
     print_step(spec, *o, context);
   });
+  add_trainium_scripts(*trainium, context);
 }
 
 }  // namespace tessera::cli

@@ -21,6 +21,20 @@ struct TrainiumArgument {
   neuron::ConvProblem problem() const;
 };
 
+// A column of numbers, and microseconds with as many digits as say something.
+Column number(std::string name, std::string key, std::string unit = "");
+Cell micros(double us);
+
+// tessera trainium conv2d --check.
+struct CheckRequest {
+  std::string step;
+  std::int64_t every = 1;  // row of the output is compared
+};
+void print_trainium_check(const NeuronSpec& spec, const CheckRequest& request, const Context& context);
+
+// tessera trainium run and explain.
+void add_trainium_scripts(CLI::App& trainium, const Context& context);
+
 // tessera tune trainium-conv2d.
 void add_tune_trainium(CLI::App& tune_command, const Context& context);
 

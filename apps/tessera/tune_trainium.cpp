@@ -41,9 +41,6 @@ struct TuneTrainiumOptions {
 };
 
 Table trial_table(const ConvTuning& tuning) {
-  const auto number = [](std::string name, std::string key, std::string unit = "") {
-    return Column{std::move(name), std::move(key), std::move(unit), Align::right};
-  };
   Table table({{.name = "best"},
                {.name = "windows", .key = "window"},
                number("rows", "rows"),

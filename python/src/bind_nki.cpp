@@ -6,9 +6,11 @@
 
 #include "tessera/core/error.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/report/view_text.h"
 #include "tessera/targets/neuron/emit/emit_nki.h"
 #include "tessera/targets/neuron/language/kernel.h"
 #include "tessera/targets/neuron/plan/tune.h"
+#include "tessera/targets/neuron/views/kernel_report.h"
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
@@ -22,6 +24,7 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -69,6 +72,12 @@ neuron::Function function_named(const std::string& word) {
                {Function::identity, Function::relu, Function::exp, Function::tanh, Function::sigmoid, Function::square,
                 Function::sqrt, Function::rsqrt, Function::reciprocal, Function::log, Function::abs, Function::silu},
                "function");
+}
+
+Format format_named(const std::string& word) {
+  const std::optional<Format> format = parse_format(word);
+  check(format.has_value(), Code::invalid_argument, "there is no format '{}'; there are table, md, csv and json", word);
+  return *format;
 }
 
 neuron::Accumulate accumulation_named(const std::string& word) {
@@ -202,8 +211,11 @@ void bind_nki(nb::module_& module) {
            })
       .def("nc_transpose", [](NkiKernel& k, const View& dst, const View& src,
                               const std::string& engine) { k.kernel.nc_transpose(dst, src, engine_named(engine)); })
-      .def("tensor_copy", [](NkiKernel& k, const View& dst, const View& src,
-                             const std::string& engine) { k.kernel.tensor_copy(dst, src, engine_named(engine)); })
+      .def("tensor_copy",
+           [](NkiKernel& k, const View& dst, const View& src, const std::string& engine) {
+             k.kernel.tensor_copy(dst, src,
+                                  engine == "any" ? k.kernel.engine_for_copy(dst, src) : engine_named(engine));
+           })
       .def("tensor_tensor",
            [](NkiKernel& k, const View& dst, const View& a, const View& b, const std::string& op,
               const std::string& engine) { k.kernel.tensor_tensor(dst, a, b, op_named(op), engine_named(engine)); })
@@ -227,10 +239,30 @@ void bind_nki(nb::module_& module) {
       .def("set_turn", [](NkiKernel& k, std::int64_t turn) { k.kernel.set_turn(turn); })
       .def("set_location", [](NkiKernel& k, const std::string& location) { k.kernel.set_location(location); })
       .def("read", [](const NkiKernel& k, const View& view) { return export_host_array(k.kernel.read(view)); })
-      .def("profile", [](const NkiKernel& k) {
-        std::map<std::string, double> out;
-        for (auto& [key, value] : summary(k.kernel.profile())) out[key] = value;
-        return out;
+      .def("profile",
+           [](const NkiKernel& k) {
+             std::map<std::string, double> out;
+             for (auto& [key, value] : summary(k.kernel.profile())) out[key] = value;
+             return out;
+           })
+      .def(
+          "profile_text",
+          [](const NkiKernel& k, const std::string& title, const std::string& format) {
+            return render(profile_table(kernel_report(k.kernel, title)), format_named(format));
+          },
+          "title"_a, "format"_a, "What the run came to, as a table in one of the forms that --format has.")
+      .def(
+          "explanation",
+          [](const NkiKernel& k, const std::string& title, const std::string& format, bool quiet, int width) {
+            const tessera::View view = explanation(kernel_report(k.kernel, title));
+            return render(view, format_named(format), quiet, width > 0 ? std::optional(width) : std::nullopt);
+          },
+          "title"_a, "format"_a, "quiet"_a = false, "width"_a = 0,
+          "The longest chain of the run, the tensors that were moved, and what would make it faster.")
+      .def("write_trace", [](const NkiKernel& k, const std::string& title,
+                             const std::string& path) { write_kernel_trace(k.kernel, title, path); })
+      .def("write_page", [](const NkiKernel& k, const std::string& title, const std::string& path) {
+        write_kernel_page(k.kernel, kernel_report(k.kernel, title), path);
       });
 
   module.def(

@@ -44,6 +44,16 @@ TEST(TrainiumCommand, DrawsTheLadderForPeople) {
   EXPECT_THAT(result.out, HasSubstr("one set of constants"));
 }
 
+TEST(TrainiumCommand, ComparesNothingWithTimesOfAnotherMachine) {
+  const auto ladder = run_command("trainium conv2d --ladder --device trainium1");
+  ASSERT_EQ(ladder.status, 0) << ladder.err;
+  EXPECT_THAT(ladder.out, HasSubstr("AWS Trainium 1"));
+  EXPECT_THAT(ladder.out, HasSubstr("published: nothing for this machine"));
+  const auto micro = run_command("trainium conv2d --microbenchmarks --device trainium1 --format json");
+  ASSERT_EQ(micro.status, 0) << micro.err;
+  for (const auto& row : nlohmann::json::parse(micro.out)["rows"]) EXPECT_TRUE(row["ratio"].is_null());
+}
+
 TEST(TrainiumCommand, PrintsAProfileInTheVendorsWords) {
   const auto result = run_command("trainium conv2d --step native --in 1x128x16x16 --out-channels 128 --format csv");
   ASSERT_EQ(result.status, 0) << result.err;
@@ -68,6 +78,24 @@ TEST(TrainiumCommand, DrawsAPictureOfThem) {
   EXPECT_THAT(svg, HasSubstr("native, the first 12 us of 1x128x16x16 to 128 channels"));
   EXPECT_THAT(svg, HasSubstr(">dma 0..15<"));
   EXPECT_THAT(svg, HasSubstr("<title>matmul "));
+}
+
+TEST(TrainiumCommand, ExplainsAStep) {
+  const std::string page = testing::TempDir() + "step.html";
+  const auto result =
+      run_command("trainium conv2d --step baseline --in 1x128x10x64 --out-channels 128 --explain --html " + page);
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("The longest chain: "));
+  EXPECT_THAT(result.out, HasSubstr("keep rows of x with their halo in SBUF"));
+  EXPECT_THAT(read_text_file(page), HasSubstr("keep rows of x with their halo in SBUF"));
+}
+
+TEST(TrainiumCommand, SaysWhichInterpreterCannotRunAScript) {
+  const auto missing = run_command("trainium run k.py --python /nowhere/python");
+  EXPECT_NE(missing.status, 0);
+  EXPECT_THAT(missing.err, HasSubstr("cannot run the Python interpreter '/nowhere/python'"));
+  EXPECT_THAT(missing.err, HasSubstr("that has tessera"));
+  EXPECT_THAT(run_command("trainium explain").err, HasSubstr("script"));
 }
 
 TEST(TrainiumCommand, SaysWhatIsWrong) {

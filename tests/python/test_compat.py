@@ -26,6 +26,17 @@ def run(tmp_path):
     return run
 
 
+def test_nki_brings_the_level_that_its_scripts_switch_logging_off_with(run):
+    done = run("""
+        import logging
+        import neuronxcc.nki as nki
+        logging.disable(logging.OFF)
+        logging.critical("nobody sees this")
+        print(logging.getLevelName(logging.OFF))
+    """)
+    assert (done.stdout, done.stderr) == ("OFF\n", "")
+
+
 REPORT = """
     import sys
     import ttnn

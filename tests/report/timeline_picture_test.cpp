@@ -54,8 +54,21 @@ TEST(TimelinePicture, DrawsTasksWhereTheyRan) {
   EXPECT_THAT(timeline_svg(t, simulate(t), 2, "t"), Not(HasSubstr("later")));
 }
 
+TEST(TimelinePicture, OfAWholeRunShowsHowBusyEveryEngineWas) {
+  const sim::Timeline t = three_engines();  // 53 us: the DMA engines are busy for the first of them
+  const std::string svg = timeline_overview_svg(t, simulate(t), "all of <it>");
+  EXPECT_EQ(read_markup(svg, false).problem, "");
+  EXPECT_EQ(count_of(svg, "class=\"lane\""), 2U);
+  EXPECT_THAT(svg, HasSubstr(">dma 0..1<"));
+  EXPECT_THAT(svg, HasSubstr(">98 %<"));  // 52 of 53 us
+  EXPECT_THAT(svg, HasSubstr(">2 %<"));   // 1 of 53 us
+  EXPECT_THAT(svg, HasSubstr("M92 129h2v-22h-2z"));
+  EXPECT_THAT(svg, HasSubstr("all of &lt;it&gt;"));
+}
+
 TEST(TimelinePicture, NothingToDrawIsAnError) {
   const sim::Timeline t = three_engines();
+  EXPECT_THROW(timeline_overview_svg(sim::Timeline(), simulate(sim::Timeline()), "t"), Error);
   EXPECT_THROW(timeline_svg(t, simulate(t), 0, "t"), Error);
 }
 

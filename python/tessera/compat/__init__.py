@@ -11,6 +11,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import logging
 import sys
 import time
 import types
@@ -92,6 +93,10 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if name not in _STAND_INS:
             return
         sys.modules[name] = importlib.import_module(_STAND_INS[name])
+        if name == "neuronxcc.nki" and not hasattr(logging, "OFF"):
+            # neuronxcc adds a level above all others, and scripts that import it use that.
+            logging.OFF = logging.CRITICAL + 10  # type: ignore[attr-defined]
+            logging.addLevelName(logging.CRITICAL + 10, "OFF")
         # Modules below a package of ours must not be loaded from its folder a second time.
         for below, ours in _STAND_INS.items():
             if below.startswith(name + "."):

@@ -78,6 +78,38 @@ TEST(Harness, FindsWhatIsWrong) {
   EXPECT_EQ(nan.wrong, 128 * 6);
 }
 
+TEST(Harness, AsksForTheTimesOfTheAssignment) {
+  const std::vector<HarnessLimit> limits = harness_limits();
+  ASSERT_EQ(limits.size(), 8U);
+  double points = 0, extra = 0;
+  for (const HarnessLimit& each : limits) (each.extra ? extra : points) += each.points;
+  EXPECT_DOUBLE_EQ(points, 50);
+  EXPECT_DOUBLE_EQ(extra, 5);
+  const HarnessLimit& half = limits[1];
+  EXPECT_EQ(half.problem.type, kF16);
+  EXPECT_EQ(half.problem.h, 224);
+  EXPECT_EQ(half.verdict(1002), TimeVerdict::met);
+  EXPECT_EQ(half.verdict(1002.1), TimeVerdict::relaxed);
+  EXPECT_EQ(half.verdict(1365), TimeVerdict::relaxed);
+  EXPECT_EQ(half.verdict(1365.1), TimeVerdict::missed);
+  EXPECT_DOUBLE_EQ(half.earned(900), 17.5);
+  EXPECT_DOUBLE_EQ(half.earned(1200), 0.9 * 17.5);
+  EXPECT_DOUBLE_EQ(half.earned(2000), 0);
+  EXPECT_EQ(limits[4].verdict(110), TimeVerdict::met);  // small images have one limit
+  EXPECT_EQ(limits[4].verdict(111), TimeVerdict::missed);
+}
+
+TEST(Harness, TheLastStepIsFastEnoughAndTheFirstIsNot) {
+  for (const HarnessLimit& each : harness_limits()) {
+    if (each.problem.h == 224 && each.problem.pool == 2) continue;  // as long as without
+    const double last = run_conv(trainium2(), each.problem, conv_step("native").run).profile.total_us();
+    EXPECT_EQ(each.verdict(last), TimeVerdict::met) << each.problem.text() << ": " << last;
+    if (each.extra) continue;
+    const double first = run_conv(trainium2(), each.problem, conv_step("baseline").run).profile.total_us();
+    EXPECT_EQ(each.verdict(first), TimeVerdict::missed) << each.problem.text() << ": " << first;
+  }
+}
+
 TEST(Harness, ToleranceGrowsWithTheTypeAndTheSum) {
   const ConvProblem f32, f16{.type = kF16}, bf16{.type = kBf16};
   EXPECT_DOUBLE_EQ(harness_tolerance(f32, 576, 576), 1e-8 + 1e-5 * 576);

@@ -211,5 +211,18 @@ TEST_F(KernelTest, SummaryHasTheProfilersKeys) {
     EXPECT_THAT(keys, testing::Contains(key));
 }
 
+TEST(KernelCopies, GoToTheEngineWithLessWork) {
+  Kernel k(trainium2(), {.values = false});
+  const View a = k.sbuf("a", ElementType::float32, {128, 512}), b = k.sbuf("b", ElementType::float32, {128, 512});
+  k.memset(a, 1);  // VectorE has work now, ScalarE has none
+  EXPECT_EQ(k.engine_for_copy(b, a), Engine::scalar);
+  for (int i = 0; i < 9; ++i) k.tensor_copy(b, a, k.engine_for_copy(b, a));
+  const Profile profile = k.profile();
+  EXPECT_GE(profile.scalar.instructions, 4);
+  EXPECT_GE(profile.vector.instructions, 4);
+  for (int i = 0; i < 99; ++i) k.tensor_copy(b, a, Engine::scalar);
+  EXPECT_EQ(k.engine_for_copy(b, a), Engine::vector);
+}
+
 }  // namespace
 }  // namespace tessera::neuron

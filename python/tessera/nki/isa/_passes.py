@@ -48,6 +48,8 @@ def tensor_copy(
 ) -> Any:
     check_dtype("tensor_copy", dtype)
     kernel, unit = current().kernel, engine_name(engine, "vector")
+    # Where the engine is left open, the one with less work takes it.
+    chosen = engine_name(engine, "any")
     kind = result_type(dtype, dst, src)
     if isinstance(src, Gathered) or isinstance(dst, Gathered):
         return _copy_by_table(src, dst, mask, kind, unit)
@@ -56,7 +58,7 @@ def tensor_copy(
         unit,
         [src],
         lambda x: x,
-        fast=lambda to, x: kernel.tensor_copy(to, x, unit),
+        fast=lambda to, x: kernel.tensor_copy(to, x, chosen),
         shape=src.shape,
         dtype=kind,
         mask=mask,

@@ -75,6 +75,7 @@ View Core::make(std::string tile_name, Memory memory, ElementType type, std::vec
     }
   } else {
     tile->free_elements = count;
+    tile->serial = traffic.add(tile->name, count * element_bytes(type));
   }
   if (options.values) tile->values.assign(static_cast<std::size_t>(count), std::numeric_limits<float>::quiet_NaN());
   return View(std::shared_ptr<Tile>(tile.release(), [self = weak_from_this()](Tile* last) {
@@ -105,7 +106,7 @@ void Core::free(Tile& tile) {
 void Core::mark_used(std::span<const View> views) {
   for (const View& each : views) {
     Tile& tile = const_cast<View&>(each).tile();
-    if (tile.serial < 0) continue;
+    if (tile.memory == Memory::hbm) continue;
     last_uses_[static_cast<std::size_t>(tile.serial)] = instructions_;
     const Lifetimes* known = options.lifetimes.get();
     if (!known || tile.placed || tile.freed || static_cast<std::size_t>(tile.serial) >= known->size()) continue;
@@ -206,6 +207,13 @@ void Core::rename(TaskId task, View& dst, std::span<const View> inputs) {
   std::erase_if(tile.writes, covered);
 }
 
+void Core::keep_line() {
+  if (location.empty())
+    script_lines.put(timeline.tasks().size(), here_->file_name(), here_->line());
+  else
+    script_lines.put(timeline.tasks().size(), location);
+}
+
 void Core::record(Engine engine, std::string_view label, const Cost& cost, View& dst, std::span<const View> inputs,
                   Use use, bool any_order) {
   record(engine, label, cost, std::span(&dst, 1), inputs, use, any_order);
@@ -222,6 +230,7 @@ void Core::record(Engine engine, std::string_view label, const Cost& cost, std::
   }
   EngineUse* uses[] = {&totals.tensor, &totals.vector, &totals.scalar, &totals.gpsimd};
   ++uses[static_cast<std::size_t>(engine)]->instructions;
+  work_ns_[static_cast<std::size_t>(engine)] += cost.busy_ns;
   ++instructions_;
   if (!options.time) {
     for (View& each : results) each.tile().written = true;
@@ -259,6 +268,7 @@ void Core::record(Engine engine, std::string_view label, const Cost& cost, std::
   }
   for (const View& each : inputs) note(each, access, false);
   for (const View& each : results) note(each, access, true);
+  keep_line();
   mark_used(inputs);
   mark_used(results);
 }
@@ -267,6 +277,7 @@ void Core::record_dma(const DmaCost& cost, View& dst, const View& src) {
   touch("dma_copy", src, Use::read);
   count_bytes(src, false);
   count_bytes(dst, true);
+  traffic.count(src, dst);
   ++totals.dma_transfer_count;
   totals.dma_transfer_total_bytes += dst.bytes();
   const bool to_hbm = dst.memory() == Memory::hbm;
@@ -301,6 +312,7 @@ void Core::record_dma(const DmaCost& cost, View& dst, const View& src) {
   access.busy = access.done;
   note(src, access, false);
   note(dst, access, true);
+  keep_line();
   mark_used(both);
   if (!to_hbm) return;
   dst.tile().touches.back().box.done = access.done;

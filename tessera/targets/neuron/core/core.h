@@ -7,7 +7,9 @@
 #include "tessera/targets/neuron/core/cost.h"
 #include "tessera/targets/neuron/core/instruction.h"
 #include "tessera/targets/neuron/core/profile.h"
+#include "tessera/targets/neuron/core/script_lines.h"
 #include "tessera/targets/neuron/core/tile.h"
+#include "tessera/targets/neuron/core/traffic.h"
 #include "tessera/timeline/timeline.h"
 
 #include <algorithm>
@@ -75,6 +77,9 @@ class Core : public std::enable_shared_from_this<Core> {
   void touch(std::string_view op, const View& view, Use use);
   Profile profile() const;
 
+  // How long an engine's instructions so far take it, whenever they run.
+  double work_ns(Engine engine) const { return work_ns_[static_cast<std::size_t>(engine)]; }
+
   void begin_loop(std::string line);
   void next_turn();
   void end_loop();
@@ -104,7 +109,9 @@ class Core : public std::enable_shared_from_this<Core> {
   const KernelOptions options;
   std::string location;
   sim::Timeline timeline;
-  Profile totals;  // all but times
+  Profile totals;            // all but times
+  ScriptLines script_lines;  // of the tasks
+  Traffic traffic;           // of the tensors in HBM
 
  private:
   void release(Tile& tile);
@@ -118,6 +125,7 @@ class Core : public std::enable_shared_from_this<Core> {
   void count_bytes(const View& view, bool write);
 
   void enter_turn();
+  void keep_line();  // the tasks since the last call belong to the kernel's line
   void wait_in_hbm(sim::TaskId task, const View& dst);
 
   const std::source_location* here_ = nullptr;
@@ -128,6 +136,7 @@ class Core : public std::enable_shared_from_this<Core> {
   Space sbuf_, psum_;
   Lifetimes last_uses_;
   std::int64_t instructions_ = 0;
+  double work_ns_[4]{};
   sim::ResourceId engines_[4]{}, queue_{};
   std::vector<sim::ResourceId> dma_;
   sim::BufferId psum_port_ = sim::BufferId::none, sbuf_port_ = sim::BufferId::none;

@@ -33,6 +33,7 @@ struct Profile {
   std::int64_t sbuf_peak_bytes = 0;  // of a partition
   int psum_peak_banks = 0;
   std::int64_t matmul_count = 0;
+  std::int64_t float32_matmul_count = 0;  // of those
   std::int64_t transpose_count = 0;
   double matmul_flops = 0;
   double model_flops = 0;  // of those the ones that the result needs, set by who knows; 0: all

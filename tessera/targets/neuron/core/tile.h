@@ -59,7 +59,7 @@ struct Tile {
   std::int64_t address = 0;          // in every partition; on chip
   std::int64_t partition_bytes = 0;  // on chip
   std::int64_t free_elements = 1;    // of a partition
-  std::int64_t serial = -1;          // on chip: how many were made before
+  std::int64_t serial = -1;          // how many were made before: of all on chip, or of all in HBM
   bool freed = false;                // its memory is somebody else's already
   bool placed = false;               // the kernel chose the address: no memory is given out for it
   bool written = false;

@@ -90,6 +90,45 @@ std::vector<HarnessCase> harness_cases(ElementType type) {
   return out;
 }
 
+std::string_view name(TimeVerdict verdict) {
+  switch (verdict) {
+    case TimeVerdict::missed: return "missed";
+    case TimeVerdict::relaxed: return "relaxed";
+    case TimeVerdict::met: return "met";
+  }
+  return "?";
+}
+
+double HarnessLimit::earned(double us) const {
+  switch (verdict(us)) {
+    case TimeVerdict::missed: return 0;
+    case TimeVerdict::relaxed: return 0.9 * points;
+    case TimeVerdict::met: return points;
+  }
+  return 0;
+}
+
+std::vector<HarnessLimit> harness_limits() {
+  std::vector<HarnessLimit> out;
+  for (const bool small : {false, true})
+    for (const std::int64_t pool : {1, 2})
+      for (const ElementType type : {ElementType::float32, ElementType::float16}) {
+        const bool half = type == ElementType::float16;
+        HarnessLimit limit{.problem = {.pool = pool, .type = type}, .extra = small};
+        if (small) {
+          limit.problem.h = 32, limit.problem.w = 16;
+          limit.relaxed_us = limit.full_us = half ? 84 : 110;
+          limit.points = 1.25;
+        } else {
+          limit.relaxed_us = half ? 1365 : 4964;
+          limit.full_us = half ? 1002 : 4596;
+          limit.points = pool == 1 ? 17.5 : 7.5;
+        }
+        out.push_back(limit);
+      }
+  return out;
+}
+
 double harness_tolerance(const ConvProblem& p, double sum, double magnitudes) {
   if (p.type == ElementType::float32) return 1e-8 + 1e-5 * std::abs(sum);
   const double sums = static_cast<double>(p.ic * p.k * p.k + 2) * 0x1p-24 * magnitudes;

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tessera::neuron {
@@ -35,6 +36,27 @@ struct HarnessResult {
   Profile profile;
   bool ok() const { return compared > 0 && wrong == 0; }
 };
+
+// What the assignment asks of a time, and what it gives for it. One image, 256 to 256 channels, 3x3.
+enum class TimeVerdict : std::uint8_t { missed, relaxed, met };
+TSR_API std::string_view name(TimeVerdict verdict);
+
+struct TSR_API HarnessLimit {
+  ConvProblem problem;
+  double relaxed_us = 0, full_us = 0;  // up to and with these
+  double points = 0;
+  bool extra = false;  // credit beyond the assignment's points
+
+  TimeVerdict verdict(double us) const {
+    return us > relaxed_us ? TimeVerdict::missed : us > full_us ? TimeVerdict::relaxed : TimeVerdict::met;
+  }
+  double earned(double us) const;  // nine tenths of the points between the two
+};
+
+// In the harness's order: large images without and with a pool, float32 before float16, then small ones.
+TSR_API std::vector<HarnessLimit> harness_limits();
+// For each of the four float32 tests of values: all small images, and the three large ones.
+inline constexpr double kHarnessValuePoints = 2.5;
 
 // Uniform numbers of [0, 1) from `seed`. Every `row_step`-th row of all output rows (images, channels, rows) is
 // compared, whole; with 1 all of them.

@@ -24,6 +24,8 @@ struct LadderRow {
   }
 };
 
+// Whether times of these kernels and of the vector additions were published for such a core: for Trainium 2 alone.
+TSR_API bool has_published_times(const NeuronSpec& spec);
 // What was measured on a trn2.3xlarge; nothing where no figure of that case is known.
 TSR_API std::optional<double> published_us(std::string_view step, const ConvProblem& problem);
 

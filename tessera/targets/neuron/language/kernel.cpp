@@ -156,6 +156,7 @@ void Kernel::nc_matmul(View dst, const View& stationary, const View& moving, Acc
                   add ? Use::add : Use::write, automatic);
     Profile& totals = core_->totals;
     ++totals.matmul_count;
+    if (moving.type() == ElementType::float32) ++totals.float32_matmul_count;
     totals.matmul_flops += 2.0 * static_cast<double>(stationary.count()) * static_cast<double>(moving.free_count());
     totals.peak_flop_per_s = moving.type() == ElementType::float32 ? spec().fp32_flop_per_s : spec().fp16_flop_per_s;
   });
@@ -181,6 +182,13 @@ void Kernel::tensor_copy(View dst, const View& src, Engine engine, Where where) 
     if (options().values) copy_values(dst, src);
     core_->record(engine, "copy", pass_cost(spec(), engine, dst, std::span(&src, 1)), dst, std::span(&src, 1));
   });
+}
+
+Engine Kernel::engine_for_copy(const View& dst, const View& src) const {
+  const auto through_ns = [&](Engine engine) {
+    return core_->work_ns(engine) + pass_cost(spec(), engine, dst, std::span(&src, 1)).busy_ns;
+  };
+  return through_ns(Engine::scalar) < through_ns(Engine::vector) ? Engine::scalar : Engine::vector;
 }
 
 void Kernel::tensor_tensor(View dst, const View& a, const View& b, MathOp op, Engine engine, Where where) {
@@ -309,6 +317,8 @@ void Kernel::set_location(std::string location) { core_->location = std::move(lo
 
 Profile Kernel::profile() const { return core_->profile(); }
 const sim::Timeline& Kernel::timeline() const { return core_->timeline; }
+const std::string& Kernel::line_of(sim::TaskId task) const { return core_->script_lines.of(task); }
+const std::vector<TensorTraffic>& Kernel::traffic() const { return core_->traffic.tensors(); }
 sim::Schedule Kernel::schedule() const { return sim::simulate(core_->timeline); }
 
 }  // namespace tessera::neuron

@@ -18,6 +18,7 @@
 #include "tessera/machine/machine.h"
 #include "tessera/targets/neuron/core/instruction.h"
 #include "tessera/targets/neuron/core/profile.h"
+#include "tessera/targets/neuron/core/traffic.h"
 #include "tessera/targets/neuron/core/view.h"
 #include "tessera/timeline/timeline.h"
 
@@ -75,6 +76,9 @@ class TSR_API Kernel {
   void nc_transpose(View dst, const View& src, Engine engine = Engine::tensor, Where where = Where::current());
 
   void tensor_copy(View dst, const View& src, Engine engine = Engine::vector, Where where = Where::current());
+  // The one of VectorE and ScalarE that would be through with its work sooner if it copied this as well: what a
+  // compiler chooses by, where a kernel leaves the engine open.
+  Engine engine_for_copy(const View& dst, const View& src) const;
   void tensor_tensor(View dst, const View& a, const View& b, MathOp op, Engine engine = Engine::vector,
                      Where where = Where::current());
   // (a op0 operand0) op1 operand1, in one pass.
@@ -126,6 +130,10 @@ class TSR_API Kernel {
   Profile profile() const;
   const sim::Timeline& timeline() const;
   sim::Schedule schedule() const;
+  // The line that a task of the timeline belongs to: of a script as set_location had it, or of the kernel in C++.
+  const std::string& line_of(sim::TaskId task) const;
+  // What copies moved, by tensor in HBM, in the order in which those were made.
+  const std::vector<TensorTraffic>& traffic() const;
 
  private:
   struct LoopEnd {
