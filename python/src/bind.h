@@ -33,7 +33,6 @@ void bind_ops(nanobind::module_& module);
 void bind_reports(nanobind::module_& module);
 void bind_conv2d_config(nanobind::module_& module);
 void bind_compute_config(nanobind::module_& module);
-void bind_elementwise(nanobind::module_& module);
 void bind_matmul(nanobind::module_& module);
 void bind_pool(nanobind::module_& module);
 void bind_conv2d(nanobind::module_& module);

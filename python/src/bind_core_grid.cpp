@@ -69,6 +69,13 @@ void bind_core_grid(nb::module_& module) {
 
   nb::class_<tensix::CoreRange>(module, "CoreRange", "Every core from start to end, both included.")
       .def(nb::init<tensix::CoreCoord, tensix::CoreCoord>(), "start"_a, "end"_a)
+      .def(
+          "__init__",
+          [](tensix::CoreRange* self, std::pair<std::uint32_t, std::uint32_t> start,
+             std::pair<std::uint32_t, std::uint32_t> end) {
+            new (self) tensix::CoreRange(coord(start.first, start.second), coord(end.first, end.second));
+          },
+          "start"_a, "end"_a)
       .def_ro("start", &tensix::CoreRange::start)
       .def_ro("end", &tensix::CoreRange::end)
       .def("grid_size", [](const tensix::CoreRange& r) { return tensix::CoreCoord{r.columns(), r.rows()}; })

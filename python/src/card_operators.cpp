@@ -13,17 +13,15 @@ std::vector<CardOperatorBinding>& card_operator_bindings() {
 
 }  // namespace
 
-bool add_card_operator(CardOperatorBinding binding) {
+bool add_card_operators(CardOperatorBinding binding) {
   card_operator_bindings().push_back(binding);
   return true;
 }
 
 void bind_card_operators(nb::module_& module) {
   nb::list names;
-  for (const CardOperatorBinding& binding : card_operator_bindings()) {
-    binding.bind(module);
-    names.append(binding.name);
-  }
+  for (const CardOperatorBinding bind : card_operator_bindings())
+    for (const std::string& name : bind(module)) names.append(name);
   module.attr("card_operators") = names;
 }
 

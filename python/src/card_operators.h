@@ -5,17 +5,16 @@
 
 #include <nanobind/nanobind.h>
 
+#include <string>
 #include <vector>
 
 namespace tessera::python {
 
-struct CardOperatorBinding {
-  const char* name;  // in Python
-  void (*bind)(nanobind::module_& module);
-};
+// Binds one operator, or all lines of a table, and says what they are called in Python.
+using CardOperatorBinding = std::vector<std::string> (*)(nanobind::module_& module);
 
 // For the initialiser of a constant.
-bool add_card_operator(CardOperatorBinding binding);
+bool add_card_operators(CardOperatorBinding binding);
 
 // Binds all, and `card_operators`, the list of their names.
 void bind_card_operators(nanobind::module_& module);

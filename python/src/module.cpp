@@ -29,7 +29,6 @@ NB_MODULE(_tessera, module) {
   tessera::python::bind_reports(module);
   tessera::python::bind_conv2d_config(module);
   tessera::python::bind_compute_config(module);
-  tessera::python::bind_elementwise(module);
   tessera::python::bind_matmul(module);
   tessera::python::bind_pool(module);
   tessera::python::bind_conv2d(module);

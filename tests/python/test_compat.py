@@ -82,7 +82,7 @@ def test_child_processes_see_the_same_ttnn_and_the_same_card(run):
 
 def test_names_of_later_work_are_absent(run):
     done = run("import ttnn; ttnn.all_gather")
-    assert "has no attribute 'all_gather'" in done.stderr
+    assert "ttnn.all_gather is part of TTNN and not there yet" in done.stderr
 
 
 def test_importing_compat_is_enough():

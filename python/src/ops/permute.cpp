@@ -9,6 +9,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace nb = nanobind;
@@ -24,12 +25,13 @@ AnyTensor permuted(const AnyTensor& x, const std::vector<std::int64_t>& order,
   return AnyTensor(tensix::permute(x.device("permute"), order, config));
 }
 
-void bind_permute(nb::module_& module) {
+std::vector<std::string> bind_permute(nb::module_& module) {
   module.def("permute", &permuted, "input_tensor"_a, "dims"_a, nb::kw_only(), "memory_config"_a = nb::none(),
              "pad_value"_a = nb::none(), "Dimension i of the result is dimension dims[i] of the input.");
+  return {"permute"};
 }
 
-[[maybe_unused]] const bool kPermuteAdded = add_card_operator({"permute", bind_permute});
+[[maybe_unused]] const bool kPermuteAdded = add_card_operators(bind_permute);
 
 }  // namespace
 }  // namespace tessera::python

@@ -5,6 +5,8 @@ Scripts written for ttnn run with `python -m tessera.compat script.py`, or after
 
 from __future__ import annotations
 
+import sys
+
 from tessera import _tessera as _ttnn
 from tessera._tessera import (
     Arch,
@@ -47,15 +49,10 @@ from tessera._tessera import (
     UnaryOpType,
     UnaryWithParam,
     WormholeComputeKernelConfig,
-    abs,
-    add,
-    add_,
     allocate_tensor_on_device,
     allocate_tensor_on_host,
     avg_pool2d,
-    clamp,
     clear_transfers,
-    clip,
     clone,
     close_device,
     concat,
@@ -66,41 +63,23 @@ from tessera._tessera import (
     corerange_to_cores,
     deallocate,
     default_machine,
-    div,
-    divide,
-    divide_,
     dump_device_memory_state,
-    elu,
     empty,
-    exp,
     fold,
     from_device,
     full,
-    gelu,
     get_arch_name,
     get_dram_alignment,
     get_l1_alignment,
     get_max_worker_l1_unreserved_size,
     get_memory_view,
     global_avg_pool2d,
-    hardsigmoid,
-    hardswish,
-    identity,
     init_device_compute_kernel_config,
     interleaved_to_sharded,
-    leaky_relu,
     linear,
-    log,
     matmul,
     max_pool2d,
-    maximum,
-    minimum,
-    mish,
     move,
-    mul,
-    multiply,
-    multiply_,
-    neg,
     num_cores_to_corerangeset,
     num_cores_to_corerangeset_in_subcoregrids,
     ones,
@@ -109,26 +88,11 @@ from tessera._tessera import (
     prepare_conv_bias,
     prepare_conv_weights,
     reallocate,
-    reciprocal,
-    relu,
-    relu6,
     reshape,
     reshard,
-    rsqrt,
     set_default_machine,
     sharded_to_interleaved,
-    sigmoid,
-    silu,
     slice,
-    softmax,
-    softplus,
-    sqrt,
-    square,
-    sub,
-    subtract,
-    subtract_,
-    swish,
-    tanh,
     tilize,
     to_device,
     to_dtype,
@@ -140,9 +104,10 @@ from tessera._tessera import (
     upsample,
     zeros,
 )
-from tessera.ttnn import device, experimental, model_preprocessing
+from tessera.ttnn import absent, device, experimental, model_preprocessing
 from tessera.ttnn import queues as _queues
 from tessera.ttnn.conv import get_conv_output_dim
+from tessera.ttnn.creation import arange, empty_like, full_like, ones_like, zeros_like
 from tessera.ttnn.core import ShardStrategy, create_sharded_memory_config, create_sharded_memory_config_
 from tessera.ttnn.device import manage_device
 from tessera.ttnn.mesh import (
@@ -261,20 +226,16 @@ __all__ = [
     "UnaryOpType",
     "UnaryWithParam",
     "WormholeComputeKernelConfig",
-    "abs",
-    "add",
-    "add_",
     "allocate_tensor_on_device",
     "allocate_tensor_on_host",
+    "arange",
     "as_tensor",
     "avg_pool2d",
     "begin_trace_capture",
     "bfloat16",
     "bfloat4_b",
     "bfloat8_b",
-    "clamp",
     "clear_transfers",
-    "clip",
     "clone",
     "close_device",
     "close_mesh_device",
@@ -290,16 +251,12 @@ __all__ = [
     "deallocate",
     "default_machine",
     "device",
-    "div",
-    "divide",
-    "divide_",
     "dump_device_memory_state",
-    "elu",
     "empty",
+    "empty_like",
     "end_trace_capture",
     "event_synchronize",
     "execute_trace",
-    "exp",
     "experimental",
     "float16",
     "float32",
@@ -308,7 +265,7 @@ __all__ = [
     "from_numpy",
     "from_torch",
     "full",
-    "gelu",
+    "full_like",
     "get_arch_name",
     "get_conv_output_dim",
     "get_device_tensors",
@@ -317,60 +274,34 @@ __all__ = [
     "get_max_worker_l1_unreserved_size",
     "get_memory_view",
     "global_avg_pool2d",
-    "hardsigmoid",
-    "hardswish",
-    "identity",
     "init_device_compute_kernel_config",
     "int32",
     "interleaved_to_sharded",
     "is_tensor_storage_on_device",
-    "leaky_relu",
     "linear",
-    "log",
     "manage_device",
     "matmul",
     "max_pool2d",
-    "maximum",
-    "minimum",
-    "mish",
     "model_preprocessing",
     "move",
-    "mul",
-    "multiply",
-    "multiply_",
-    "neg",
     "num_cores_to_corerangeset",
     "num_cores_to_corerangeset_in_subcoregrids",
     "ones",
+    "ones_like",
     "open_device",
     "open_mesh_device",
     "pad",
     "prepare_conv_bias",
     "prepare_conv_weights",
     "reallocate",
-    "reciprocal",
     "record_event",
     "release_trace",
-    "relu",
-    "relu6",
     "reshape",
     "reshard",
-    "rsqrt",
     "set_default_machine",
     "sharded_to_interleaved",
-    "sigmoid",
-    "silu",
     "slice",
-    "softmax",
-    "softplus",
-    "sqrt",
-    "square",
-    "sub",
-    "subtract",
-    "subtract_",
-    "swish",
     "synchronize_device",
-    "tanh",
     "tilize",
     "to_device",
     "to_dtype",
@@ -387,23 +318,23 @@ __all__ = [
     "upsample",
     "wait_for_event",
     "zeros",
+    "zeros_like",
 ]
 
 # What a trace may hold and a mesh may run.
 _OPERATORS = (
-    "abs add add_ allocate_tensor_on_device allocate_tensor_on_host avg_pool2d clamp clip clone concat conv2d "
-    "conv_transpose2d copy_device_to_host_tensor copy_host_to_device_tensor deallocate div divide divide_ elu exp fold "
-    "from_device gelu global_avg_pool2d hardsigmoid hardswish identity interleaved_to_sharded leaky_relu linear log "
-    "matmul max_pool2d maximum minimum mish move mul multiply multiply_ neg pad prepare_conv_bias prepare_conv_weights "
-    "reallocate reciprocal relu relu6 reshape reshard rsqrt sharded_to_interleaved sigmoid silu slice softmax softplus "
-    "sqrt square sub subtract subtract_ swish tanh tilize to_device to_dtype to_layout to_memory_config typecast untilize "
-    "upsample"
+    "allocate_tensor_on_device allocate_tensor_on_host avg_pool2d clone concat conv2d conv_transpose2d "
+    "copy_device_to_host_tensor copy_host_to_device_tensor deallocate fold from_device global_avg_pool2d "
+    "interleaved_to_sharded linear matmul max_pool2d move pad prepare_conv_bias prepare_conv_weights reallocate "
+    "reshape reshard sharded_to_interleaved slice tilize to_device to_dtype to_layout to_memory_config typecast "
+    "untilize upsample"
 ).split()
-# Operators whose binding is a file of its own (python/src/ops) say so themselves.
+# Operators whose binding is in python/src/ops say so themselves.
 for _name in _ttnn.card_operators:
     globals()[_name] = getattr(_ttnn, _name)
 __all__ += _ttnn.card_operators
 _OPERATORS += _ttnn.card_operators
+_OPERATORS += ["empty_like", "full_like", "ones_like", "zeros_like"]
 for _name in _OPERATORS:
     globals()[_name] = _queues.recorded(globals()[_name])
 
@@ -413,3 +344,6 @@ for _name in __all__:
     if isinstance(_value, type) and _value.__module__ == _ttnn.__name__:
         _value.__module__ = __name__
 del _name, _value
+
+# Names that are not there are refused with what they would do.
+sys.modules[__name__].__class__ = absent.ModuleWithoutSome

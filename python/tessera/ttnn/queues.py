@@ -93,10 +93,17 @@ _captured: dict[tuple[int, int], _Capture] = {}  # by id() of the device and num
 
 
 def recorded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of ttnn that traces can hold, and that takes tensors of a mesh."""
+    """A function of ttnn that traces can hold, that takes tensors of a mesh, and a queue to run in (queue_id)."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        queue = kwargs.pop("queue_id", None)
+        if queue is not None:
+            with contextlib.ExitStack() as scopes:
+                devices = {id(t.device()): t.device() for t in mesh.tensors_in((args, kwargs)) if t.device() is not None}
+                for device in devices.values():
+                    scopes.enter_context(command_queue(device, int(queue)))
+                return call(*args, **kwargs)
         if mesh.in_use() and mesh.has_mesh_tensor((args, kwargs)):
             return mesh.on_each(call, args, kwargs)
         if not _capturing:

@@ -25,16 +25,27 @@ TEST(ElementwiseValues, SumsOfBfloat16AreRoundedOnce) {
   for (std::size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], into_dst(a[i] + b[i], false)) << a[i] << " + " << b[i];
 }
 
-TEST(ElementwiseValues, ProductsLoseWhatTheirPhasesLeaveOut) {
+TEST(ElementwiseValues, ProductsOfTheVectorUnitAreRoundedOnce) {
+  const std::vector<float> a = random_values(500, 1, Kind::bfloat16), b = random_values(500, 2, Kind::bfloat16);
+  const std::vector<float> y = binary_values(Binary::Kind::mul, a, kBf16, b, kBf16, {});
+  for (std::size_t i = 0; i < y.size(); ++i)
+    EXPECT_EQ(y[i], float_from_bfloat16(bfloat16_from_float_host(a[i] * b[i]))) << a[i] << " * " << b[i];
+}
+
+TEST(ElementwiseValues, ProductsOfTheMatrixEngineLoseWhatTheirPhasesLeaveOut) {
+  const auto product = [](float a, float b, const ComputeConfig& compute) {
+    const float x[] = {a}, y[] = {b};
+    return binary_values(Binary::Kind::mul, x, kBf16, y, kBf16, compute, {}, Multiplier::matrix_engine)[0];
+  };
   const float all_ones = float_from_bits(0x3FFF'0000u);  // 1.1111111b
   const ComputeConfig wide{.fidelity = MathFidelity::hifi4, .fp32_dest_acc_en = true};
-  EXPECT_EQ(one(Binary::Kind::mul, all_ones, all_ones, wide), all_ones * all_ones);
+  EXPECT_EQ(product(all_ones, all_ones, wide), all_ones * all_ones);
   ComputeConfig low = wide;
   low.fidelity = MathFidelity::lofi;
-  EXPECT_EQ(one(Binary::Kind::mul, all_ones, all_ones, low), 1.9375f * 1.984375f);
+  EXPECT_EQ(product(all_ones, all_ones, low), 1.9375f * 1.984375f);
   low.fidelity = MathFidelity::hifi2;
-  EXPECT_EQ(one(Binary::Kind::mul, all_ones, all_ones, low), all_ones * 1.984375f);
-  EXPECT_EQ(one(Binary::Kind::mul, all_ones, 1.0f, low), all_ones);
+  EXPECT_EQ(product(all_ones, all_ones, low), all_ones * 1.984375f);
+  EXPECT_EQ(product(all_ones, 1.0f, low), all_ones);
 }
 
 TEST(ElementwiseValues, TheVectorUnitKeepsFloat32) {

@@ -103,7 +103,7 @@ void apply(const DstActivation& activation, std::span<float> dst, bool float32) 
     const Array* operands[] = {&x};
     const Array y = reference(Op(function), operands)[0];
     const auto values = y.as<float>();
-    std::transform(values.begin(), values.end(), dst.begin(), [&](float v) { return into_dst(v, float32); });
+    std::transform(values.begin(), values.end(), dst.begin(), [&](float v) { return from_vector_unit(v, float32); });
   }
   for (float& v : dst) v = v > activation.most ? activation.most : v;
 }

@@ -67,6 +67,12 @@ constexpr float into_dst(float x, bool float32) {
   return float32 ? x : float_from_bits((u + 0x7FFFu + ((u >> 16) & 1u)) & 0xFFFF'0000u);
 }
 
+// What the vector unit puts back into Dst: the same, but a zero keeps its sign.
+constexpr float from_vector_unit(float x, bool float32) {
+  const float kept = into_dst(x, float32);
+  return kept == 0 ? float_from_bits(float_bits(x) & 0x8000'0000u) : kept;
+}
+
 // One instruction: dst plus 16 products of widened operands, at one phase.
 TSR_API float multiply_add(std::span<const float, kFace> activations, std::span<const float, kFace> weights, int phase,
                            float dst, bool float32);

@@ -6,6 +6,8 @@
 #include "tessera/core/export.h"
 #include "tessera/graph/ops/binary.h"
 #include "tessera/targets/tensix/card/device_tensor.h"
+#include "tessera/targets/tensix/ops/elementwise/binary_function.h"
+#include "tessera/targets/tensix/ops/elementwise/elementwise_values.h"
 #include "tessera/targets/tensix/ops/elementwise/vector_function.h"
 
 #include <array>
@@ -19,6 +21,7 @@ namespace tessera::tensix {
 struct UnaryOptions {
   std::optional<MemoryConfig> memory_config;  // default: where x is
   std::optional<DeviceTensor> output;         // written instead of a new tensor; may be x itself
+  std::optional<CoreRangeSet> cores;          // that work on it; default: all
 };
 
 // The functions one after the other, in one program named `op`. Any layout; integers only for functions without
@@ -31,9 +34,20 @@ struct BinaryOptions {
   std::optional<MemoryConfig> memory_config;  // default: that of the operand which is sharded, a's before b's
   std::optional<DeviceTensor> output;         // written instead of a new tensor; a itself for the forms in place
   std::vector<VectorFunction> activations, a_activations, b_activations;
+  Multiplier multiplier = Multiplier::vector_unit;
+  std::optional<CoreRangeSet> cores;  // that work on it; default: all
 };
 
-// add, sub, mul, div, min or max. Tensors in ROW_MAJOR that are sharded, or meet one in TILE, go through tiled copies.
+// A function of two numbers on all elements. Tensors in ROW_MAJOR that are sharded, or meet one in TILE, go through
+// tiled copies.
+TSR_API DeviceTensor binary(const BinaryFunction& function, const DeviceTensor& a, const DeviceTensor& b,
+                            const BinaryOptions& options = {});
+TSR_API DeviceTensor binary(const BinaryFunction& function, const DeviceTensor& a, double b,
+                            const BinaryOptions& options = {});
+TSR_API DeviceTensor binary(const BinaryFunction& function, double a, const DeviceTensor& b,
+                            const BinaryOptions& options = {});
+
+// add, sub, mul, div, min or max.
 TSR_API DeviceTensor binary(Binary::Kind kind, const DeviceTensor& a, const DeviceTensor& b,
                             const BinaryOptions& options = {});
 // With a number on the right, or on the left.

@@ -13,9 +13,11 @@ namespace {
 
 constexpr std::int64_t kGrain = 16 << 10;
 
-bool on_matrix_engine(Binary::Kind kind, DType a, DType b) {
-  const bool arithmetic = kind == Binary::Kind::add || kind == Binary::Kind::sub || kind == Binary::Kind::mul;
-  return arithmetic && !(a == DType::float32 && b == DType::float32);
+bool on_matrix_engine(Binary::Kind kind, DType a, DType b, Multiplier multiplier) {
+  if (a == DType::float32 && b == DType::float32) return false;
+  if (kind == Binary::Kind::mul)
+    return multiplier == Multiplier::matrix_engine || is_block_float(a) || is_block_float(b);
+  return kind == Binary::Kind::add || kind == Binary::Kind::sub;
 }
 
 float multiply(float a, float b, const ComputeConfig& compute) {
@@ -32,12 +34,12 @@ float between(float x, bool float32) { return float32 ? x : float_from_bfloat16(
 
 std::vector<float> binary_values(Binary::Kind kind, std::span<const float> a, DType a_dtype, std::span<const float> b,
                                  DType b_dtype, const ComputeConfig& compute,
-                                 const std::optional<DstActivation>& activation) {
+                                 const std::optional<DstActivation>& activation, Multiplier multiplier) {
   check(a.size() == b.size(), Code::invalid_argument, "operands of {} and {} elements do not go together", a.size(),
         b.size());
   const bool float32 = compute.fp32_dest_acc_en;
   std::vector<float> y(a.size());
-  if (on_matrix_engine(kind, a_dtype, b_dtype)) {
+  if (on_matrix_engine(kind, a_dtype, b_dtype, multiplier)) {
     parallel_for(static_cast<std::int64_t>(y.size()), kGrain, [&](std::int64_t begin, std::int64_t end) {
       for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
         const float u = widen(a[i]), v = widen(b[i]);
@@ -53,7 +55,7 @@ std::vector<float> binary_values(Binary::Kind kind, std::span<const float> a, DT
     check(result.type() == ElementType::float32, Code::unsupported, "{} is no arithmetic of the card's vector unit",
           name(result.type()));
     const auto values = result.as<float>();
-    std::transform(values.begin(), values.end(), y.begin(), [&](float v) { return into_dst(v, float32); });
+    std::transform(values.begin(), values.end(), y.begin(), [&](float v) { return from_vector_unit(v, float32); });
   }
   if (activation) apply(*activation, y, float32);
   return y;
@@ -62,7 +64,8 @@ std::vector<float> binary_values(Binary::Kind kind, std::span<const float> a, DT
 std::vector<float> unary_values(const DstActivation& function, std::span<const float> x, const ComputeConfig& compute) {
   const bool float32 = compute.fp32_dest_acc_en;
   std::vector<float> y(x.size());
-  std::transform(x.begin(), x.end(), y.begin(), [&](float v) { return into_dst(float32 ? v : widen(v), float32); });
+  std::transform(x.begin(), x.end(), y.begin(),
+                 [&](float v) { return from_vector_unit(float32 ? v : widen(v), float32); });
   apply(function, y, float32);
   return y;
 }

@@ -14,12 +14,18 @@
 
 namespace tessera::tensix {
 
+// Who multiplies: the vector unit, which rounds to nearest even, or the matrix engine (TTNN's fast and approximate
+// mode).
+enum class Multiplier : std::uint8_t { vector_unit, matrix_engine };
+
 // Operands of equal length, broadcast by the caller, that hold values of their types; a and b may be the same. The
-// matrix engine adds, subtracts and multiplies (in phases: the first operand is sliced as weights are); it is the
-// vector unit that works on two float32 operands, and on everything else: in float32, put back into Dst.
+// matrix engine adds, subtracts, and multiplies block floats, or what it is told to (in phases: the first operand is
+// sliced as weights are); it is the vector unit that works on two float32 operands, and on everything else: in float32,
+// put back into Dst.
 TSR_API std::vector<float> binary_values(Binary::Kind kind, std::span<const float> a, DType a_dtype,
                                          std::span<const float> b, DType b_dtype, const ComputeConfig& compute,
-                                         const std::optional<DstActivation>& activation = {});
+                                         const std::optional<DstActivation>& activation = {},
+                                         Multiplier multiplier = Multiplier::vector_unit);
 
 // On the vector unit, from and to Dst. float32 passes through SrcA unless Dst is float32.
 TSR_API std::vector<float> unary_values(const DstActivation& function, std::span<const float> x,

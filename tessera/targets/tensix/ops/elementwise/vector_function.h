@@ -5,7 +5,10 @@
 #include "tessera/core/dtype.h"
 #include "tessera/core/export.h"
 #include "tessera/targets/tensix/card/numerics.h"
+#include "tessera/targets/tensix/ops/elementwise/operand_types.h"
 
+#include <array>
+#include <cstdint>
 #include <limits>
 #include <span>
 #include <string>
@@ -14,15 +17,39 @@
 
 namespace tessera::tensix {
 
+struct VectorParameter {
+  std::string_view name;  // TTNN's keyword
+  double fallback;        // NaN: it must be given
+};
+
+// A line of vector_functions.def.
+struct VectorFunctionRow {
+  std::string_view name;
+  OperandTypes operands;
+  bool approximates;  // TTNN can trade accuracy for speed: fast_and_approximate_mode
+  std::span<const VectorParameter> parameters;
+  double (*value)(double x, const double* parameters);
+};
+
+TSR_API std::span<const VectorFunctionRow> vector_function_rows();
+
 struct VectorFunction {
-  enum class Kind : std::uint8_t { activation, square, rsqrt, clamp };
+  enum class Kind : std::uint8_t { activation, square, rsqrt, clamp, row };
+  static constexpr std::size_t kMostParameters = 2;
+
   Kind kind = Kind::activation;
   DstActivation activation = {};
-  float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();  // clamp
+  // clamp; where low is above high, all is high
+  double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
+  const VectorFunctionRow* row = nullptr;
+  std::array<double, kMostParameters> parameters = {};
   std::string name = "identity";
 
   bool operator==(const VectorFunction&) const = default;
 };
+
+// Bounds of any size, which integers are held against as they are.
+TSR_API VectorFunction clamp_function(double low, double high);
 
 // "relu", "leaky_relu" (slope), "elu" (alpha), "clamp" (low, high), "relu_max" (bound), ...: an Error with all names
 // for one that does not exist, and for parameters that it does not take.
@@ -33,8 +60,8 @@ TSR_API bool is_vector_function(std::string_view name);
 // Whether one number goes with its name: the slope of leaky_relu, the alpha of elu.
 TSR_API bool takes_alpha(const VectorFunction& function);
 
-// Whether integers are among what it takes: those that need no fractions.
-TSR_API bool takes_integers(const VectorFunction& function);
+// Whether it takes operands of this type; integers only where it needs no fractions.
+TSR_API bool takes(const VectorFunction& function, DType dtype);
 
 // On what is in Dst.
 TSR_API void apply(const VectorFunction& function, std::span<float> dst, bool float32);

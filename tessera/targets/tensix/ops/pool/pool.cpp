@@ -60,22 +60,31 @@ void check_types(std::string_view op, const TensorSpec& x, const PoolOptions& o)
         "{}: {} outputs need TILE layout", op, name(o.dtype));
 }
 
-PoolValues values_problem(const PoolOptions& o) {
+// Averages over windows that are reduced in parts are added up in float32.
+ComputeConfig compute_of(PoolKind kind, const PoolOptions& o) {
+  constexpr std::int64_t kSticksAtOnce = 32;
+  ComputeConfig compute;
+  compute.fp32_dest_acc_en =
+      kind == PoolKind::average && std::int64_t{o.window.kernel_h} * o.window.kernel_w > kSticksAtOnce;
+  return o.compute.value_or(compute);
+}
+
+PoolValues values_problem(PoolKind kind, const PoolOptions& o) {
   return {.batch = o.batch,
           .height = o.height,
           .width = o.width,
           .channels = o.channels,
           .window = o.window,
           .ceil_mode = o.ceil_mode,
-          .compute = o.compute.value_or(ComputeConfig{}),
+          .compute = compute_of(kind, o),
           .count_include_pad = o.count_include_pad,
           .divisor_override = o.divisor_override};
 }
 
 std::vector<float> pooled(PoolKind kind, const PoolOptions& o, const DeviceTensor& x) {
   const std::vector<float> image = read_pages(x).to_float32();
-  return kind == PoolKind::max ? max_pool_values(values_problem(o), image)
-                               : average_pool_values(values_problem(o), image);
+  return kind == PoolKind::max ? max_pool_values(values_problem(kind, o), image)
+                               : average_pool_values(values_problem(kind, o), image);
 }
 
 PoolProblem problem_of(PoolKind kind, const DeviceTensor& x, const PoolOptions& o) {
@@ -232,7 +241,7 @@ std::pair<DeviceTensor, std::optional<DeviceTensor>> run(PoolKind kind, DeviceTe
   std::vector<std::uint32_t> where;
   if (x.device()->options().values) {
     values = pooled(kind, options, x);
-    if (with_indices) where = max_pool_indices(values_problem(options), read_pages(x).to_float32());
+    if (with_indices) where = max_pool_indices(values_problem(kind, options), read_pages(x).to_float32());
   }
   std::vector<std::optional<DeviceTensor>> tensors = call.steps.carry_out();
   DeviceTensor y = *tensors[call.slots.result];
@@ -302,8 +311,9 @@ DeviceTensor global_avg_pool2d(const DeviceTensor& x, const std::optional<Memory
       x.device(), TensorSpec(shape, from.dtype(), Layout::tile, config.value_or(from.memory_config())));
   std::vector<Transfer> moved = stream_transfers(image, y);
   write_values(y, [&] {
-    return Tensor::from_float32(average_pool_values(values_problem(options), read_pages(image).to_float32()), shape,
-                                from.dtype(), Layout::tile, {}, Rounding::packer);
+    return Tensor::from_float32(
+        average_pool_values(values_problem(PoolKind::average, options), read_pages(image).to_float32()), shape,
+        from.dtype(), Layout::tile, {}, Rounding::packer);
   });
   finish_program({ProgramKind::reduce, in.to_string(), std::move(moved), nullptr, "global_avg_pool2d"}, {&image}, y);
   return y;

@@ -17,7 +17,9 @@ DeviceTensor typecast(const DeviceTensor& x, DType dtype, const std::optional<Me
         name(from.memory_config().layout()), name(to.memory_config().layout()));
   DeviceTensor y = DeviceTensor::allocate(x.device(), to);
   place_program(*x.device(), typecast_buffers(from, to, x.device()->card()));
-  write_values(y, [&] { return typecast(read_pages(x), dtype, Rounding::packer); });
+  // The vector unit rounds float32 to bfloat16: to nearest, ties to even. Every other type is the packer's.
+  const bool by_vector_unit = from.dtype() == DType::float32 && dtype == DType::bfloat16;
+  write_values(y, [&] { return typecast(read_pages(x), dtype, by_vector_unit ? Rounding::host : Rounding::packer); });
   finish_program(
       {ProgramKind::typecast, fmt::format("{} to {}", name(from.dtype()), name(dtype)), stream_transfers(x, y)}, {&x},
       y);
