@@ -51,6 +51,12 @@ class Reader {
     width_ = png_get_image_width(png_, info_);
     height_ = png_get_image_height(png_, info_);
     file_row_bytes_ = png_get_rowbytes(png_, info_);
+    return true;
+  }
+
+  // Takes memory for rows: what the header claims has been checked before.
+  bool choose_form() {
+    if (setjmp(png_jmpbuf(png_)) != 0) return false;
     png_set_scale_16(png_);
     png_set_expand(png_);  // palettes, greys of fewer bits, one transparent colour
     png_set_gray_to_rgb(png_);
@@ -162,6 +168,7 @@ Decoded decode_png(std::span<const std::byte> file, const ImageLimits& limits) {
   check(reader.file_row_bytes() * static_cast<std::uint64_t>(reader.height()) / kMostInflation <= file.size(),
         Code::parse, "the PNG file is damaged: it says that it is {} x {} pixels, which {} bytes cannot hold",
         reader.width(), reader.height(), file.size());
+  check(reader.choose_form(), Code::parse, "the PNG file is damaged: {}", reader.fault());
   const std::size_t row_bytes = static_cast<std::size_t>(reader.width()) * reader.channels();
   std::vector<std::uint8_t> pixels(row_bytes * static_cast<std::size_t>(reader.height()));
   std::vector<png_bytep> rows(static_cast<std::size_t>(reader.height()));
