@@ -105,7 +105,7 @@ void print_ladder(const NeuronSpec& spec, const Machine& machine, const Context&
   if (context.quiet || (context.format != Format::table && context.format != Format::markdown)) return;
   context.print(drawing(rows));
   context.print(fmt::format("\nsimulated: {}, one set of constants. published: {}.\n", machine.title,
-                            has_published_times(spec)
+                            neuron::has_published_times(spec)
                                 ? "measured on a trn2.3xlarge"
                                 : "nothing for this machine; what there is was measured on Trainium 2"));
   for (const neuron::ConvStep& step : neuron::conv_steps())
@@ -119,7 +119,7 @@ void print_microbenchmarks(const NeuronSpec& spec, const Context& context) {
   for (const neuron::VectorAddCase& each : neuron::vector_add_cases()) {
     const Profile p = neuron::run_vector_add(spec, each);
     const double ratio = p.total_us() / each.published_us;
-    const bool published = has_published_times(spec);
+    const bool published = neuron::has_published_times(spec);
     table.add_row({each.n, each.rows, each.columns, micros(p.total_us()),
                    published ? micros(each.published_us) : Cell(),
                    published ? Cell(ratio, fmt::format("{:.2f}", ratio)) : Cell(), p.dma_transfer_count});
