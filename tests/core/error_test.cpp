@@ -25,6 +25,15 @@ TEST(Error, TextIsMessageThenContextThenHint) {
   }
 }
 
+TEST(Error, LinesStayLinesWhereAFileSaysSomethingElse) {
+  try {
+    with_context("while reading", [] { fail(Code::parse, Hint{"do"}, "no '{}'", "a\x1b[2J"); });
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()), "no 'a\\x1b[2J'\n  while reading\nhint: do");
+  }
+}
+
 TEST(Error, CheckThatHoldsDoesNotThrow) { EXPECT_NO_THROW(check(true, Code::internal, "never {}", 1)); }
 
 }  // namespace

@@ -40,6 +40,16 @@ TEST_F(MemorySize, KnowsTheFirstKindOfGroups) {
   EXPECT_EQ(memory_size_bytes(root_), 4096);
 }
 
+TEST_F(MemorySize, KnowsGroupsOfSeveralControllersAndTheRoot) {
+  write("proc/self/cgroup", "nonsense\n0::\n5:cpu,memory:/c\n");
+  write("sys/fs/cgroup/cpu,memory/c/memory.limit_in_bytes", "8192\n");
+  EXPECT_EQ(memory_size_bytes(root_), 8192);
+  write("sys/fs/cgroup/memory/memory.limit_in_bytes", "4096\n");
+  EXPECT_EQ(memory_size_bytes(root_), 4096);
+  write("sys/fs/cgroup/memory.max", "2048\n");
+  EXPECT_EQ(memory_size_bytes(root_), 2048);
+}
+
 TEST_F(MemorySize, OfThisMachineIsSomething) { EXPECT_GT(memory_size_bytes(), 1 << 20); }
 
 }  // namespace

@@ -31,6 +31,11 @@ TEST(Weights, ManyHostsTakeLogarithmicallyLonger) {
     return replicate(n150, topology_of_chips(n150, chips), kBytes).network_ns;
   };
   EXPECT_EQ(at(8), 0);
+  // One host passes them on to another, or to two.
+  const FleetSpec spec = required_fleet(n150);
+  const double once_ns = static_cast<double>(kBytes) / spec.network_bytes_per_s * 1e9;
+  EXPECT_DOUBLE_EQ(at(16), once_ns + spec.network_latency_ns);
+  EXPECT_DOUBLE_EQ(at(24), 2 * once_ns + spec.network_latency_ns);
   EXPECT_GT(at(16), 0);
   EXPECT_GT(at(10'000), at(1'000));
   EXPECT_LT(at(10'000), 2 * at(100));

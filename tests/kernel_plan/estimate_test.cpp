@@ -59,6 +59,19 @@ TEST(Estimate, AMachineThatDoesNotSayIsTakenForOneOfHalfTheRate) {
   EXPECT_NEAR(seconds(machine, kTiles), seconds(machine, kWidens), 1e-5);
 }
 
+TEST(Estimate, HalfTheEfficiencyTakesTwiceAsLong) {
+  const CpuSpec machine = spec("cpu_avx512");
+  const KernelMachine on(machine);
+  Graph graph;
+  Node node;
+  const Problem problem{graph, node, {}, {}, on, 1};
+  const auto by_kernel = [&](double efficiency) { return estimate(problem, kWidens, 1e12, 1, efficiency).seconds; };
+  const auto by_isa = [&](double efficiency) { return estimate(problem, Isa::avx512, 1e12, 1, efficiency).seconds; };
+  EXPECT_NEAR(by_kernel(1), 1e12 / machine.f32_all_flop_per_s, 1e-5);
+  EXPECT_NEAR(by_kernel(0.5), 2 * by_kernel(1), 1e-5);
+  EXPECT_NEAR(by_isa(0.5), 2 * by_isa(1), 1e-5);
+}
+
 TEST(Estimate, ConversionsAreOfTheMachineThatIsPlannedFor) {
   const KernelMachine cpu(spec("cpu_amx"));
   const KernelMachine gpu(*load_machine_file(std::filesystem::path(TESSERA_MACHINES_DIR) / "nvidia_h200.toml").gpu);

@@ -69,7 +69,9 @@ TEST_F(FleetFile, NeedsACardAtWork) {
   EXPECT_THAT(error_of([&] { load("[fleet]\nsource = \"me\"\nspares = 16\nhosts = 2\n"); }),
               HasSubstr("'spares' is 16, which leaves no card at work: there are 2 hosts of 8"));
   EXPECT_THAT(error_of([&] { load("[fleet]\nsource = \"me\"\nhosts = 9_000_000\n"); }),
-              HasSubstr("more than the 10000000 that can be simulated"));
+              HasSubstr("'hosts' is 9000000, which with 8 cards each is more than the 10000000 that can be simulated"));
+  EXPECT_THAT(error_of([&] { load("[fleet]\nsource = \"me\"\ncards_per_host = 20_000_000\n"); }),
+              HasSubstr("'cards_per_host' is 20000000, which is beyond reason"));
 }
 
 TEST_F(FleetFile, NeedsTheWayToChipsBehindOthers) {

@@ -275,6 +275,22 @@ TEST(Session, MakesPartsOfAConcatInPlaceAndGivesTheSameBits) {
     }
 }
 
+TEST(Session, PreparingTellsWhatThePlansNeed) {
+  const Graph graph = make_zoo_model("shallow_unet");
+  const std::vector<Array> inputs{random_array(graph.value(graph.inputs[0]).type.shape(), 5)};
+  const Session session(graph);
+  const PlanSummary summary = session.prepare(inputs);
+  const auto plans = session.plans(inputs);
+  ASSERT_EQ(plans.size(), 1u);
+  EXPECT_EQ(summary.stages, 1u);
+  EXPECT_EQ(summary.steps, plans[0]->steps.size());
+  EXPECT_EQ(summary.arena_bytes, plans[0]->arena_bytes);
+  EXPECT_EQ(summary.arena_lower_bound_bytes, plans[0]->arena_lower_bound_bytes);
+  EXPECT_GE(summary.arena_bytes, summary.arena_lower_bound_bytes);
+  EXPECT_GT(summary.arena_lower_bound_bytes, 0);
+  EXPECT_GT(summary.weight_bytes, 0);
+}
+
 TEST(Session, ShowsEveryValueWhetherItLiesInAnotherOrNot) {
   const Graph graph = make_zoo_model("shallow_unet");
   const std::vector<Array> inputs{random_array(graph.value(graph.inputs[0]).type.shape(), 5)};

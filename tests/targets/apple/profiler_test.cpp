@@ -4,6 +4,7 @@
 #include "tessera/ncp/gradient.h"
 #include "tessera/targets/apple/verdicts/guide.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -60,13 +61,17 @@ TEST(ModelledRun, FindsChangesThatReachWhatTheyClaim) {
   for (const char* name : {"M1", "M1 Pro", "M1 Max", "M1 Ultra"}) {
     SCOPED_TRACE(name);
     const DeviceProfile device = device_profile(name);
-    const std::vector<LayerChange> ways =
-        ways_to_targets(create_optimized_model(device, 64), device.get_optimal_batch_size(), 16, device);
+    const ncp::CfcLayer layer = create_optimized_model(device, 64);
+    const std::vector<LayerChange> ways = ways_to_targets(layer, device.get_optimal_batch_size(), 16, device);
     EXPECT_FALSE(ways.empty());
     for (const LayerChange& way : ways) {
       EXPECT_TRUE(way.reaches_compute || way.reaches_bandwidth) << way.change;
       EXPECT_EQ(way.reaches_compute, way.run.flop_per_s() >= device.min_tflops() * 1e12) << way.change;
       EXPECT_LE(way.memory_bytes, device.memory_budget_bytes);
+      // Backbones keep their width, measured in units.
+      const auto& changed = std::get<ncp::CfcLayer>(way.layer);
+      for (std::size_t i = 0; i < layer.backbone.size(); ++i)
+        EXPECT_EQ(changed.backbone[i], std::max(1, layer.backbone[i] * changed.units / layer.units)) << way.change;
     }
   }
 }
@@ -84,6 +89,9 @@ TEST(Profiler, OnAnAppleDeviceIsModelledInEveryNumber) {
   EXPECT_EQ(compute.at("time_std"), 0);
   EXPECT_DOUBLE_EQ(compute.at("flops_mean") * 1e-12, compute.at("tflops"));
   EXPECT_DOUBLE_EQ(compute.at("samples_per_second"), 256 / compute.at("time_mean"));
+  const Stats hardware = profiler.profile_hardware({.batch_size = 256, .seq_length = 16});
+  EXPECT_DOUBLE_EQ(hardware.at("peak_tflops"), device.peak_flop_per_s * 1e-12);
+  EXPECT_DOUBLE_EQ(hardware.at("peak_bandwidth"), device.peak_bytes_per_s * 1e-9);
 }
 
 TEST(Profiler, HasTheDocumentedKeys) {
@@ -162,7 +170,9 @@ TEST(Verdicts, SayWhatIsMissedAndWhy) {
   EXPECT_EQ(verdicts[0].check, "tflops");
   EXPECT_FALSE(verdicts[0].ok);
   EXPECT_EQ(verdicts[0].kind, "modelled");
-  EXPECT_THAT(verdicts[0].why, HasSubstr("launch-bound"));
+  const ModelledTime time = model_run(ncp::forward_work(create_optimized_model(device, 64), 64, 16), device).total;
+  EXPECT_THAT(verdicts[0].why, HasSubstr(fmt::format("launch-bound: of {:.3g} us a step", time.time_ns / 16 * 1e-3)));
+  EXPECT_THAT(verdicts[0].why, HasSubstr(fmt::format("kernels wait {:.3g} us", time.launch_ns / 16 * 1e-3)));
   EXPECT_THAT(verdicts[0].why, HasSubstr("if caches served every byte, reached if besides a launch cost"));
   Profiler pro(create_optimized_model(device_profile("M1 Pro"), 64), device_profile("M1 Pro"));
   EXPECT_THAT(validate_performance(pro, {.batch_size = 128, .seq_length = 16})[0].why,

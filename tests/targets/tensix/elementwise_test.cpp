@@ -165,7 +165,13 @@ TEST(Elementwise, FunctionsTakeTheirParameters) {
   apply(vector_function("clamp", std::vector<float>{-0.25f, 1}), x, true);
   EXPECT_EQ(x, (std::vector<float>{-0.25f, -0.125f, 0.5f, 1}));
   EXPECT_THROW(vector_function("leaky_relu"), Error);
-  EXPECT_THROW(vector_function("relu", std::vector<float>{1}), Error);
+  EXPECT_NO_THROW(vector_function("elu"));
+  for (const char* name : {"leaky_relu", "elu"})
+    EXPECT_THROW(vector_function(name, std::vector<float>{1, 2}), Error) << name;
+  for (const char* name :
+       {"abs",  "exp",   "gelu",  "hardsigmoid", "hardswish", "identity", "log",  "mish",   "neg",   "reciprocal",
+        "relu", "relu6", "rsqrt", "sigmoid",     "silu",      "softplus", "sqrt", "square", "swish", "tanh"})
+    EXPECT_THROW(vector_function(name, std::vector<float>{1}), Error) << name;
   EXPECT_THROW(vector_function("reluu"), Error);
 }
 

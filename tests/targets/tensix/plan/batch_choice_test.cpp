@@ -89,6 +89,9 @@ TEST(BoundShare, IsOfTheTimeNotOfTheSteps) {
   EXPECT_EQ(mostly_bound_by(plan)->by, "DRAM");
   EXPECT_DOUBLE_EQ(mostly_bound_by(plan)->share, 0.5);
   EXPECT_FALSE(mostly_bound_by(CardPlan{}));
+  CardPlan idle = good_plan();
+  for (PlannedStep& step : idle.steps) step.predicted.time.ns = 0;
+  EXPECT_FALSE(mostly_bound_by(idle)) << "what takes no time is bound by nothing";
 }
 
 }  // namespace

@@ -147,6 +147,34 @@ TEST(PlanAdvice, SaysWhereTheTimeIsAndClaimsNoMoreThanOverlapAllows) {
   EXPECT_EQ(reader->steps, (std::vector<std::size_t>{0, 3}));
 }
 
+// The line that has these words, or an empty one.
+PlanReport::Advice advice_with(const PlanReport& report, const std::string& words) {
+  for (const PlanReport::Advice& line : plan_advice(report))
+    if (line.what.find(words) != std::string::npos) return line;
+  return {};
+}
+
+TEST(PlanAdvice, NamesProgramsThatNobodyHasMeasured) {
+  PlanReport report = SamplePlan().report();
+  for (PlanReport::Step& step : report.steps) step.basis = TimeBasis::fitted;
+  EXPECT_EQ(advice_with(report, "nobody has measured").what, "");
+  report.steps[0].basis = TimeBasis::assumed;
+  EXPECT_EQ(advice_with(report, "nobody has measured").steps, std::vector<std::size_t>{0});
+  EXPECT_THAT(advice_with(report, "nobody has measured").what, StartsWith("55 % of the kernels' time"));
+}
+
+TEST(PlanAdvice, NamesLayersThatLeaveCoresIdle) {
+  PlanReport report = SamplePlan().report();
+  const int all = report.grid_x * report.grid_y;
+  for (PlanReport::Step& step : report.steps) step.cores = all;
+  EXPECT_EQ(advice_with(report, "cores or more idle").what, "");
+  report.steps[0].cores = all * 3 / 4;
+  report.steps[1].cores = all * 3 / 4 + 1;
+  const PlanReport::Advice idle = advice_with(report, "cores or more idle");
+  EXPECT_EQ(idle.steps, std::vector<std::size_t>{0});
+  EXPECT_DOUBLE_EQ(idle.at_most_ns, report.steps[0].ns / 4);
+}
+
 TEST(PlanAdvice, NothingIsSaidOfAnEmptyPlan) {
   EXPECT_TRUE(plan_advice(PlanReport{}).empty());
   SamplePlan sample;
