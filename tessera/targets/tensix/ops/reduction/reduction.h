@@ -27,13 +27,13 @@ TSR_API std::span<const Reduction> reductions();
 TSR_API const Reduction& reduction(std::string_view name);
 
 struct ReduceOptions {
-  std::optional<std::vector<int>> dims;  // default: all
+  std::optional<std::vector<int>> dims = {};  // default: all
   bool keep_dims = false;
-  std::optional<MemoryConfig> memory_config;  // default: that of x
-  std::optional<ComputeConfig> compute;
+  std::optional<MemoryConfig> memory_config = {};  // default: that of x
+  std::optional<ComputeConfig> compute = {};
   double scalar = 1;                  // times the result
   bool correction = true;             // of std and var: one less than the values there are
-  std::optional<CoreRangeSet> cores;  // that work on it; default: all
+  std::optional<CoreRangeSet> cores = {};  // that work on it; default: all
 };
 
 // One program; ROW_MAJOR tensors are tilized first.
@@ -42,10 +42,10 @@ TSR_API DeviceTensor reduce(const Reduction& reduction, const DeviceTensor& x, c
 enum class Accumulation { sum, product };
 
 struct AccumulateOptions {
-  std::optional<DType> dtype;  // default: that of x
+  std::optional<DType> dtype = {};  // default: that of x
   bool backwards = false;
-  std::optional<MemoryConfig> memory_config;
-  std::optional<DeviceTensor> output;
+  std::optional<MemoryConfig> memory_config = {};
+  std::optional<DeviceTensor> output = {};
 };
 
 // Of all values up to each one along a dimension, in float32.

@@ -29,9 +29,9 @@ TSR_API const TernaryFunction& ternary_function(std::string_view name);
 
 struct TernaryOptions {
   double value = 1;
-  std::optional<MemoryConfig> memory_config;  // default: that of the first operand
-  std::optional<DeviceTensor> output;         // written instead of a new tensor
-  std::optional<CoreRangeSet> cores;          // that work on it; default: all
+  std::optional<MemoryConfig> memory_config = {};  // default: that of the first operand
+  std::optional<DeviceTensor> output = {};         // written instead of a new tensor
+  std::optional<CoreRangeSet> cores = {};          // that work on it; default: all
 };
 
 using TensorOrNumber = std::variant<DeviceTensor, double>;
