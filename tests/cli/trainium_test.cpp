@@ -51,7 +51,8 @@ TEST(TrainiumCommand, ComparesNothingWithTimesOfAnotherMachine) {
   EXPECT_THAT(ladder.out, HasSubstr("published: nothing for this machine"));
   const auto micro = run_command("trainium conv2d --microbenchmarks --device trainium1 --format json");
   ASSERT_EQ(micro.status, 0) << micro.err;
-  for (const auto& row : nlohmann::json::parse(micro.out)["rows"]) EXPECT_TRUE(row["ratio"].is_null());
+  const auto json = nlohmann::json::parse(micro.out);
+  for (const auto& row : json["rows"]) EXPECT_TRUE(row["ratio"].is_null());
 }
 
 TEST(TrainiumCommand, PrintsAProfileInTheVendorsWords) {

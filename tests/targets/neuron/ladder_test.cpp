@@ -141,12 +141,12 @@ TEST(LadderLong, SimulatingTakesLessThanTwoSeconds) {
   EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), 2);
 }
 
-TEST(LadderLong, Trainium1HasAFasterArrayAndSlowerEverythingElse) {
+TEST(LadderLong, Trainium1HasAFasterArrayCheaperCopiesAndSlowerVectors) {
   const Machine machine = load_machine(TESSERA_MACHINES_DIR "/trainium1.toml");
   const NeuronSpec& spec = neuron_of(machine);
   ConvProblem p;
   EXPECT_LT(run_conv(spec, p, conv_step("native").run).profile.total_us(), simulated("native", 224, kF32, 1));
-  EXPECT_GT(run_conv(spec, p, conv_step("baseline").run).profile.total_us(), simulated("baseline", 224, kF32, 1));
+  EXPECT_LT(run_conv(spec, p, conv_step("baseline").run).profile.total_us(), simulated("baseline", 224, kF32, 1));
   p.type = kF16;  // no fast mode of VectorE, so windows take twice as long
   EXPECT_GT(run_conv(spec, p, conv_step("native").run).profile.total_us(), 1.5 * simulated("native", 224, kF16, 1));
 }
