@@ -21,7 +21,7 @@ namespace tessera::tensix {
 struct UnaryOptions {
   std::optional<MemoryConfig> memory_config;  // default: where x is
   std::optional<DeviceTensor> output;         // written instead of a new tensor; may be x itself
-  std::optional<CoreRangeSet> cores;          // that work on it; default: all
+  std::optional<CoreRangeSet> cores = {};     // that work on it; default: all
 };
 
 // The functions one after the other, in one program named `op`. Any layout; integers only for functions without
