@@ -32,7 +32,7 @@ class Pages(unittest.TestCase):
     def test_cpp_stands_in_a_source(self):
         folders = ("tessera", "apps", "python/src", "tests", "examples", "bench")
         sources = [set(code_lines(path.read_text(encoding="utf-8"))) for folder in folders
-                   for pattern in ("*.cpp", "*.h", "*.def") for path in (ROOT / folder).rglob(pattern)]
+                   for pattern in ("*.c", "*.cpp", "*.h", "*.def") for path in (ROOT / folder).rglob(pattern)]
         exemptions = read_exemptions()
         for page, block in blocks_of("cpp", "c"):
             lines = code_lines(block.text)

@@ -93,7 +93,12 @@ def test_mistakes_are_explained(planned, tmp_path):
 
 
 def test_ctrl_c_ends_a_search():
-    code = "import tessera\nprint('searching', flush=True)\ntessera.plan('resnet50', 'wormhole_n150', batch=16)\n"
+    code = (
+        "import signal, tessera\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # in the background it may be ignored
+        "print('searching', flush=True)\n"
+        "while True: tessera.plan('resnet50', 'wormhole_n150', batch=16)\n"
+    )
     environment = {**os.environ, "PYTHONPATH": str(BUILD / "python")}
     child = subprocess.Popen(
         [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

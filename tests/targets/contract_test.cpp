@@ -65,7 +65,7 @@ TEST(Targets, RefuseFieldsThatTheyCannotHonour) {
   EXPECT_THAT(error_text([&] { target_of(cpu).check_request(cpu, {.pins = {{"*", "shard", "BLOCK"}}}); }),
               HasSubstr("--pin is for cards"));
   EXPECT_THAT(error_text([&] { target_of(card).check_request(card, {.threads = 2}); }),
-              HasSubstr("--threads applies to this machine's CPU only"));
+              HasSubstr("--threads is for this machine's own processor"));
   target_of(cpu).check_request(cpu, {.threads = 2});
   target_of(card).check_request(card, {.min_pcc = 0.99, .mesh = 2});
   const Machine other = load_machine(TESSERA_MACHINES_DIR "/cpu_avx2.toml");
