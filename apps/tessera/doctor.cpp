@@ -169,8 +169,8 @@ void examine(const Context& context) {
 }  // namespace
 
 void add_doctor(CLI::App& app, const Context& context) {
-  CLI::App* command =
-      app.add_subcommand("doctor", "Show what this machine offers, what this command was built with, and what is missing");
+  CLI::App* command = app.add_subcommand(
+      "doctor", "Show what this machine offers, what this command was built with, and what is missing");
   command->callback([&context] { examine(context); });
 }
 

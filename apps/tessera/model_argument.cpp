@@ -130,9 +130,10 @@ void add_model_argument(CLI::App& command, ModelArgument& argument) {
       ->required()
       ->type_name("MODEL");
   command
-      .add_option("--input", argument.inputs,
-                  "NAME=FILE.npy for one input, or FILE.npz for several; inputs not given are random. `tessera run` takes "
-                  "pictures (PNG, JPEG), folders of them, and videos")
+      .add_option(
+          "--input", argument.inputs,
+          "NAME=FILE.npy for one input, or FILE.npz for several; inputs not given are random. `tessera run` takes "
+          "pictures (PNG, JPEG), folders of them, and videos")
       ->expected(1)
       ->take_all()
       ->type_name("INPUT");

@@ -395,7 +395,8 @@ void add_run(CLI::App& app, const Context& context) {
   run->add_option("--output", options->output,
                   "Write each output as NAME.npy to this directory; for pictures, draw the answers on each")
       ->type_name("DIR");
-  run->add_option("--labels", options->labels, "Names of the classes, one per line; otherwise those of the network's file")
+  run->add_option("--labels", options->labels,
+                  "Names of the classes, one per line; otherwise those of the network's file")
       ->type_name("FILE");
   run->callback([options, &context] { run_model(*options, context); });
 }

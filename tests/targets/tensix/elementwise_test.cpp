@@ -169,8 +169,8 @@ TEST(Elementwise, FunctionsTakeTheirParameters) {
   for (const char* name : {"leaky_relu", "elu"})
     EXPECT_THROW(vector_function(name, std::vector<float>{1, 2}), Error) << name;
   for (const char* name :
-       {"abs",  "exp",   "gelu",  "hardsigmoid", "hardswish", "identity", "log",  "mish",   "neg",   "reciprocal",
-        "relu", "relu6", "rsqrt", "sigmoid",     "silu",      "sqrt", "square", "swish", "tanh"})
+       {"abs", "exp", "gelu", "hardsigmoid", "hardswish", "identity", "log", "mish", "neg", "reciprocal", "relu",
+        "relu6", "rsqrt", "sigmoid", "silu", "sqrt", "square", "swish", "tanh"})
     EXPECT_THROW(vector_function(name, std::vector<float>{1}), Error) << name;
   EXPECT_NO_THROW(vector_function("softplus", std::vector<float>{1, 20}));
   EXPECT_THROW(vector_function("softplus", std::vector<float>{1, 20, 3}), Error);

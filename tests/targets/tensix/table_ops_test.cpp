@@ -50,7 +50,8 @@ TEST_F(TableOps, EveryFunctionOfOneNumberHasAValueAndAPrice) {
     float got = half[0];
     apply(function, {&got, 1}, true);
     const auto expected = static_cast<float>(f.value(0.5, function.parameters.data()));
-    EXPECT_TRUE(got == expected || (std::isnan(got) && std::isnan(expected))) << f.name << " " << got << " " << expected;
+    EXPECT_TRUE(got == expected || (std::isnan(got) && std::isnan(expected)))
+        << f.name << " " << got << " " << expected;
   }
   EXPECT_GT(vector_function_rows().size(), 60u);
   EXPECT_THAT(of("floor", {-1.5f, 2.5f}), ElementsAre(-2, 2));

@@ -13,9 +13,9 @@ enum class RowNorm { layer, rms };
 
 struct LayerNormOptions {
   float epsilon = 1e-12f;
-  std::optional<DeviceTensor> weight = {}, bias = {};   // one value for each column
-  std::optional<DeviceTensor> residual = {};       // added to x first
-  std::optional<MemoryConfig> memory_config = {};  // default: that of x
+  std::optional<DeviceTensor> weight = {}, bias = {};  // one value for each column
+  std::optional<DeviceTensor> residual = {};           // added to x first
+  std::optional<MemoryConfig> memory_config = {};      // default: that of x
   std::optional<ComputeConfig> compute = {};
 };
 

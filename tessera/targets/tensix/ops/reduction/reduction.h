@@ -31,8 +31,8 @@ struct ReduceOptions {
   bool keep_dims = false;
   std::optional<MemoryConfig> memory_config = {};  // default: that of x
   std::optional<ComputeConfig> compute = {};
-  double scalar = 1;                  // times the result
-  bool correction = true;             // of std and var: one less than the values there are
+  double scalar = 1;                       // times the result
+  bool correction = true;                  // of std and var: one less than the values there are
   std::optional<CoreRangeSet> cores = {};  // that work on it; default: all
 };
 
