@@ -7,8 +7,10 @@
 
 #include <array>
 #include <csetjmp>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <span>
 #include <utility>
 
 namespace tessera::vision {
@@ -29,6 +31,21 @@ struct Fault {
 }
 void no_warning(png_structp, png_const_charp) {}
 
+// libpng takes the memory that an eXIf chunk claims before it reads the chunk: no claim may reach beyond the file.
+bool chunks_fit(std::span<const std::byte> file) {
+  constexpr std::size_t kSignature = 8, kAroundData = 12;  // length and type before it, a checksum behind it
+  for (std::size_t at = kSignature; at < file.size();) {
+    const std::span<const std::byte> rest = file.subspan(at);
+    if (rest.size() < kAroundData) return false;
+    if (std::memcmp(&rest[4], "IEND", 4) == 0) return true;  // what comes behind is not read
+    std::size_t length = 0;
+    for (const std::byte byte : rest.first(4)) length = length << 8 | std::to_integer<std::size_t>(byte);
+    if (length > rest.size() - kAroundData) return false;
+    at += length + kAroundData;
+  }
+  return true;
+}
+
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> file)
@@ -43,6 +60,7 @@ class Reader {
     if (setjmp(png_jmpbuf(png_)) != 0) return false;
     info_ = png_create_info_struct(png_);
     if (info_ == nullptr) png_error(png_, "no memory");
+    if (!chunks_fit(rest_)) png_error(png_, "it ends early");
     png_set_chunk_malloc_max(png_, kChunkBytes);
     png_set_chunk_cache_max(png_, kChunks);
     png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);  // ours have a better text

@@ -108,6 +108,16 @@ TEST(Image, AFileThatEndsEarlyIsRefusedWhereverItEnds) {
   }
 }
 
+TEST(Image, AChunkThatClaimsMoreThanTheFileHasIsRefused) {
+  // eXIf behind the header, which says that it has a gigabyte: libpng would take that much first.
+  std::vector<std::byte> file = bytes_of("rgb.png");
+  const char claim[] = {0x40, 0, 0, 0, 'e', 'X', 'I', 'f', 0, 0, 0, 0};
+  const std::size_t behind_header = 8 + 12 + 13;
+  const auto* const bytes = reinterpret_cast<const std::byte*>(claim);
+  file.insert(file.begin() + behind_header, bytes, bytes + sizeof(claim));
+  EXPECT_THAT(error_of([&] { decode_image(file); }), HasSubstr("it ends early"));
+}
+
 TEST(Image, AFileWithAChangedByteIsReadOrRefused) {
   for (const char* name : {"rgb.png", "orientation_6.jpg", "cmyk.jpg", "progressive.jpg"}) {
     const std::vector<std::byte> whole = bytes_of(name);
