@@ -135,7 +135,7 @@ print([text.get_text() for text in legend.get_texts()])
 
 def test_the_examples_of_the_page_run(tmp_path):
     page = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "ncps.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python title="with PyTorch"\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    blocks = re.findall(r'^```python title="with PyTorch"\n(.*?)^```', page, re.DOTALL | re.MULTILINE)
     assert len(blocks) == 1
     for block in blocks:
         run(tmp_path, block)

@@ -150,7 +150,8 @@ def test_a_folder_in_use_is_refused(copy):
     deadline = time.monotonic() + 60
     while not lock.exists() or lock.read_text() != str(first.pid):
         assert first.poll() is None and time.monotonic() < deadline
-        time.sleep(0.005)
+        time.sleep(0.001)
+    first.send_signal(signal.SIGSTOP)  # it keeps the folder for as long as the second one needs to look
     second = run(*words(copy))
     first.kill()
     first.wait()
