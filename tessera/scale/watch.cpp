@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <charconv>
 #include <condition_variable>
@@ -28,7 +29,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kTokenBytes = 16, kHelloBytes = kTokenBytes + sizeof(std::int32_t);
 constexpr std::uint32_t kLongestCause = 1 << 16;
-constexpr auto kToConnect = 1500ms;
+constexpr auto kToConnect = 1500ms, kToMeet = 30000ms, kBetweenTries = 200ms;
 constexpr auto kGathering = 2ms;  // ranks that go together are named together
 
 // What is said on a connection: a character, and behind the last two a length and a text.
@@ -111,22 +112,35 @@ struct Watch::Impl {
     peers.clear();
   }
 
-  // Rank 0 is tried at each of its addresses; whoever answers must know the token.
+  // Rank 0 is tried at each of its addresses, again and again while its host is busy.
   void meet() {
-    const std::string hello =
-        token + std::string(reinterpret_cast<const char*>(&rank), sizeof(rank));  // same processor family everywhere
-    for (const std::string& address : addresses) {
-      Socket socket = connect_to(address, port, kToConnect, wake.first.get());
-      if (socket.get() < 0) continue;
-      put(socket, hello);
-      pollfd answer{socket.get(), POLLIN, 0};
-      char word = 0;
-      if (::poll(&answer, 1, static_cast<int>(kToConnect.count())) == 1 && ::recv(socket.get(), &word, 1, 0) == 1 &&
-          word == kWelcome) {
-        peers.push_back({std::move(socket), 0, {}, Clock::now(), false});
-        return;
-      }
+    const auto until = Clock::now() + kToMeet;
+    do {
+      for (const std::string& address : addresses)
+        if (meet_at(address)) return;
+    } while (Clock::now() < until && !wanted_within(kBetweenTries));
+  }
+
+  // Whoever answers must know the token.
+  bool meet_at(const std::string& address) {
+    Socket socket = connect_to(address, port, kToConnect, wake.first.get());
+    if (socket.get() < 0) return false;
+    put(socket, token + std::string(reinterpret_cast<const char*>(&rank), sizeof(rank)));  // same processor family
+    std::array<pollfd, 2> either = {{{socket.get(), POLLIN, 0}, {wake.first.get(), POLLIN, 0}}};
+    char word = 0;
+    if (::poll(either.data(), either.size(), static_cast<int>(kToConnect.count())) > 0 && either[0].revents != 0 &&
+        ::recv(socket.get(), &word, 1, 0) == 1 && word == kWelcome) {
+      peers.push_back({std::move(socket), 0, {}, Clock::now(), false});
+      return true;
     }
+    put(socket, std::string_view(&kBye, 1));  // or rank 0 would take the end of this try for that of the process
+    return false;
+  }
+
+  // Another thread has something for this one.
+  bool wanted_within(std::chrono::milliseconds time) const {
+    pollfd woken_by{wake.first.get(), POLLIN, 0};
+    return ::poll(&woken_by, 1, static_cast<int>(time.count())) > 0;
   }
 
   void wait_for_something(Clock::time_point until) {

@@ -38,7 +38,7 @@ class TSR_API Watch {
   // Rank 0: opens the door that meeting_place() tells the way to. `names`: of all ranks, for messages.
   Watch(std::vector<std::string> names, const WatchOptions& options, Lost lost);
   Payload meeting_place() const;
-  // The others. If rank 0 cannot be reached there, watching is left to the launcher.
+  // The others. If rank 0 cannot be reached there within half a minute, watching is left to the launcher.
   Watch(int rank, const Payload& meeting_place, std::vector<std::string> names, const WatchOptions& options, Lost lost);
   // Says good-bye: what is closed after that is not missed.
   ~Watch();

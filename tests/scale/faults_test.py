@@ -87,6 +87,11 @@ class Faults(unittest.TestCase):
         file = self.folder / f"said.{rank}"
         return file.read_text() if file.exists() else ""
 
+    def all_said(self):
+        """For messages of this test: what each rank and mpirun have printed."""
+        said = {file.name: file.read_text() for file in sorted(self.folder.glob("said.*"))}
+        return f"Ranks: {said}; mpirun: {self.printed}"
+
     def end(self, process, seconds=MOST_SECONDS):
         try:
             process.wait(timeout=seconds)
@@ -102,7 +107,7 @@ class Faults(unittest.TestCase):
         self.assertNotEqual(process.returncode, 0, self.printed)
         for rank in ranks:
             messages = [line for line in self.said(rank).splitlines() if "error:" in line]
-            self.assertEqual(len(messages), 1, f"rank {rank} said {self.said(rank)!r}; mpirun {self.printed}")
+            self.assertEqual(len(messages), 1, f"rank {rank} is to say one error. {self.all_said()}")
             self.assertRegex(messages[0], rf"^rank {rank} of \d on [abc]: error: ")
             for pattern in patterns:
                 self.assertRegex(messages[0], pattern)

@@ -100,6 +100,34 @@ TEST(Watch, AProcessThatIsKilledIsNamedToAllOthers) {
   EXPECT_THAT(second.wait(), says);
 }
 
+// Rank 0 is stopped while rank 1 looks for it, for longer than one try takes.
+TEST(Watch, WhoIsNotAnsweredTriesAgainAndIsNotMissedMeanwhile) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t rank_0 = fork();
+  if (rank_0 == 0) {
+    const Watch hub(kNames, quick(), [](const std::string&, std::chrono::milliseconds) { _exit(3); });
+    const Payload place = hub.meeting_place();
+    if (write(ends[1], place.data(), place.size()) != static_cast<ssize_t>(place.size())) _exit(1);
+    for (;;) pause();
+  }
+  std::byte bytes[4096];
+  const auto got = read(ends[0], bytes, sizeof(bytes));
+  kill(rank_0, SIGSTOP);
+  Ear ear;
+  ASSERT_GT(got, 0);
+  const Watch other(1, Payload(bytes, bytes + got), kNames, quick(), ear.lost());
+  std::this_thread::sleep_for(2s);
+  kill(rank_0, SIGCONT);
+  std::this_thread::sleep_for(1s);
+  EXPECT_EQ(waitpid(rank_0, nullptr, WNOHANG), 0) << "rank 0 missed somebody";
+  kill(rank_0, SIGKILL);
+  EXPECT_THAT(ear.wait(), AllOf(HasSubstr("rank 0 of 3 on a is gone"), HasSubstr("killed or crashed")));
+  waitpid(rank_0, nullptr, 0);
+  close(ends[0]);
+  close(ends[1]);
+}
+
 TEST(Watch, WhoIsSilentForTooLongIsGone) {
   Ear first;
   WatchOptions options = quick();
