@@ -14,7 +14,8 @@ onnx = pytest.importorskip("onnx")
 BUILD = pathlib.Path(os.environ.get("TESSERA_BUILD_DIR", pathlib.Path(__file__).parents[2] / "build"))
 
 ENDLESS = """
-import numpy, sys, tessera
+import numpy, signal, sys, tessera
+signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it may be ignored
 session = tessera.Session(sys.argv[1], loop_limit=10**15)
 print("running", flush=True)
 try:
