@@ -8,9 +8,6 @@ WITH_PYTHON = -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
 export CCACHE_DEPEND ?= 1
 # Without this it keeps nothing that is compiled with precompiled headers.
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
-# Clones in several folders share what it keeps.
-export CCACHE_BASEDIR ?= $(CURDIR)
-export CCACHE_NOHASHDIR ?= 1
 
 # The file whose age says when a build folder was last configured; CMake looks after everything else by itself.
 configured = $(1)/.configured
