@@ -1,5 +1,6 @@
 #include "tessera/c/tessera.h"
 
+#include "tessera/c/internal/guarded.h"
 #include "tessera/core/array.h"
 #include "tessera/core/error.h"
 #include "tessera/io/onnx/import.h"
@@ -7,19 +8,26 @@
 #include "tessera/session/planned_network.h"
 #include "tessera/session/session.h"
 
-#include <fmt/ranges.h>
-
 #include <cstring>
 #include <memory>
-#include <new>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+namespace tessera::c {
+
+LastError& last_error() {
+  thread_local LastError error;
+  return error;
+}
+
+}  // namespace tessera::c
+
 namespace {
 
 using namespace tessera;
+using namespace tessera::c;
 
 static_assert(static_cast<int>(Code::invalid_argument) + 1 == TSR_INVALID_ARGUMENT);
 static_assert(static_cast<int>(Code::internal) + 1 == TSR_INTERNAL);
@@ -28,63 +36,6 @@ static_assert(static_cast<int>(ElementType::float16) == TSR_FLOAT16);
 static_assert(static_cast<int>(ElementType::float32) == TSR_FLOAT32);
 static_assert(static_cast<int>(ElementType::uint64) == TSR_UINT64);
 static_assert(static_cast<int>(ElementType::uint2) == TSR_UINT2);
-
-struct LastError {
-  std::string message, context, hint;
-};
-
-LastError& last_error() {
-  thread_local LastError error;
-  return error;
-}
-
-// Short enough to need no memory of their own.
-constexpr const char* kNoMemory = "out of memory";
-constexpr const char* kUnknown = "unknown fault";
-
-// Exceptions end here.
-template <class Body>
-tsr_status guarded(const Body& body) noexcept {
-  const auto keep = [](Code code, std::string message, std::string context, std::string hint) {
-    last_error() = {std::move(message), std::move(context), std::move(hint)};
-    return static_cast<tsr_status>(static_cast<int>(code) + 1);
-  };
-  try {
-    try {
-      body();
-      return TSR_OK;
-    } catch (const Error& error) {
-      return keep(error.code(), error.message(), fmt::format("{}", fmt::join(error.context(), "\n")), error.hint());
-    } catch (const std::bad_alloc&) {
-      return keep(Code::out_of_memory, kNoMemory, "", "");
-    } catch (const std::exception& error) {
-      return keep(Code::internal, error.what(), "", "this is a fault of tessera itself");
-    }
-  } catch (const std::bad_alloc&) {  // there was none for the message
-    return keep(Code::out_of_memory, kNoMemory, "", "");
-  } catch (...) {
-    return keep(Code::internal, kUnknown, "", "");
-  }
-}
-
-template <class T>
-T& required(T* pointer, const char* what) {
-  check(pointer != nullptr, Code::invalid_argument, "{} is NULL", what);
-  return *pointer;
-}
-
-std::string text_of(const char* text, const char* what) { return std::string(&required(text, what)); }
-
-template <class Options>
-Options options_of(const Options* given, void (*init)(Options*)) {
-  Options options;
-  init(&options);
-  if (given == nullptr) return options;
-  check(given->struct_size == sizeof(Options), Code::invalid_argument,
-        Hint{"call the function ..._options_init on them first, and compile with the header of this version"},
-        "the options have {} bytes, and version " TESSERA_VERSION " knows {}", given->struct_size, sizeof(Options));
-  return *given;
-}
 
 ElementType type_of(tsr_type type) {
   const auto value = static_cast<int>(type);

@@ -190,6 +190,50 @@ TSR_API const tsr_array* tsr_simulation_output(const tsr_simulation* simulation,
                                                size_t index); /* NULL: there is none */
 TSR_API void tsr_simulation_free(tsr_simulation* simulation);
 
+/* --- Pictures in, answers out ------------------------------------------------------------------------------------ */
+
+typedef struct tsr_recognizer tsr_recognizer;
+typedef struct tsr_answers tsr_answers;
+
+typedef enum tsr_task { TSR_CLASSIFY, TSR_DETECT, TSR_SEGMENT } tsr_task;
+
+typedef struct tsr_recognizer_options {
+  size_t struct_size;        /* tsr_recognizer_options_init() sets it */
+  const char* preprocessing; /* a preset ("imagenet", "yolo") or a TOML file; NULL: as the model says, else guessed */
+  int64_t top;               /* classes that are listed */
+  double least_score;        /* of boxes */
+  double most_overlap;       /* of two boxes of one class: intersection over union */
+  int threads;               /* 0: all that the process may use */
+} tsr_recognizer_options;
+
+/* A class of a picture, a box on it, or the part of it that a class covers. */
+typedef struct tsr_answer {
+  int64_t index;     /* of the class */
+  const char* label; /* empty: nobody has named it */
+  double score;      /* of a class: its probability; of a box: 0 to 1; of a mask: the fraction of the picture */
+  double left, top, right, bottom; /* of a box, in pixels from the upper left corner; else 0 */
+} tsr_answer;
+
+TSR_API void tsr_recognizer_options_init(tsr_recognizer_options* options);
+/* `model`: an ONNX file, or a network by name ("digits"). `options` may be NULL. */
+TSR_API tsr_status tsr_recognizer_create(const char* model, const tsr_recognizer_options* options,
+                                         tsr_recognizer** recognizer);
+/* A PNG or JPEG file. */
+TSR_API tsr_status tsr_recognizer_run(const tsr_recognizer* recognizer, const char* picture, tsr_answers** answers);
+/* Red, green and blue of 8 bits each, row by row from the top: width * height * 3 bytes. */
+TSR_API tsr_status tsr_recognizer_run_rgb(const tsr_recognizer* recognizer, const uint8_t* rgb, int64_t width,
+                                          int64_t height, tsr_answers** answers);
+TSR_API void tsr_recognizer_free(tsr_recognizer* recognizer);
+
+TSR_API tsr_task tsr_answers_task(const tsr_answers* answers);
+TSR_API size_t tsr_answers_count(const tsr_answers* answers); /* the surest, or the largest, first */
+TSR_API tsr_status tsr_answers_get(const tsr_answers* answers, size_t index, tsr_answer* answer);
+TSR_API const char* tsr_answers_text(const tsr_answers* answers); /* "7 (0.98)" */
+TSR_API const char* tsr_answers_json(const tsr_answers* answers);
+/* The picture with what was found, as .png, .jpg or .jpeg. */
+TSR_API tsr_status tsr_answers_save_picture(const tsr_answers* answers, const char* file);
+TSR_API void tsr_answers_free(tsr_answers* answers);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,6 +5,7 @@
 #include "tessera/c/tessera.h"
 
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,9 +182,67 @@ static void test_threads_share_a_session(const tsr_network* network) {
   tsr_session_free(session);
 }
 
+static void test_a_picture_is_recognized(const char* pictures, const char* folder) {
+  tsr_recognizer* digits = NULL;
+  EXPECT(tsr_recognizer_create("digits", NULL, &digits) == TSR_OK);
+  char file[4096];
+  snprintf(file, sizeof file, "%s/three.jpg", pictures);
+  tsr_answers* answers = NULL;
+  EXPECT(tsr_recognizer_run(digits, file, &answers) == TSR_OK);
+  EXPECT(tsr_answers_task(answers) == TSR_CLASSIFY && tsr_answers_count(answers) == 5);
+  tsr_answer best, second;
+  EXPECT(tsr_answers_get(answers, 0, &best) == TSR_OK && tsr_answers_get(answers, 1, &second) == TSR_OK);
+  EXPECT(best.index == 3 && strcmp(best.label, "3") == 0 && best.score > 0.5 && best.score > second.score);
+  EXPECT(best.left == 0 && best.bottom == 0);
+  EXPECT(tsr_answers_get(answers, 5, &best) == TSR_INVALID_ARGUMENT);
+  EXPECT(strcmp(tsr_error_message(), "there is no answer 5: there are 5") == 0);
+  EXPECT(strncmp(tsr_answers_text(answers), "3 (", 3) == 0);
+  EXPECT(strstr(tsr_answers_json(answers), "\"task\"") != NULL);
+  snprintf(file, sizeof file, "%s/answer.png", folder);
+  EXPECT(tsr_answers_save_picture(answers, file) == TSR_OK);
+  tsr_answers* again = NULL;
+  EXPECT(tsr_recognizer_run(digits, file, &again) == TSR_OK); /* what was written is a picture */
+  tsr_answers_free(again);
+  tsr_answers_free(answers);
+
+  /* Pixels in memory: black as the picture of nothing. */
+  enum { kSide = 20 };
+  const uint8_t rgb[kSide * kSide * 3] = {0};
+  EXPECT(tsr_recognizer_run_rgb(digits, rgb, kSide, kSide, &answers) == TSR_OK);
+  EXPECT(tsr_answers_count(answers) == 5);
+  tsr_answers_free(answers);
+  answers = NULL;
+  EXPECT(tsr_recognizer_run_rgb(digits, rgb, kSide, 0, &answers) == TSR_INVALID_ARGUMENT);
+  EXPECT(tsr_recognizer_run_rgb(digits, rgb, INT64_MAX, INT64_MAX, &answers) == TSR_INVALID_ARGUMENT);
+  EXPECT(tsr_recognizer_run_rgb(digits, NULL, kSide, kSide, &answers) == TSR_INVALID_ARGUMENT);
+  EXPECT(strcmp(tsr_error_message(), "rgb is NULL") == 0);
+  EXPECT(tsr_recognizer_run(digits, "/nowhere/seven.png", &answers) != TSR_OK);
+  EXPECT(strstr(tsr_error_message(), "/nowhere/seven.png") != NULL);
+  EXPECT(answers == NULL);
+  tsr_recognizer_free(digits);
+
+  tsr_recognizer_options options;
+  tsr_recognizer_options_init(&options);
+  options.top = 2;
+  options.preprocessing = "imagent";
+  EXPECT(tsr_recognizer_create("digits", &options, &digits) != TSR_OK);
+  EXPECT(strstr(tsr_error_message(), "imagent") != NULL);
+  options.preprocessing = NULL;
+  options.least_score = 2;
+  EXPECT(tsr_recognizer_create("digits", &options, &digits) == TSR_INVALID_ARGUMENT);
+  options.least_score = 0.25;
+  EXPECT(tsr_recognizer_create("digits", &options, &digits) == TSR_OK);
+  EXPECT(tsr_recognizer_run_rgb(digits, rgb, kSide, kSide, &answers) == TSR_OK);
+  EXPECT(tsr_answers_count(answers) == 2);
+  tsr_answers_free(answers);
+  tsr_recognizer_free(digits);
+  tsr_recognizer_free(NULL);
+  tsr_answers_free(NULL);
+}
+
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
+  if (argc != 3) {
+    fprintf(stderr, "usage: %s FOLDER PICTURES\n", argv[0]);
     return 2;
   }
   tsr_network* network = NULL;
@@ -195,6 +254,7 @@ int main(int argc, char** argv) {
   test_options_of_another_version_are_refused(network);
   test_a_network_is_planned_and_simulated(network, argv[1]);
   test_threads_share_a_session(network);
+  test_a_picture_is_recognized(argv[2], argv[1]);
   tsr_network_free(network);
   if (failures != 0) fprintf(stderr, "%d expectations failed\n", failures);
   return failures == 0 ? 0 : 1;

@@ -35,6 +35,8 @@ run(${SCRATCH}/build/consumer)
 expect("${output}" "1496960")
 run(${SCRATCH}/build/consumer_c)
 expect("${output}" "1000 scores\n[0-9]+ us on a Wormhole n150")
+run(${SCRATCH}/build/recognize_c ${CMAKE_CURRENT_LIST_DIR}/../../examples/pictures/three.jpg)
+expect("${output}" "^3 [01]\\.[0-9][0-9]\n")
 
 if(CLI)
   run(${prefix}/bin/tessera --version)

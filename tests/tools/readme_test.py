@@ -14,10 +14,11 @@ class Readme(unittest.TestCase):
         blocks = re.findall(r"^```cpp\n(.*?)^```", LIBRARY, re.DOTALL | re.MULTILINE)
         self.assertIn((ROOT / "tests/consumer/main.cpp").read_text(encoding="utf-8"), blocks)
 
-    def test_the_example_in_c_is_the_consumer_that_is_built(self):
+    def test_the_examples_in_c_are_the_consumers_that_are_built(self):
         page = (ROOT / "docs/how-to/use-from-c.md").read_text(encoding="utf-8")
         blocks = re.findall(r"^```c\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
-        self.assertEqual(blocks, [(ROOT / "tests/consumer/main.c").read_text(encoding="utf-8")])
+        programs = ["main.c", "recognize.c"]
+        self.assertEqual(blocks, [(ROOT / "tests/consumer" / name).read_text(encoding="utf-8") for name in programs])
 
     def test_it_fits_a_screen(self):
         self.assertLess(len(README.splitlines()), 80)
