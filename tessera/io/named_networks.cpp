@@ -75,6 +75,14 @@ std::optional<fs::path> trained_network_file(std::string_view name) {
   return found == trained.end() ? std::nullopt : std::optional(found->second);
 }
 
+std::map<std::string, std::string> model_metadata(const std::string& model) {
+  std::error_code ignored;
+  if (!has_onnx()) return {};
+  if (fs::is_regular_file(model, ignored) && fs::path(model).extension() == ".onnx") return onnx_metadata(model);
+  const std::optional<fs::path> file = means_named_network(model) ? trained_network_file(model) : std::nullopt;
+  return file ? onnx_metadata(*file) : std::map<std::string, std::string>{};
+}
+
 Graph make_named_network(std::string_view name, std::int64_t batch) {
   check(batch >= 1, Code::invalid_argument, "a batch of {} cannot be run, at least 1 is needed", batch);
   const auto models = zoo();

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +32,10 @@ TSR_API bool means_named_network(const std::string& model);
 
 // The file of a trained network; nothing for any other name.
 TSR_API std::optional<std::filesystem::path> trained_network_file(std::string_view name);
+
+// What the file of a model says of itself (onnx_metadata): an .onnx file's, or a network's by name. Nothing for
+// networks that are in no file.
+TSR_API std::map<std::string, std::string> model_metadata(const std::string& model);
 
 // The network of that name; an Error with the names there are, or for a batch below 1.
 TSR_API Graph make_named_network(std::string_view name, std::int64_t batch = 1);

@@ -4,8 +4,6 @@
 #include "tessera/core/file.h"
 #include "tessera/core/text.h"
 #include "tessera/io/named_networks.h"
-#include "tessera/io/onnx/import.h"
-#include "tessera/io/onnx/metadata.h"
 
 #include <charconv>
 #include <cstddef>
@@ -88,15 +86,7 @@ ModelNotes read_model_notes(const std::map<std::string, std::string>& metadata) 
   return notes;
 }
 
-ModelNotes load_model_notes(const std::string& model) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  if (!has_onnx()) return {};
-  if (fs::is_regular_file(model, ignored) && fs::path(model).extension() == ".onnx")
-    return read_model_notes(onnx_metadata(model));
-  const std::optional<fs::path> file = means_named_network(model) ? trained_network_file(model) : std::nullopt;
-  return file ? read_model_notes(onnx_metadata(*file)) : ModelNotes{};
-}
+ModelNotes load_model_notes(const std::string& model) { return read_model_notes(model_metadata(model)); }
 
 std::vector<std::string> load_labels(const std::filesystem::path& path) {
   std::vector<std::string> labels = lines_of(read_text_file(path));

@@ -2,6 +2,8 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
+#include "tessera/core/text.h"
+#include "tessera/io/internal/bytes.h"
 #include "tessera/io/onnx/internal/graph_export.h"
 
 #include <limits>
@@ -33,6 +35,20 @@ std::vector<onnx::ExportProblem> write_model(const Graph& graph, std::int64_t op
   onnx::ModelExport shared{.opset = opset, .with_weights = with_weights, .names = {}, .problems = {}};
   onnx::GraphExport(shared, graph, *model.mutable_graph()).write();
   return std::move(shared.problems);
+}
+
+void write_metadata(const std::map<std::string, std::string>& metadata, onnx::pb::ModelProto& model) {
+  for (const auto& [key, text] : metadata) {
+    check(io::is_utf8(key) && io::is_utf8(text), Code::invalid_argument, "the metadata '{}' is not UTF-8 text",
+          printable(key));
+    if (key == "doc_string") {
+      model.set_doc_string(text);
+      continue;
+    }
+    auto* const entry = model.add_metadata_props();
+    entry->set_key(key);
+    entry->set_value(text);
+  }
 }
 
 // Nodes that fail for the same reason are one line.
@@ -74,6 +90,7 @@ std::vector<std::byte> export_onnx_bytes(const Graph& graph, const ExportOptions
   try {
     onnx::pb::ModelProto model;
     write_model(graph, opset, true, model);
+    write_metadata(options.metadata, model);
     check(model.ByteSizeLong() <= static_cast<std::size_t>(std::numeric_limits<int>::max()), Code::unsupported,
           "the model takes {} B, and a file of protobuf ends at 2 GiB", model.ByteSizeLong());
     std::vector<std::byte> bytes(model.ByteSizeLong());

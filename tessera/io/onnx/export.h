@@ -8,7 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace tessera {
@@ -19,7 +21,9 @@ struct ExportOptions {
   static constexpr std::int64_t kOldestOpset = 17, kNewestOpset = 21;
   static constexpr std::int64_t kMaxWeightBytes = 1'500'000'000;  // a file of protobuf ends at 2 GiB
 
-  std::optional<std::int64_t> opset;  // without: the oldest that has every operator of the graph
+  std::optional<std::int64_t> opset = {};  // without: the oldest that has every operator of the graph
+  // Entries of metadata_props; "doc_string" is the model's own text. UTF-8.
+  std::map<std::string, std::string> metadata = {};
 };
 
 // The bytes of the model. One Error lists every operator that the opset cannot express.

@@ -5,6 +5,7 @@
 #include "tessera/graph/evaluate.h"
 #include "tessera/graph/zoo/zoo.h"
 #include "tessera/io/onnx/import.h"
+#include "tessera/io/onnx/metadata.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -269,6 +270,19 @@ TEST(Export, BranchesComeBack) {
     const std::vector<Array> inputs{Array::scalar<bool>(choose),
                                     Array::of<float>(Shape{3}, std::vector<float>{1, -2, 3})};
     EXPECT_TRUE(evaluate(graph, inputs) == evaluate(again, inputs));
+  }
+}
+
+TEST(Export, MetadataIsWritten) {
+  const Graph graph = make_zoo_model("mobilenet_v2", 1);
+  const std::map<std::string, std::string> metadata = {{"tessera.labels", "one\ntwo"}, {"doc_string", "A network."}};
+  EXPECT_EQ(onnx_metadata_bytes(export_onnx_bytes(graph, {.metadata = metadata})), metadata);
+  EXPECT_EQ(onnx_metadata_bytes(export_onnx_bytes(graph)).size(), 0U);
+  try {
+    export_onnx_bytes(graph, {.metadata = {{"a", "\xff"}}});
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("the metadata 'a' is not UTF-8 text"));
   }
 }
 
