@@ -3,6 +3,7 @@
 #include "arguments.h"
 #include "command.h"
 
+#include "tessera/core/text.h"
 #include "tessera/io/onnx/import.h"
 #include "tessera/report/table_rows.h"
 
@@ -90,8 +91,7 @@ void check_model(const CheckOptions& options, const Context& context) {
   }
   if (!report.problems.empty())
     fail(report.problems.front().code == Code::internal ? Code::internal : Code::unsupported,
-         "{} cannot be imported: {} problem{}", options.model, report.problems.size(),
-         report.problems.size() == 1 ? "" : "s");
+         "{} cannot be imported: {}", options.model, counted(report.problems.size(), "problem"));
 }
 
 }  // namespace

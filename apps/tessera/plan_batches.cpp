@@ -5,6 +5,7 @@
 #include "progress.h"
 
 #include "tessera/core/refusal.h"
+#include "tessera/core/text.h"
 #include "tessera/io/plan_document.h"
 #include "tessera/report/table_rows.h"
 #include "tessera/report/units.h"
@@ -258,9 +259,9 @@ class Batches {
     if (request_.mesh.value_or(1) > 1) why += fmt::format("; frames of all {} cards", *request_.mesh);
     std::string summary;
     for (const View::Part& part : chosen_->shown().parts) summary += part.after;
-    context_.print(fmt::format("\nchosen: batch {}, {}\n{}planned {} batch{} in {:.1f} s on this machine\n",
-                               chosen_->batch(), why, summary.substr(summary.find_first_not_of('\n')), times_.size(),
-                               times_.size() == 1 ? "" : "es", seconds()));
+    context_.print(fmt::format("\nchosen: batch {}, {}\n{}planned {} in {:.1f} s on this machine\n", chosen_->batch(),
+                               why, summary.substr(summary.find_first_not_of('\n')), counted(times_.size(), "batch"),
+                               seconds()));
     tell_files(argument_, context_);
   }
 

@@ -14,6 +14,7 @@
 #include "tessera/core/memory_budget.h"
 #include "tessera/core/memory_size.h"
 #include "tessera/core/parallel_for.h"
+#include "tessera/core/text.h"
 #include "tessera/graph/evaluate.h"
 #include "tessera/io/npy.h"
 #include "tessera/report/units.h"
@@ -315,8 +316,7 @@ PictureRunner picture_runner(const RunOptions& options) {
   const auto session = std::make_shared<const Session>(std::move(graph), session_options(options.session));
   return {session->inputs(), session->outputs(),
           [session](const std::vector<Array>& inputs) { return session->run(inputs); },
-          fmt::format("with {} on {} thread{}", name(session->isa()), session->threads(),
-                      session->threads() == 1 ? "" : "s")};
+          fmt::format("with {} on {}", name(session->isa()), counted(session->threads(), "thread"))};
 }
 
 void run_over_pictures(const RunOptions& options, const Context& context) {

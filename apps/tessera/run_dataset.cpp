@@ -1,10 +1,12 @@
 #include "run_dataset.h"
 
+#include "arguments.h"
 #include "progress.h"
 #include "world.h"
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
+#include "tessera/core/text.h"
 #include "tessera/graph/graph.h"
 #include "tessera/io/samples.h"
 #include "tessera/report/units.h"
@@ -73,13 +75,13 @@ std::string closing_text(const ChunkedRunReport& report, const Communicator& wor
       report.samples * (report.chunks - report.resumed_chunks) / std::max<std::int64_t>(1, report.chunks);
   double busy = 0;
   for (const double seconds : report.busy_seconds) busy += seconds;
-  std::string text = fmt::format("{} samples in {} chunks", report.samples, report.chunks);
+  std::string text = fmt::format("{} in {}", counted(report.samples, "sample"), counted(report.chunks, "chunk"));
   if (report.resumed_chunks > 0) text += fmt::format(", {} of them done before", report.resumed_chunks);
   text += fmt::format(": {} measured, {:.2f} samples/s", format_time(report.seconds * 1e9),
                       static_cast<double>(now) / std::max(report.seconds, 1e-9));
   const int ranks = world.size();
-  text += fmt::format(" on {} rank{} of {} thread{} ({})", ranks, ranks == 1 ? "" : "s", session.threads(),
-                      session.threads() == 1 ? "" : "s", name(session.isa()));
+  text += fmt::format(" on {} of {} ({})", counted(ranks, "rank"), counted(session.threads(), "thread"),
+                      name(session.isa()));
   if (ranks > 1) {
     text += fmt::format("\nranks were computing for {:.1f} % of that time", 100 * busy / (report.seconds * ranks));
     for (int rank = 0; rank < ranks; ++rank)

@@ -6,6 +6,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
+#include "tessera/core/text.h"
 #include "tessera/report/units.h"
 #include "tessera/vision/picture_task.h"
 
@@ -81,9 +82,9 @@ class Findings {
     part.table = table_;
     for (const std::string& name : without_boxes_) part.after += fmt::format("{}: no box\n", name);
     if (pictures() > 0)
-      part.after += fmt::format("\n{} picture{}: made ready in {}, run in {} (measured) {}\n", pictures(),
-                                pictures() == 1 ? "" : "s", format_time(timing.prepare_seconds * 1e9),
-                                format_time(timing.run_seconds * 1e9), where);
+      part.after +=
+          fmt::format("\n{}: made ready in {}, run in {} (measured) {}\n", counted(pictures(), "picture"),
+                      format_time(timing.prepare_seconds * 1e9), format_time(timing.run_seconds * 1e9), where);
     view.parts.push_back(std::move(part));
     view.json = json_text(task, timing);
     context.print(view);

@@ -93,6 +93,12 @@ std::string printable(std::string_view text, bool lines) {
   return out;
 }
 
+std::string counted_noun(std::int64_t count, std::string_view noun) {
+  if (count == 1) return fmt::format("1 {}", noun);
+  const bool hisses = noun.ends_with('s') || noun.ends_with('x') || noun.ends_with("ch") || noun.ends_with("sh");
+  return fmt::format("{} {}{}", count, noun, hisses ? "es" : "s");
+}
+
 std::string did_you_mean(std::string_view text, std::span<const std::string> candidates) {
   const std::optional<std::string> candidate = closest(text, candidates);
   return candidate ? "; did you mean '" + *candidate + "'?" : "";

@@ -1,5 +1,7 @@
 #include "tessera/vision/answers.h"
 
+#include "tessera/core/text.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -51,8 +53,7 @@ std::string Answers::to_string() const {
   for (std::size_t i = 0; i < std::min(kMostNamed, boxes.size()); ++i)
     add(boxes[i].label, boxes[i].index, boxes[i].score);
   if (boxes.empty()) return "no box";
-  return fmt::format("{} box{}: {}{}", boxes.size(), boxes.size() == 1 ? "" : "es", out,
-                     boxes.size() > kMostNamed ? ", ..." : "");
+  return fmt::format("{}: {}{}", counted(boxes.size(), "box"), out, boxes.size() > kMostNamed ? ", ..." : "");
 }
 
 std::string answers_json(const Answers& answers) {

@@ -44,5 +44,15 @@ TEST(Printable, EscapesWhatATerminalWouldObeyAndWhatIsNoUtf8) {
   EXPECT_FALSE(is_printable("a\nb"));
 }
 
+TEST(Counted, OneIsSingular) {
+  EXPECT_EQ(counted(0, "spill"), "0 spills");
+  EXPECT_EQ(counted(1, "spill"), "1 spill");
+  EXPECT_EQ(counted(2, "spill"), "2 spills");
+  EXPECT_EQ(counted(1, "box"), "1 box");
+  EXPECT_EQ(counted(2, "box"), "2 boxes");
+  EXPECT_EQ(counted(3, "pass"), "3 passes");
+  EXPECT_EQ(counted(3, "batch"), "3 batches");
+}
+
 }  // namespace
 }  // namespace tessera

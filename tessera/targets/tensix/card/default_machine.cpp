@@ -1,6 +1,7 @@
 #include "tessera/targets/tensix/card/default_machine.h"
 
 #include "tessera/core/error.h"
+#include "tessera/core/text.h"
 #include "tessera/machine/machine_file.h"
 
 #include <cstdlib>
@@ -34,9 +35,9 @@ TensixSpec load_default_card() { return tensix_of(load_machine(default_machine()
 std::shared_ptr<Device> open_default_device(int id, const DeviceOptions& options) {
   const Machine machine = load_machine(default_machine());
   const int chips = tensix_of(machine).chips;
-  check(
-      id >= 0 && id < chips, Code::invalid_argument, Hint{"TESSERA_DEVICE or set_default_machine choose another board"},
-      "device_id {} does not exist: {} has {} chip{}, counted from 0", id, machine.name, chips, chips == 1 ? "" : "s");
+  check(id >= 0 && id < chips, Code::invalid_argument,
+        Hint{"TESSERA_DEVICE or set_default_machine choose another board"},
+        "device_id {} does not exist: {} has {}, counted from 0", id, machine.name, counted(chips, "chip"));
   return Device::open(machine, options, id);
 }
 

@@ -163,11 +163,10 @@ std::string head_text(const Explained& e) {
   text += fmt::format("  given   {}\n", layer_config_json(step.config));
   if (step.pcc) text += fmt::format("  PCC     {:.6f} against float32\n", *step.pcc);
   if (time.ns > 0)
-    text +=
-        fmt::format("  time    {} in {} program{} on {} cores{}, bound by {}, {:.1f} % of the roof ({})\n",
-                    format_time(time.ns), step.predicted.programs, step.predicted.programs == 1 ? "" : "s",
-                    step.predicted.cores, all > 0 ? fmt::format(", {:.1f} % of all kernels", 100 * time.ns / all) : "",
-                    name(time.bound_by), 100 * time.roof_fraction(), name(time.basis));
+    text += fmt::format("  time    {} in {} on {}{}, bound by {}, {:.1f} % of the roof ({})\n", format_time(time.ns),
+                        counted(step.predicted.programs, "program"), counted(step.predicted.cores, "core"),
+                        all > 0 ? fmt::format(", {:.1f} % of all kernels", 100 * time.ns / all) : "",
+                        name(time.bound_by), 100 * time.roof_fraction(), name(time.basis));
   if (!step.predicted.note.empty()) text += fmt::format("  note    {}\n", step.predicted.note);
   return text;
 }

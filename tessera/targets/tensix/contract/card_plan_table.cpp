@@ -1,5 +1,6 @@
 #include "tessera/targets/tensix/contract/card_plan_table.h"
 
+#include "tessera/core/text.h"
 #include "tessera/report/units.h"
 #include "tessera/targets/tensix/plan/batch_choice.h"
 #include "tessera/targets/tensix/plan/plan_difference.h"
@@ -64,32 +65,33 @@ std::string card_plan_summary(const CardPlan& plan) {
   const std::int64_t cards = plan.request.mesh;
   const double frames = static_cast<double>(plan.batch * cards);
   const auto rate = [&](double ns) { return ns > 0 ? fmt::format(" ({:.0f} frames/s)", frames / ns * 1e9) : ""; };
-  std::string text =
-      fmt::format("{} on {}: batch {}{}, {} steps in {} programs, predicted\n", plan.model, plan.machine, plan.batch,
-                  cards == 1 ? "" : fmt::format(" on each of {} cards", cards), plan.steps.size(), plan.programs);
+  std::string text = fmt::format("{} on {}: batch {}{}, {} in {}, predicted\n", plan.model, plan.machine, plan.batch,
+                                 cards == 1 ? "" : fmt::format(" on each of {} cards", cards),
+                                 counted(plan.steps.size(), "step"), counted(plan.programs, "program"));
   if (plan.interrupted)
     text += fmt::format("  interrupted when {} of {} operators were weighed: a better plan may exist\n",
                         plan.interrupted->weighed, plan.interrupted->of);
   text += fmt::format("  kernels     {}, {} of it moves\n", format_time(plan.kernels_ns),
                       format_time(static_cast<double>(plan.passes()) * totals.moves_ns));
   text += fmt::format("  device      {}{}\n", format_time(plan.device_ns), rate(plan.device_ns));
-  text += fmt::format("  end to end  {}{}: {}, {} command queue{}, {} card{}\n", format_time(plan.end_to_end_ns),
-                      rate(plan.end_to_end_ns), plan.metal_trace ? "traced" : "not traced", plan.command_queues,
-                      plan.command_queues == 1 ? "" : "s", cards, cards == 1 ? "" : "s");
+  text += fmt::format("  end to end  {}{}: {}, {}, {}\n", format_time(plan.end_to_end_ns), rate(plan.end_to_end_ns),
+                      plan.metal_trace ? "traced" : "not traced", counted(plan.command_queues, "command queue"),
+                      counted(cards, "card"));
   text += fmt::format("  L1          at most {} of {} B of a core\n", format_count(plan.l1_peak_bytes),
                       format_count(plan.l1_limit_bytes));
   if (plan.pass_images > 0)
-    text += fmt::format("  batch       {} pass{} of {} images{}; steps and their times are those of a pass\n",
-                        plan.passes(), plan.passes() == 1 ? "" : "es", plan.pass_images,
+    text += fmt::format("  batch       {} of {} images{}; steps and their times are those of a pass\n",
+                        counted(plan.passes(), "pass"), plan.pass_images,
                         plan.passes() * plan.pass_images > plan.batch
                             ? fmt::format(", {} of them for nothing", plan.passes() * plan.pass_images - plan.batch)
                             : "");
   if (plan.grouped_images > 1)
     text +=
         fmt::format("  batch       {} images side by side in channels, each a group of its own\n", plan.grouped_images);
-  text += fmt::format("  moves       {} reshards, {} spills, {} restores{}; {} reshards within convolutions\n",
-                      totals.reshards, totals.spills, totals.restores,
-                      totals.slides > 0 ? fmt::format(", {} slides", totals.slides) : "", totals.inner_reshards);
+  text += fmt::format("  moves       {}, {}, {}{}; {} within convolutions\n", counted(totals.reshards, "reshard"),
+                      counted(totals.spills, "spill"), counted(totals.restores, "restore"),
+                      totals.slides > 0 ? ", " + counted(totals.slides, "slide") : "",
+                      counted(totals.inner_reshards, "reshard"));
   if (plan.pcc) text += fmt::format("  PCC         {:.6f}\n", *plan.pcc);
   return text;
 }

@@ -2,6 +2,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
+#include "tessera/core/text.h"
 #include "tessera/report/difference.h"
 #include "tessera/report/table.h"
 #include "tessera/report/table_rows.h"
@@ -135,7 +136,7 @@ std::string simulation_summary(const Simulation& done, const Device& device, con
         100.0 * static_cast<double>(fullest->step.l1_peak_bytes) / static_cast<double>(done.timeline.limit_bytes()));
   text += fmt::format("; {} of {} B of L1_SMALL", format_count(rows.empty() ? 0 : rows.back().step.l1_small_bytes),
                       format_count(device.options().l1_small_bytes));
-  if (spilled > 0) text += fmt::format("; {} spill{} to DRAM", spilled, spilled == 1 ? "" : "s");
+  if (spilled > 0) text += fmt::format("; {} to DRAM", counted(spilled, "spill"));
   if (!device.options().values) text += "\nmemory only (--null): nothing was computed, so there are no outputs";
   double kernels = 0;
   std::int64_t programs = 0;

@@ -1,5 +1,6 @@
 #include "tessera/targets/tensix/contract/network_time.h"
 
+#include "tessera/core/text.h"
 #include "tessera/report/timeline_events.h"
 #include "tessera/report/units.h"
 #include "tessera/target/target.h"
@@ -123,9 +124,8 @@ Table NetworkTime::table() const {
 }
 
 std::string NetworkTime::summary() const {
-  return fmt::format(
-      "simulated; {} frames at a time on {} chip{}; first result after {}; kernels as the table of steps has them\n",
-      frames_, options_.mesh, options_.mesh == 1 ? "" : "s", format_time(run_.time.latency_ns));
+  return fmt::format("simulated; {} at a time on {}; first result after {}; kernels as the table of steps has them\n",
+                     counted(frames_, "frame"), counted(options_.mesh, "chip"), format_time(run_.time.latency_ns));
 }
 
 nlohmann::json NetworkTime::json() const {

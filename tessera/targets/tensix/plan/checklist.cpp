@@ -1,5 +1,6 @@
 #include "tessera/targets/tensix/plan/checklist.h"
 
+#include "tessera/core/text.h"
 #include "tessera/targets/tensix/plan/plan_difference.h"
 #include "tessera/targets/tensix/plan/step_memory.h"
 
@@ -22,10 +23,6 @@ std::string us(double ns) { return fmt::format("{:.1f} us", ns * 1e-3); }
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 bool is_conv(const PlannedStep& step) { return step.role == CallRole::convolution; }
 bool has_weights(const PlannedStep& step) { return is_conv(step) || step.role == CallRole::product; }
-
-std::string plural(std::size_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
 
 struct Checker {
   const CardPlan& plan;
@@ -90,7 +87,7 @@ CheckItem sharding_selected(const Checker& c) {
   }
   std::vector<std::string> counts;
   for (const auto& [layout, count] : layouts) counts.push_back(fmt::format("{} {}", count, layout));
-  item.evidence = fmt::format("{}: {}", plural(convs, "convolution"),
+  item.evidence = fmt::format("{}: {}", counted(convs, "convolution"),
                               counts.empty() ? "none is told a layout" : fmt::format("{}", fmt::join(counts, ", ")));
   if (!item.findings.empty()) item.verdict = CheckVerdict::fail;
   return item;
@@ -137,7 +134,7 @@ CheckItem reshards_minimal(const Checker& c) {
                                                         : fmt::format("{} would take {}", best->config, us(best->ns))));
   }
   item.evidence =
-      fmt::format("{} of {}, {} of the kernels' time", plural(reshards, "reshard"), us(ns), percent(c.share(ns)));
+      fmt::format("{} of {}, {} of the kernels' time", counted(reshards, "reshard"), us(ns), percent(c.share(ns)));
   if (const std::int64_t inner = totals_of(c.plan).inner_reshards; inner > 0)
     item.evidence += fmt::format("; {} more within convolutions", inner);
   if (c.share(ns) > kLargeShare && saved_ns > 0)
@@ -170,7 +167,7 @@ CheckItem double_buffers(const Checker& c) {
                                         c.free_bytes(s), step.predicted.circular_buffer_bytes));
   }
   item.evidence = fmt::format("of {} that work block by block {} double-buffer activations, {} weights",
-                              plural(convs, "convolution"), activations, weights);
+                              counted(convs, "convolution"), activations, weights);
   if (!item.findings.empty()) item.evidence += fmt::format("; {} could for {}", item.findings.size(), us(waiting_ns));
   if (c.share(waiting_ns) > kSmallShare) item.verdict = CheckVerdict::warn;
   return item;
@@ -196,7 +193,7 @@ CheckItem blocks_tuned(const Checker& c) {
     }
   }
   item.evidence = fmt::format("{}: {} with all rows of a core in one block, {} chosen among others",
-                              plural(convs, "convolution"), whole, weighed);
+                              counted(convs, "convolution"), whole, weighed);
   if (weighed == 0 && convs > 0)
     item.verdict = CheckVerdict::fail;
   else if (c.share(lost_ns) > kSmallShare || weighed + whole < convs)
@@ -247,7 +244,7 @@ CheckItem cold_skips(const Checker& c) {
     }
   }
   item.evidence = cold == 0 ? fmt::format("no value waits longer than {} steps", kColdSteps)
-                            : fmt::format("{} wait longer than {} steps: {} in DRAM, {} in L1", plural(cold, "value"),
+                            : fmt::format("{} wait longer than {} steps: {} in DRAM, {} in L1", counted(cold, "value"),
                                           kColdSteps, in_dram, cold - in_dram);
   return item;
 }
@@ -266,8 +263,9 @@ CheckItem batch_norm_folded(const Checker& c) {
     }
     made[step.makes] = &step;
   }
-  item.evidence = item.findings.empty() ? "no step scales what a convolution made"
-                                        : fmt::format("{} of {}", plural(item.findings.size(), "scaling step"), us(ns));
+  item.evidence = item.findings.empty()
+                      ? "no step scales what a convolution made"
+                      : fmt::format("{} of {}", counted(item.findings.size(), "scaling step"), us(ns));
   if (!item.findings.empty()) item.verdict = c.share(ns) > kLargeShare ? CheckVerdict::fail : CheckVerdict::warn;
   return item;
 }
@@ -286,7 +284,7 @@ CheckItem weights_small(const Checker& c) {
   }
   std::vector<std::string> counts;
   for (const auto& [dtype, count] : dtypes) counts.push_back(fmt::format("{} {}", count, dtype));
-  item.evidence = fmt::format("{} with weights: {}", plural(layers, "layer"), fmt::join(counts, ", "));
+  item.evidence = fmt::format("{} with weights: {}", counted(layers, "layer"), fmt::join(counts, ", "));
   if (item.findings.empty()) return item;
   // For the sake of accuracy, or because nobody asked?
   item.verdict = c.plan.request.min_pcc > 0 ? CheckVerdict::warn : CheckVerdict::fail;
@@ -302,7 +300,7 @@ CheckItem activations_chosen(const Checker& c) {
                         step.config.fidelity ? fmt::format(" {}", name(*step.config.fidelity)) : "")];
   std::vector<std::string> counts;
   for (const auto& [kind, count] : kinds) counts.push_back(fmt::format("{} {}", count, kind));
-  item.evidence = fmt::format("{}: {}", plural(c.plan.steps.size(), "result"), fmt::join(counts, ", "));
+  item.evidence = fmt::format("{}: {}", counted(c.plan.steps.size(), "result"), fmt::join(counts, ", "));
   if (!c.plan.pcc) {
     item.evidence += "; what they cost in accuracy was not measured";
     item.verdict = CheckVerdict::warn;
@@ -329,11 +327,11 @@ CheckItem conversions_handled(const Checker& c) {
   }
   item.evidence = item.findings.empty()
                       ? fmt::format("nothing is converted between {}; inputs go in and outputs come out once",
-                                    plural(c.plan.steps.size(), "step"))
-                      : fmt::format("{}, {} of the kernels' time", plural(item.findings.size(), "conversion"),
+                                    counted(c.plan.steps.size(), "step"))
+                      : fmt::format("{}, {} of the kernels' time", counted(item.findings.size(), "conversion"),
                                     percent(c.share(ns)));
   if (host > 0)
-    item.verdict = CheckVerdict::fail, item.evidence += fmt::format("; {} on the host", plural(host, "step"));
+    item.verdict = CheckVerdict::fail, item.evidence += fmt::format("; {} on the host", counted(host, "step"));
   else if (c.share(ns) > kSmallShare)
     item.verdict = CheckVerdict::warn;
   return item;

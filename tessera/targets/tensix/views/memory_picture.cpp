@@ -1,5 +1,6 @@
 #include "tessera/targets/tensix/views/memory_picture.h"
 
+#include "tessera/core/text.h"
 #include "tessera/report/markup.h"
 #include "tessera/report/units.h"
 #include "tessera/targets/tensix/views/memory_drawing.h"
@@ -83,7 +84,7 @@ std::string memory_svg(const MemoryState& state) {
   Legend legend(kMargin + map.cores_width + kLegendGap, kTitleHeight - 4, kTitleHeight + map.cores_height);
   legend.heading("Colours");
   add_kinds(legend, columns);
-  legend.heading(fmt::format("{} buffer{}", state.buffers.size(), state.buffers.size() == 1 ? "" : "s"));
+  legend.heading(counted(state.buffers.size(), "buffer"));
   constexpr double kEntryPixels = 58;
   for (std::size_t i = 0; i < state.buffers.size(); ++i) {
     if (!legend.has_room(kEntryPixels + (i + 1 < state.buffers.size() ? 17 : 0))) {

@@ -1,3 +1,4 @@
+#include "tessera/core/text.h"
 #include "tessera/report/units.h"
 #include "tessera/targets/tensix/views/plan_report.h"
 
@@ -129,7 +130,7 @@ void add_moves(const PlanReport& report, std::vector<PlanReport::Advice>& out) {
       if (longest == nullptr || move.ns > longest->ns) longest = &move;
     }
   std::vector<std::string> texts;
-  for (const auto& [kind, count] : kinds) texts.push_back(fmt::format("{} {}{}", count, kind, count == 1 ? "" : "s"));
+  for (const auto& [kind, count] : kinds) texts.push_back(counted(count, kind));
   out.push_back(
       {fmt::format("Moves between layouts and memories take {} of the device's time", percent(ns / report.device_ns)),
        fmt::format("{}; the longest is the {} of '{}' ({}). Neighbours that share a layout need none",

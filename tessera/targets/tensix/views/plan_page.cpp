@@ -1,5 +1,6 @@
 #include "tessera/targets/tensix/views/plan_page.h"
 
+#include "tessera/core/text.h"
 #include "tessera/report/markup.h"
 #include "tessera/report/units.h"
 #include "tessera/targets/tensix/views/plan_page_assets.h"
@@ -232,9 +233,9 @@ std::string plan_page(const PlanReport& report) {
                         escape_markup(fmt::format("{}", fmt::join(report.pins, ", "))));
   if (report.pass_images != report.batch)
     page += fmt::format(
-        "<p class=\"dim\">The batch goes through the card in {} pass{} of {} images; times are those of one "
+        "<p class=\"dim\">The batch goes through the card in {} of {} images; times are those of one "
         "pass.</p>\n",
-        report.passes, report.passes == 1 ? "" : "es", report.pass_images);
+        counted(report.passes, "pass"), report.pass_images);
   if (report.grouped_images > 1)
     page += fmt::format(
         "<p class=\"dim\">{} images of the batch lie side by side in channels, each a group of its "

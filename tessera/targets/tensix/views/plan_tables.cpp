@@ -1,5 +1,6 @@
 #include "tessera/targets/tensix/views/plan_tables.h"
 
+#include "tessera/core/text.h"
 #include "tessera/report/units.h"
 
 #include <fmt/format.h>
@@ -19,10 +20,9 @@ std::vector<PlanFact> plan_facts(const PlanReport& r) {
   const auto rate = [&](double ns) { return fmt::format("{:.0f} frames/s", r.frames_per_s(ns)); };
   std::vector<PlanFact> facts;
   facts.push_back({"device time", format_time(r.device_ns), fmt::format("{}, predicted", rate(r.device_ns))});
-  facts.push_back(
-      {"end to end", format_time(r.end_to_end_ns),
-       fmt::format("{}, predicted; {}, {} queue{}", rate(r.end_to_end_ns), r.metal_trace ? "trace" : "no trace",
-                   r.command_queues, r.command_queues == 1 ? "" : "s")});
+  facts.push_back({"end to end", format_time(r.end_to_end_ns),
+                   fmt::format("{}, predicted; {}, {}", rate(r.end_to_end_ns), r.metal_trace ? "trace" : "no trace",
+                               counted(r.command_queues, "queue"))});
   facts.push_back({"kernels alone", format_time(r.kernels_ns),
                    fmt::format("{} steps, {} programs, predicted", r.steps.size(), r.programs)});
   const std::size_t fullest = r.fullest_step();
