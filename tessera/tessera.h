@@ -18,6 +18,7 @@
 
 // On this machine's CPU.
 #include "tessera/core/isa.h"
+#include "tessera/quantize/quantize.h"
 #include "tessera/session/profile.h"
 #include "tessera/session/session.h"
 

@@ -123,20 +123,12 @@ Graph load_graph(const ModelArgument& argument, std::span<const std::byte> file,
   return load_graph(argument, {}, file, folder);
 }
 
-void add_model_argument(CLI::App& command, ModelArgument& argument) {
+void add_network_argument(CLI::App& command, ModelArgument& argument) {
   command
       .add_option("model", argument.model,
                   "An .onnx file, a network of the zoo (resnet50, unet, ...), or a layer (FILE.txt:NAME)")
       ->required()
       ->type_name("MODEL");
-  command
-      .add_option(
-          "--input", argument.inputs,
-          "NAME=FILE.npy for one input, or FILE.npz for several; inputs not given are random. `tessera run` takes "
-          "pictures (PNG, JPEG), folders of them, and videos")
-      ->expected(1)
-      ->take_all()
-      ->type_name("INPUT");
   command.add_option("--shape", argument.shapes, "The shape of an input: NAME:1x3x224x224")
       ->expected(1)
       ->take_all()
@@ -156,6 +148,18 @@ void add_model_argument(CLI::App& command, ModelArgument& argument) {
       ->check(seed_number())
       ->default_str("0")
       ->type_name("N");
+}
+
+void add_model_argument(CLI::App& command, ModelArgument& argument) {
+  add_network_argument(command, argument);
+  command
+      .add_option(
+          "--input", argument.inputs,
+          "NAME=FILE.npy for one input, or FILE.npz for several; inputs not given are random. `tessera run` takes "
+          "pictures (PNG, JPEG), folders of them, and videos")
+      ->expected(1)
+      ->take_all()
+      ->type_name("INPUT");
 }
 
 Model load_model(const ModelArgument& argument) {

@@ -24,7 +24,9 @@ struct ModelArgument {
   std::uint64_t seed = 0;
 };
 
-// MODEL, --input, --shape, --dim, --batch, --rebatch, --seed.
+// MODEL, --shape, --dim, --batch, --rebatch, --seed: for commands that take no inputs, or others than --input.
+void add_network_argument(CLI::App& command, ModelArgument& argument);
+// The same and --input.
 void add_model_argument(CLI::App& command, ModelArgument& argument);
 
 struct Model {

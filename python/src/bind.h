@@ -10,6 +10,7 @@ void bind_error(nanobind::module_& module);
 void bind_dtype(nanobind::module_& module);
 void bind_session(nanobind::module_& module);
 void bind_plan(nanobind::module_& module);
+void bind_quantize(nanobind::module_& module);
 void bind_vision(nanobind::module_& module);
 void bind_fused_conv2d_maxpool(nanobind::module_& module);
 

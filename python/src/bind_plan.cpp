@@ -2,6 +2,7 @@
 
 #include "arrays.h"
 #include "bind.h"
+#include "network_argument.h"
 
 #include "tessera/core/error.h"
 #include "tessera/io/onnx/import.h"
@@ -28,19 +29,6 @@ using namespace nb::literals;
 
 namespace tessera::python {
 namespace {
-
-using Shapes = std::map<std::string, std::vector<std::int64_t>>;
-using Dimensions = std::map<std::string, std::int64_t>;
-
-// A file, or a network of the zoo where no file has that name.
-Network network_of(const std::filesystem::path& model, const std::optional<Shapes>& shapes,
-                   const std::optional<Dimensions>& dims, std::int64_t batch) {
-  const std::string text = model.string();
-  if (std::filesystem::exists(model) || text.ends_with(".onnx") || text.find('/') != std::string::npos)
-    return load_network(model, ImportOptions{shapes.value_or(Shapes{}), dims.value_or(Dimensions{})});
-  check(!shapes && !dims, Code::invalid_argument, "the shapes of zoo networks are fixed; batch changes the batch");
-  return zoo_network(text, batch);
-}
 
 // Ctrl-C while the interpreter's lock is not held: what runs is told to stop, and finish() raises KeyboardInterrupt.
 class Interrupt {

@@ -10,6 +10,7 @@ NB_MODULE(_tessera, module) {
   tessera::python::bind_dtype(module);
   tessera::python::bind_session(module);
   tessera::python::bind_plan(module);
+  tessera::python::bind_quantize(module);
   tessera::python::bind_vision(module);
   tessera::python::bind_fused_conv2d_maxpool(module);
   tessera::python::bind_ncp_wiring(module);

@@ -21,6 +21,7 @@ from tessera._tessera import (
     load_plan,
     parse_dtype,
     plan,
+    quantize,
     simulate,
     zoo,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "load_plan",
     "parse_dtype",
     "plan",
+    "quantize",
     "simulate",
     "zoo",
 ]

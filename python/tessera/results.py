@@ -5,7 +5,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "EpochReport", "Evaluation", "NamedArrays", "PlanSummary", "ProfiledStep", "Program", "Transfer"]
+__all__ = ["Array", "EpochReport", "Evaluation", "NamedArrays", "PlanSummary", "ProfiledStep", "Program", "Quantized", "QuantizedLayer", "Transfer"]
 
 Array = NDArray[Any]
 NamedArrays = dict[str, NDArray[Any]]
@@ -37,6 +37,30 @@ class PlanSummary(TypedDict):
     arena_lower_bound_bytes: int
     weight_bytes: int
     flops: float
+
+
+class QuantizedLayer(TypedDict):
+    """A layer of a network that was quantised: an item of ``Quantized["layers"]``."""
+
+    node: str
+    op: str
+    int8: bool
+    reason: str
+    low: float
+    high: float
+    signal_db: float | None
+    pcc_alone: float | None
+
+
+class Quantized(TypedDict):
+    """What ``tessera.quantize()`` came to, beside float32 over all samples."""
+
+    layers: list[QuantizedLayer]
+    pcc: float | None
+    max_relative: float
+    drop: float | None
+    constant_bytes: int
+    constant_bytes_before: int
 
 
 # Bytes that an operation moved from one memory of a simulated card to another. ("from" is a word of the language.)
