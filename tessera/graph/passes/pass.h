@@ -101,6 +101,10 @@ TSR_API bool products_of_tokens(Graph& graph);
 // Slices, joins and transposes that move whole rows of channels, several in a row, become one Gather of rows.
 TSR_API bool merge_moves(Graph& graph);
 
+// Cfc and Ltc with constant float32 weights become a Loop of ordinary arithmetic: for export, since ONNX lacks them.
+// Slower than the operators, and so not one of all_passes().
+TSR_API bool expand_liquid_cells(Graph& graph);
+
 // Not one of all_passes(), since it changes what comes out: keeps float32 values and weights of convolutions, products,
 // pools and element-wise arithmetic as bfloat16 or float16. Inputs and outputs of the graph stay what they were.
 enum class NarrowRange : std::uint8_t {

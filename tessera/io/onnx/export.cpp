@@ -3,6 +3,7 @@
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/core/text.h"
+#include "tessera/graph/passes/pass.h"
 #include "tessera/io/internal/bytes.h"
 #include "tessera/io/onnx/internal/graph_export.h"
 
@@ -83,8 +84,10 @@ std::int64_t choose_opset(const Graph& graph, const ExportOptions& options) {
 
 }  // namespace
 
-std::vector<std::byte> export_onnx_bytes(const Graph& graph, const ExportOptions& options) {
-  verify(graph);
+std::vector<std::byte> export_onnx_bytes(const Graph& given, const ExportOptions& options) {
+  verify(given);
+  Graph graph = given;
+  expand_liquid_cells(graph);
   check_weights(graph);
   const std::int64_t opset = choose_opset(graph, options);
   try {

@@ -1,7 +1,7 @@
 #pragma once
 
-// Graphs as ONNX models: opset 17 to 21, weights inside the file. What was fused is written as separate nodes, so any
-// runtime reads it.
+// Graphs as ONNX models: opset 17 to 21, weights inside the file. What was fused is written as separate nodes, and
+// liquid cells with constant weights as loops of arithmetic, so any runtime reads it.
 
 #include "tessera/core/export.h"
 

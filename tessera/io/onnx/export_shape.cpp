@@ -24,13 +24,21 @@ void write(const Transpose& op, NodeWriter& out) { out.add("Transpose").integers
 void write(const Concat& op, NodeWriter& out) { out.add("Concat").integer("axis", op.axis); }
 
 void write(const Split& op, NodeWriter& out) {
+  // Parts that nobody reads have names, too: there are as many outputs as sizes.
+  Names parts = out.outputs();
+  for (std::string& part : parts)
+    if (part.empty()) part = out.between("unused");
+  const auto add = [&](Names inputs) {
+    NodeAttributes node = out.add("Split", std::move(inputs), parts);
+    node.integer("axis", op.axis, 0);
+    return node;
+  };
   if (out.has(1) || !op.sizes.empty()) {
-    out.add("Split", {out.input(0), out.has(1) ? out.input(1) : out.integers("split", op.sizes)})
-        .integer("axis", op.axis, 0);
+    add({out.input(0), out.has(1) ? out.input(1) : out.integers("split", op.sizes)});
     return;
   }
   if (out.opset() >= 18) {
-    out.add("Split").integer("axis", op.axis, 0).integer("num_outputs", op.outputs);
+    add(out.inputs()).integer("num_outputs", op.outputs);
     return;
   }
   // Before, parts had to be equal or listed.
@@ -43,7 +51,7 @@ void write(const Split& op, NodeWriter& out) {
   std::vector<std::int64_t> sizes;
   for (const TensorType& type : types)
     sizes.push_back((*type.dims)[static_cast<std::size_t>(normalized_axis(op.axis, type.rank(), "Split"))]);
-  out.add("Split", {out.input(0), out.integers("split", sizes)}).integer("axis", op.axis, 0);
+  add({out.input(0), out.integers("split", sizes)});
 }
 
 void write(const Slice&, NodeWriter& out) { out.add("Slice"); }
