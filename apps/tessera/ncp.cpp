@@ -7,8 +7,6 @@
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/core/parallel_for.h"
-#include "tessera/io/ncp_checkpoint.h"
-#include "tessera/io/ncp_file.h"
 #include "tessera/ncp/evaluation.h"
 #include "tessera/ncp/wiring.h"
 #include "tessera/ncp/wiring_drawing.h"
@@ -17,7 +15,6 @@
 #endif
 
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -112,9 +109,8 @@ void add_wiring(CLI::App& ncp, const Context& context) {
 }
 
 struct EvalOptions {
-  std::string model;
+  NcpTrainedArgument model;
   NcpTaskOptions task;
-  std::string which = "best";
   std::string set = "test";
   std::string device = "cpu";
   std::string precision = "f32";
@@ -122,34 +118,14 @@ struct EvalOptions {
   int threads = 0;
 };
 
-struct Trained {
-  ncp::Layer layer;
-  ncp::ParameterSet<float> parameters;
-};
-
-Trained load_trained(EvalOptions& options, bool task_given) {
-  if (!std::filesystem::is_directory(options.model)) {
-    NcpFile file = load_ncp_file(options.model);
-    return {std::move(file.layer), std::move(file.parameters)};
-  }
-  NcpCheckpoint found = load_ncp_checkpoint(std::filesystem::path(options.model) / "checkpoint.safetensors");
-  if (!task_given) {
-    const std::string data = options.task.data;
-    options.task = ncp_task_from_notes(found.notes);
-    if (!data.empty()) options.task.data = data;
-  }
-  const bool best = options.which == "best" && found.state.best_epoch > 0;
-  return {std::move(found.layer), std::move(best ? found.state.best_parameters : found.state.parameters)};
-}
-
-ncp::LossSums evaluate_on_cpu(const Trained& trained, const ncp::Task& task, const ncp::Dataset& data,
+ncp::LossSums evaluate_on_cpu(const NcpTrained& trained, const ncp::Task& task, const ncp::Dataset& data,
                               const EvalOptions& options) {
   const auto precision = ncp::parse_precision(options.precision);
   check(precision.has_value(), Code::invalid_argument, "--precision {} needs --device cuda", options.precision);
   return ncp::evaluate(trained.layer, trained.parameters, data, task.loss, task.readout, *precision, options.batch);
 }
 
-ncp::LossSums evaluate_on_gpu(const Trained& trained, const ncp::Task& task, const ncp::Dataset& data,
+ncp::LossSums evaluate_on_gpu(const NcpTrained& trained, const ncp::Task& task, const ncp::Dataset& data,
                               const EvalOptions& options) {
   check(options.precision == "f32" || options.precision == "tf32", Code::invalid_argument,
         "--device cuda supports --precision f32 and tf32, not {}", options.precision);
@@ -168,7 +144,12 @@ ncp::LossSums evaluate_on_gpu(const Trained& trained, const ncp::Task& task, con
 
 void evaluate_model(EvalOptions options, bool task_given, const Context& context) {
   const ThreadLimit limit(options.threads);
-  const Trained trained = load_trained(options, task_given);
+  const NcpTrained trained = load_ncp_trained(options.model);
+  if (!task_given && !trained.notes.empty()) {
+    const std::string data = options.task.data;
+    options.task = ncp_task_from_notes(trained.notes);
+    if (!data.empty()) options.task.data = data;
+  }
   const ncp::Task task = load_ncp_task(options.task);
   const ncp::Dataset& data = options.set == "training"     ? task.training
                              : options.set == "validation" ? task.validation
@@ -196,13 +177,8 @@ void evaluate_model(EvalOptions options, bool task_given, const Context& context
 void add_ncp_eval(CLI::App& ncp, const Context& context) {
   CLI::App* command = ncp.add_subcommand("eval", "Compute loss and accuracy of a trained layer");
   auto options = std::make_shared<EvalOptions>();
-  command
-      ->add_option("MODEL", options->model,
-                   "A folder that `tessera ncp train --checkpoint` made, or a .safetensors file")
-      ->required();
+  add_ncp_trained_argument(*command, options->model);
   add_task_options(*command, options->task);
-  command->add_option("--which", options->which, "Which parameters of the folder: best or last")
-      ->check(CLI::IsMember({"best", "last"}));
   command->add_option("--set", options->set, "Which data: test, validation or training")
       ->check(CLI::IsMember({"test", "validation", "training"}));
   command->add_option("--device", options->device, "cpu, or cuda: an NVIDIA GPU")
@@ -225,6 +201,8 @@ void add_ncp(CLI::App& app, const Context& context) {
   add_wiring(*ncp, context);
   add_ncp_train(*ncp, context);
   add_ncp_eval(*ncp, context);
+  add_ncp_predict(*ncp, context);
+  add_ncp_export(*ncp, context);
   add_ncp_profile(*ncp, context);
 }
 

@@ -17,6 +17,24 @@
 namespace tessera::cli {
 
 void add_ncp_train(CLI::App& ncp, const Context& context);
+// `tessera ncp predict` and `tessera ncp export`: what is done with a trained layer.
+void add_ncp_predict(CLI::App& ncp, const Context& context);
+void add_ncp_export(CLI::App& ncp, const Context& context);
+
+// A trained layer on the command line: a folder of checkpoints, or a .safetensors file.
+struct NcpTrainedArgument {
+  std::string model;
+  std::string which = "best";  // of a folder: the best parameters so far, or the last
+};
+
+void add_ncp_trained_argument(CLI::App& command, NcpTrainedArgument& argument);
+
+struct NcpTrained {
+  ncp::Layer layer;
+  ncp::ParameterSet<float> parameters;
+  std::map<std::string, std::string> notes;  // of a checkpoint
+};
+NcpTrained load_ncp_trained(const NcpTrainedArgument& argument);
 
 // `tessera ncp devices|profile|validate|lint`: liquid networks held against device profiles.
 void add_ncp_profile(CLI::App& ncp, const Context& context);

@@ -34,6 +34,7 @@ GIVEN = {
     "image.npy": ARRAY.format(name="image.npy", shape="(16, 3, 224, 224)"),
     "q.onnx": "cp tests/data/onnx/test_qlinearconv/model.onnx q.onnx",
     "signal.csv": "python -c 'print(\"a,b,target\"); [print(f\"{i % 7},{i % 5},{i % 3}\") for i in range(200)]' > signal.csv",
+    "windows.npy": ARRAY.format(name="windows.npy", shape="(10, 16, 2)"),
     "pinned.json": "tessera plan resnet50 --batch 16 --device wormhole_n150 --pin 'layer3.*:shard=HEIGHT' -o pinned.json",
     "script.py": "printf 'import ttnn\\nprint(ttnn.open_device(device_id=0))\\n' > script.py",
     "bad.toml": "sed '10s/idea/idee/; 11s/l1_bytes/l1_byte /' my_n150.toml > bad.toml",

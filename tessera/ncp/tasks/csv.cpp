@@ -1,57 +1,22 @@
-#include "tessera/core/csv.h"
 #include "tessera/core/error.h"
 #include "tessera/core/memory_size.h"
+#include "tessera/ncp/tasks/number_table.h"
 #include "tessera/ncp/tasks/task.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 namespace tessera::ncp {
 namespace {
 
-std::string_view trimmed(std::string_view field) {
-  while (field.starts_with(' ')) field.remove_prefix(1);
-  while (field.ends_with(' ')) field.remove_suffix(1);
-  return field;
-}
-
 // An output for each: more are a column that is no class.
 constexpr int kMostClasses = 32768;
-
-struct Table {
-  std::vector<std::string> names;
-  std::vector<std::vector<double>> rows;
-};
-
-double number(std::string_view field, int line, std::string_view column) {
-  double value = 0;
-  const auto [next, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  check(error == std::errc{} && next == field.data() + field.size() && std::isfinite(value), Code::parse,
-        "line {}, column '{}': '{}' is no finite number", line, column, field);
-  return value;
-}
-
-Table parse(std::string_view text) {
-  Table table;
-  if (text.find_first_not_of("\r\n") != std::string_view::npos) {
-    const Csv csv = parse_csv(text);
-    for (const std::string& name : csv.columns) table.names.emplace_back(trimmed(name));
-    for (std::size_t i = 0; i < csv.rows.size(); ++i) {
-      std::vector<double>& row = table.rows.emplace_back();
-      for (std::size_t column = 0; column < table.names.size(); ++column)
-        row.push_back(number(trimmed(csv.rows[i][column]), csv.lines[i], table.names[column]));
-    }
-  }
-  check(!table.rows.empty(), Code::parse, "there is no line of numbers below the names");
-  return table;
-}
 
 struct Range {
   std::size_t first, count;
 };
 
-std::vector<Range> sequences(const Table& table, int by, const CsvOptions& options) {
+std::vector<Range> sequences(const NumberTable& table, int by, const CsvOptions& options) {
   std::vector<Range> out;
   if (by >= 0) {
     const auto column = static_cast<std::size_t>(by);
@@ -74,7 +39,7 @@ std::vector<Range> sequences(const Table& table, int by, const CsvOptions& optio
 Task csv_task(std::string_view text, const CsvOptions& options) {
   check(options.window >= 1 && options.stride >= 0, Code::invalid_argument, "windows of {} rows that begin every {}",
         options.window, options.stride);
-  const Table table = parse(text);
+  const NumberTable table = parse_number_table(text);
   std::vector<std::size_t> inputs, targets;
   int elapsed = -1, sequence = -1;
   for (std::size_t i = 0; i < table.names.size(); ++i) {
@@ -92,11 +57,6 @@ Task csv_task(std::string_view text, const CsvOptions& options) {
         targets.size());
   check(options.loss != Loss::softmax_cross_entropy || targets.size() == 1, Code::invalid_argument,
         "a class is one number, the table has {} columns of targets", targets.size());
-  if (elapsed >= 0)
-    for (std::size_t i = 0; i < table.rows.size(); ++i)
-      check(table.rows[i][static_cast<std::size_t>(elapsed)] >= 0, Code::parse,
-            "row {} below the names has {} in 'elapsed': the time since the row before cannot be negative", i + 1,
-            table.rows[i][static_cast<std::size_t>(elapsed)]);
   const std::vector<Range> parts = sequences(table, sequence, options);
   check(parts.size() >= 3, Code::invalid_argument,
         "{} sequences are too few: at least one each to train on, to validate and to test", parts.size());
