@@ -115,7 +115,7 @@ def test_batch_norm_folds_into_a_convolution():
     conv = Module(weight=rng.normal(size=(8, 4, 3, 3)), bias=None)
     bn = Module(weight=rng.normal(size=8), bias=rng.normal(size=8), running_mean=rng.normal(size=8), running_var=rng.uniform(0.5, 2, 8), eps=1e-5, track_running_stats=True)
     weight, bias = fold_batch_norm2d_into_conv2d(conv, bn)
-    assert weight.shape == (8, 4, 3, 3) and bias.shape == (1, 1, 1, 8)
+    assert weight.shape == (8, 4, 3, 3) and bias.shape == (8,)
     window = rng.normal(size=(4, 3, 3))
     plain = (conv.weight * window).sum(axis=(1, 2, 3))
     want = (plain - bn.running_mean) / numpy.sqrt(bn.running_var + bn.eps) * bn.weight + bn.bias

@@ -110,7 +110,7 @@ def install() -> None:
     `models.tt_cnn.tt.builder`, `ncps`, `mlx.core` and `neuronxcc.nki` give tessera.cnn, tessera.ncps, tessera.mlx and
     tessera.nki, unless there are real ones."""
     sys.modules["ttnn"] = tessera.ttnn
-    for name in ("device", "core", "experimental", "model_preprocessing"):
+    for name in ("device", "core", "dot_access", "experimental", "model_preprocessing"):
         sys.modules[f"ttnn.{name}"] = importlib.import_module(f"tessera.ttnn.{name}")
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _TorchFinder())

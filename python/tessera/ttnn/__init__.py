@@ -104,7 +104,8 @@ from tessera._tessera import (
     upsample,
     zeros,
 )
-from tessera.ttnn import absent, device, experimental, model_preprocessing
+from tessera.ttnn import absent, device, dot_access, experimental, model_preprocessing
+from tessera.ttnn.config import CONFIG, Config, manage_config
 from tessera.ttnn import queues as _queues
 from tessera.ttnn.conv import get_conv_output_dim
 from tessera.ttnn.creation import arange, empty_like, full_like, ones_like, zeros_like
@@ -162,6 +163,10 @@ L1_WIDTH_SHARDED_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.WIDTH_SHARDED, 
 L1_BLOCK_SHARDED_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.BLOCK_SHARDED, BufferType.L1)
 
 __all__ = [
+    "CONFIG",
+    "Config",
+    "manage_config",
+    "dot_access",
     "Arch",
     "BlackholeComputeKernelConfig",
     "BufferType",
