@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tessera
+from tessera import mlx_profile
 from tessera.ncps import CfC, LTC, wirings
 
 RANDOM = np.random.default_rng(5)
@@ -140,3 +141,39 @@ def test_mistakes_are_named():
         model.fit(bad, Y)
     for name, array in model.state_dict().items():
         np.testing.assert_array_equal(array, before[name])
+
+
+@pytest.mark.parametrize("device", ["apple_m1", "apple_m1_max", "host"])
+def test_fit_takes_what_configure_training_returns(device):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(40, 5, 3)).astype(np.float32), rng.normal(size=(40, 5, 4)).astype(np.float32)
+    layer = CfC(3, 4, backbone_layers=3, backbone_units=8)
+    before = layer.state_dict()
+    settings = mlx_profile.configure_training(device)
+    history = layer.fit(x, y, epochs=2, **settings)
+    assert len(history) == 2
+    after = layer.state_dict()
+    assert list(after) == list(before) and layer.get_config()["backbone_dropout"] == 0
+    assert all(not np.array_equal(after[name], before[name]) for name in after)
+    # The same as a layer that was made with this dropout.
+    other = CfC(3, 4, backbone_layers=3, backbone_units=8, backbone_dropout=settings.pop("backbone_dropout"))
+    other.load_state_dict(dict(zip(other.state_dict(), before.values(), strict=True)))
+    other.fit(x, y, epochs=2, **settings)
+    for one, two in zip(after.values(), other.state_dict().values(), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_settings_that_contradict_are_refused():
+    x, y = np.zeros((4, 2, 3), np.float32), np.zeros((4, 2, 4), np.float32)
+    layer = CfC(3, 4)
+    for said, options in {
+        "parameter_type='float16': parameters are float32": {"parameter_type": "float16"},
+        "compute_type='float8'": {"compute_type": "float8"},
+        "say different things": {"compute_type": "float16", "precision": "bf16"},
+        "loss_scaling=False": {"compute_type": "float16", "loss_scaling": False},
+        "loss_scaling=True": {"loss_scaling": True},
+    }.items():
+        with pytest.raises(tessera.Error, match=said):
+            layer.fit(x, y, **options)
+    with pytest.raises(tessera.Error, match="no backbone to drop from"):
+        LTC(3, 4).fit(x, y, backbone_dropout=0.1)

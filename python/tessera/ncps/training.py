@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tessera._tessera import InvalidArgument, NcpDataset, NcpTrainer, ncp_evaluate
+from tessera._tessera import InvalidArgument, NcpDataset, NcpLayer, NcpTrainer, ncp_evaluate
 from tessera.ncps.model import Array, Model
 from tessera.ncps.wirings import json_text
 from tessera.results import EpochReport, Evaluation
@@ -31,6 +31,35 @@ def _dataset(x: Any, y: Any, timespans: Any = None, lengths: Any = None) -> NcpD
     if timespans is not None and np.size(timespans) == 1:
         timespans = np.full(np.shape(x)[:2], np.float32(timespans))
     return NcpDataset(x, y, timespans, lengths)
+
+
+_PRECISIONS = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
+
+
+def _precision(
+    precision: str | None, parameter_type: str | None, compute_type: str | None, loss_scaling: bool | None
+) -> str:
+    """The precision of products, by its own name or in the words of a hardware guide."""
+    if parameter_type not in (None, "float32"):
+        raise InvalidArgument(f"parameter_type='{parameter_type}': parameters are float32")
+    if compute_type is not None:
+        if compute_type not in _PRECISIONS:
+            raise InvalidArgument(f"compute_type='{compute_type}': it is one of {', '.join(_PRECISIONS)}")
+        said = _PRECISIONS[compute_type]
+        if precision not in (None, said):
+            raise InvalidArgument(f"compute_type='{compute_type}' and precision='{precision}' say different things")
+        precision = said
+    precision = precision or "f32"
+    if loss_scaling is not None and loss_scaling != (precision == "f16"):
+        raise InvalidArgument(f"loss_scaling={loss_scaling}: losses are scaled with float16 alone, and this is {precision}")
+    return precision
+
+
+def _copy_parameters(source: NcpLayer, target: NcpLayer) -> None:
+    """By position: the names of a backbone's layers count those of dropout."""
+    names = [name for name, _, _ in target.parameter_list()]
+    values = [source.state_dict()[name] for name, _, _ in source.parameter_list()]
+    target.load_state_dict(dict(zip(names, values, strict=True)))
 
 
 def sequence_options(mixed_memory: bool, return_sequences: bool, batch_first: bool) -> dict[str, bool]:
@@ -82,7 +111,7 @@ class Layer(Model):
         validation_data: Sequence[Any] | None = None,
         schedule: str = "constant",
         clip_norm: float = 0.0,
-        precision: str = "f32",
+        precision: str | None = None,
         patience: int = 0,
         seed: int = 1,
         keep_best: bool = False,
@@ -90,6 +119,10 @@ class Layer(Model):
         on_epoch: Callable[[Report], Any] | None = None,
         comm: Any = None,
         deterministic: bool = False,
+        backbone_dropout: float | None = None,
+        parameter_type: str | None = None,
+        compute_type: str | None = None,
+        loss_scaling: bool | None = None,
         **options: Any,
     ) -> list[Report]:
         """Trains the parameters; returns a report for each epoch: loss, accuracy, val_loss, seconds, ...
@@ -109,7 +142,12 @@ class Layer(Model):
         comm: a communicator of mpi4py whose ranks all call this with the same data: each takes a share of every batch, all
         begin with the parameters of rank 0 and end with the same ones. Rank 0 alone writes and reads the checkpoint and
         calls on_epoch. deterministic: gradients are added up in the order of one process, which gives its bits.
+        backbone_dropout: for this training, in place of the layer's own. parameter_type, compute_type and loss_scaling are
+        words of mlx_profile.configure_training(): parameters are float32; compute_type is another way to say precision;
+        losses are scaled with float16, and only then.
         """
+        precision = _precision(precision, parameter_type, compute_type, loss_scaling)
+        layer = self._trained_layer(backbone_dropout)
         targets = np.asarray(y)
         described = {
             "epochs": epochs,
@@ -133,7 +171,7 @@ class Layer(Model):
                 )
             validation = _dataset(*validation_data)
         training = _dataset(x, targets, timespans, lengths)
-        trainer = NcpTrainer(self._layer, json_text(described), training, validation, comm, deterministic)
+        trainer = NcpTrainer(layer, json_text(described), training, validation, comm, deterministic)
         history: list[Report] = []
         if checkpoint is not None:
             trainer.restore(checkpoint)
@@ -141,7 +179,7 @@ class Layer(Model):
             try:
                 report = trainer.run_epoch("" if checkpoint is None else os.fspath(checkpoint))
             except KeyboardInterrupt:  # what has been learnt is kept
-                trainer.store(self._layer, keep_best)
+                self._store(trainer, layer, keep_best)
                 if checkpoint is not None:
                     trainer.save(checkpoint)
                 raise
@@ -152,8 +190,23 @@ class Layer(Model):
                 trainer.save(checkpoint)
             if trainer.agreed(trainer.first and self._wants_to_stop(trainer, on_epoch, report)):
                 break
-        trainer.store(self._layer, keep_best)
+        self._store(trainer, layer, keep_best)
         return history
+
+    def _trained_layer(self, backbone_dropout: float | None) -> NcpLayer:
+        """The layer itself, or one with the same parameters and another dropout."""
+        if backbone_dropout is None or backbone_dropout == self._config.get("backbone_dropout", 0.0):
+            return self._layer
+        if not self._config.get("backbone_units"):
+            raise InvalidArgument(f"backbone_dropout={backbone_dropout}: the layer has no backbone to drop from")
+        layer = NcpLayer(json_text({**self._config, "backbone_dropout": backbone_dropout}), 0)
+        _copy_parameters(self._layer, layer)
+        return layer
+
+    def _store(self, trainer: NcpTrainer, layer: NcpLayer, keep_best: bool) -> None:
+        trainer.store(layer, keep_best)
+        if layer is not self._layer:
+            _copy_parameters(layer, self._layer)
 
     @staticmethod
     def _wants_to_stop(trainer: NcpTrainer, on_epoch: Callable[[Report], Any] | None, report: Report) -> bool:
