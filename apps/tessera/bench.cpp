@@ -158,104 +158,31 @@ void bench_peak(const SessionArgument& session, const Context& context) {
 }
 
 struct BenchOptions {
-  ModelArgument model;
-  SessionArgument session;
-  int runs = 0;
-  double seconds = 0;  // 0: kNetworkSeconds or kLayerSeconds
+  BenchNetworkOptions network;
   bool peak = false;
   std::string filter;
 };
 constexpr double kNetworkSeconds = 2, kLayerSeconds = 0.3;
 
-// At least five, then until the time is up; or as many as asked for.
-std::vector<double> timed_runs(const Session& session, const std::vector<Array>& inputs, const BenchOptions& options,
-                               Progress& progress) {
-  for (int i = 0; i < 2; ++i) run_once(session, inputs);
-  std::vector<double> seconds;
-  double spent = 0;
-  while (options.runs > 0 ? static_cast<int>(seconds.size()) < options.runs
-                          : seconds.size() < 5 || spent < options.seconds) {
-    progress.at(options.runs > 0 ? seconds.size() : static_cast<std::size_t>(spent * 1e3));
-    seconds.push_back(run_once(session, inputs));
-    spent += seconds.back();
-  }
-  std::sort(seconds.begin(), seconds.end());
-  return seconds;
-}
-
-void bench_network(const BenchOptions& options, const Context& context) {
-  const Model model = load_model(options.model);
-  const auto start = std::chrono::steady_clock::now();
-  const Session session(model.graph, session_options(options.session));
-  const PlanSummary plan = session.prepare(model.inputs);
-  const double plan_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const std::vector<double> seconds = [&] {
-    const std::size_t total = static_cast<std::size_t>(options.runs > 0 ? options.runs : options.seconds * 1e3);
-    Progress progress(options.runs > 0 ? "runs" : "milliseconds", total, context.quiet);
-    return timed_runs(session, model.inputs, options, progress);
-  }();
-  const double median = seconds[seconds.size() / 2], least = seconds.front();
-
-  if (context.format == Format::json) {
-    nlohmann::ordered_json row;
-    row["name"] = model.name;
-    row["median_ms"] = median * 1e3;
-    row["min_ms"] = least * 1e3;
-    row["gflops"] = plan.flops / median * 1e-9;
-    row["runs"] = seconds.size();
-    row["threads"] = session.threads();
-    row["isa"] = name(session.isa());
-    row["dtype"] = options.session.dtype;
-    row["flops"] = plan.flops;
-    row["plan_ms"] = plan_seconds * 1e3;
-    row["arena_bytes"] = plan.arena_bytes;
-    row["weight_bytes"] = plan.weight_bytes;
-    row["kind"] = "measured";
-    nlohmann::ordered_json out = row;  // for one network, and as the rows of a table
-    out["schema"] = 1;
-    out["rows"] = {row};
-    context.print(out.dump(1) + "\n");
-    return;
-  }
-  Table table({{.name = "network", .key = "name"},
-               {.name = "median", .key = "median_ms", .unit = "ms", .align = Align::right},
-               {.name = "min", .key = "min_ms", .unit = "ms", .align = Align::right},
-               {.name = "GFLOP/s", .key = "gflops", .align = Align::right},
-               {.name = "runs", .align = Align::right},
-               {.name = "threads", .align = Align::right},
-               {.name = "isa"},
-               {.name = "dtype"},
-               {.name = "planned in", .key = "plan_ms", .unit = "ms", .align = Align::right},
-               {.name = "values", .key = "arena_bytes", .align = Align::right},
-               {.name = "weights", .key = "weight_bytes", .align = Align::right}});
-  const auto ms = [](double s) { return Cell(s * 1e3, fmt::format("{:.3f}", s * 1e3)); };
-  const auto bytes = [](std::int64_t b) { return Cell(b, format_bytes(static_cast<double>(b))); };
-  table.add_row({model.name, ms(median), ms(least),
-                 Cell(plan.flops / median * 1e-9, fmt::format("{:.1f}", plan.flops / median * 1e-9)), seconds.size(),
-                 session.threads(), name(session.isa()), options.session.dtype, ms(plan_seconds),
-                 bytes(plan.arena_bytes), bytes(plan.weight_bytes)});
-  context.print(table);
-  if (!context.quiet && context.format == Format::table) context.print("\nmeasured on this machine\n");
-}
-
 void bench(BenchOptions options, const Context& context) {
-  const ModelArgument& model = options.model;
+  const ModelArgument& model = options.network.model;
   check(!options.peak || model.model.empty(), Code::invalid_argument,
         "--peak measures the processor and takes no model, but '{}' was given", model.model);
-  if (options.peak) return bench_peak(options.session, context);
+  if (options.peak) return bench_peak(options.network.session, context);
   check(!model.model.empty(), Code::invalid_argument,
         Hint{"`tessera bench resnet50`, `tessera bench shapes/conv3x3.txt`, or `tessera bench --peak`"},
         "no network and no file of layers was given");
   const bool layers = is_layer_file(model.model);
-  if (options.seconds == 0) options.seconds = layers ? kLayerSeconds : kNetworkSeconds;
+  if (options.network.seconds == 0) options.network.seconds = layers ? kLayerSeconds : kNetworkSeconds;
   check(layers || options.filter.empty(), Code::invalid_argument, "--filter selects layers of a .txt file");
-  if (!layers) return bench_network(options, context);
-  check(model.inputs.empty() && model.shapes.empty() && model.dimensions.empty() && model.batch == 0 &&
-            options.runs == 0 && options.session.plan.empty(),
-        Code::invalid_argument, Hint{"FILE.txt:NAME takes one of its layers as a network"},
-        "a file of layers gives the shapes itself; --input, --shape, --dim, --batch, --runs and --plan need a single "
-        "network");
-  bench_layers({model.model, options.filter, options.session, options.seconds}, context);
+  if (!layers) return bench_network(options.network, context);
+  check(
+      model.inputs.empty() && model.shapes.empty() && model.dimensions.empty() && model.batch == 0 &&
+          options.network.runs == 0 && options.network.streams == 1 && options.network.session.plan.empty(),
+      Code::invalid_argument, Hint{"FILE.txt:NAME takes one of its layers as a network"},
+      "a file of layers gives the shapes itself; --input, --shape, --dim, --batch, --runs, --streams and --plan need a "
+      "single network");
+  bench_layers({model.model, options.filter, options.network.session, options.network.seconds}, context);
 }
 
 }  // namespace
@@ -264,16 +191,26 @@ void add_bench(CLI::App& app, const Context& context) {
   CLI::App* command =
       app.add_subcommand("bench", "Measure how long a network, or each layer of a file, takes on this machine");
   auto options = std::make_shared<BenchOptions>();
-  add_model_argument(*command, options->model);
+  add_model_argument(*command, options->network.model);
   command->get_option("model")->required(false)->description(
       "An .onnx file, a network of the zoo (resnet50, unet, ...), or layers (shapes/conv3x3.txt)");
-  add_session_argument(*command, options->session);
-  command->add_option("--runs", options->runs, "Number of runs; default: as many as fit in --seconds, at least 5")
+  add_session_argument(*command, options->network.session);
+  command
+      ->add_option("--runs", options->network.runs, "Number of runs; default: as many as fit in --seconds, at least 5")
       ->check(CLI::Range(1, 1000000))
       ->type_name("N");
-  command->add_option("--seconds", options->seconds, "Time for all runs together; default: 2, or 0.3 for each layer")
+  command
+      ->add_option("--seconds", options->network.seconds,
+                   "Time for all runs together; default: 2, or 0.3 for each layer")
       ->check(number_between(0, 3600))
       ->type_name("S");
+  command
+      ->add_option(
+          "--streams", options->network.streams,
+          "Run so many requests at the same time, each on its share of the threads: more throughput, more latency")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str()
+      ->type_name("N");
   command->add_option("--filter", options->filter, "Only layers whose name contains this text")->type_name("TEXT");
   command->add_flag("--peak", options->peak,
                     "Measure the peak rates of the processor instead: multiply-adds and memory reads");

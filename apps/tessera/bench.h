@@ -3,10 +3,22 @@
 // Subjects of `tessera bench` with files of their own.
 
 #include "command.h"
+#include "model_argument.h"
 
 #include <string>
 
 namespace tessera::cli {
+
+struct BenchNetworkOptions {
+  ModelArgument model;
+  SessionArgument session;
+  int runs = 0;        // 0: as many as fit
+  double seconds = 0;  // for all runs together
+  int streams = 1;     // requests at the same time
+};
+
+// How long a network takes: the first run, the usual one, the slow ones, and how many a second.
+void bench_network(const BenchNetworkOptions& options, const Context& context);
 
 struct BenchTimingOptions {
   std::string ops, gemm;  // files of measured rows

@@ -115,6 +115,35 @@ TEST_F(RunNetworks, BenchGivesTheFieldsThatScriptsRead) {
   EXPECT_EQ(json.at("rows").at(0).at("name"), kNetwork);
 }
 
+TEST_F(RunNetworks, BenchTellsSlowRunsTheFirstOneAndHowManyFitIntoASecond) {
+  const CommandResult result = run_tessera({"bench", kNetwork, "--runs", "20", "--format", "json"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const Json json = Json::parse(result.out);
+  const auto ms = [&](const char* key) { return json.at(key).get<double>(); };
+  EXPECT_EQ(json.at("runs"), 20);
+  EXPECT_LE(ms("min_ms"), ms("median_ms"));
+  EXPECT_LE(ms("median_ms"), ms("p90_ms"));
+  EXPECT_LE(ms("p90_ms"), ms("p99_ms"));
+  EXPECT_LE(ms("min_ms"), ms("mean_ms"));
+  EXPECT_LE(ms("mean_ms"), ms("p99_ms"));
+  EXPECT_GT(ms("first_ms"), 0);
+  // One after the other: no more than the mean allows, give or take what is between runs.
+  EXPECT_LE(ms("runs_per_s"), 1e3 / ms("mean_ms") * 1.001);
+}
+
+TEST_F(RunNetworks, StreamsShareTheThreads) {
+  const CommandResult result =
+      run_tessera({"bench", kNetwork, "--runs", "6", "--streams", "2", "--format", "json"}, {{"TESSERA_THREADS", "2"}});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const Json json = Json::parse(result.out);
+  EXPECT_EQ(json.at("streams"), 2);
+  EXPECT_EQ(json.at("threads"), 1);
+  EXPECT_EQ(json.at("runs"), 6);
+  const CommandResult many = run_tessera({"bench", kNetwork, "--streams", "3", "--threads", "2"});
+  EXPECT_EQ(many.status, 1);
+  EXPECT_THAT(many.err, HasSubstr("--streams 3 does not fit 2 threads: each needs one"));
+}
+
 TEST_F(RunNetworks, BenchHasARowForEachLayerOfAFile) {
   write_file_atomically(path("two.txt"),
                         "# two of them\nwide n2 h9 w9 ic8 oc16 k3 p1 bias relu pool2\ndeep h5 w5 ic32 oc32 k1\n");
