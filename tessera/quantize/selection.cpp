@@ -1,5 +1,7 @@
 #include "tessera/quantize/selection.h"
 
+#include "tessera/graph/passes/pass.h"
+
 #include <algorithm>
 
 namespace tessera {
@@ -93,20 +95,10 @@ class Selector {
     } else if (std::holds_alternative<Concat>(node.op)) {
       if (std::ranges::all_of(node.inputs, [&](ValueId id) { return has_bytes(id); }))
         become(ByteRole::join, node.outputs[0]);
-    } else if (moves(node.op) && has_bytes(node.inputs[0])) {
+    } else if (moves_elements(node.op) && has_bytes(node.inputs[0])) {
       become(ByteRole::move, node.outputs[0]);
       found.source = node.inputs[0];
     }
-  }
-
-  static bool moves(const Op& op) {
-    if (const auto* pool = std::get_if<MaxPool>(&op)) return !pool->with_indices;
-    if (const auto* resize = std::get_if<Resize>(&op))
-      return resize->mode == Resize::Mode::nearest && resize->coordinates != Resize::Coordinates::tf_crop_and_resize;
-    return std::holds_alternative<Reshape>(op) || std::holds_alternative<Flatten>(op) ||
-           std::holds_alternative<Squeeze>(op) || std::holds_alternative<Unsqueeze>(op) ||
-           std::holds_alternative<Transpose>(op) || std::holds_alternative<Slice>(op) ||
-           std::holds_alternative<DepthToSpace>(op) || std::holds_alternative<SpaceToDepth>(op);
   }
 
   // What no node with a role reads need not be bytes, unless a product makes it.

@@ -315,21 +315,10 @@ class Fusion {
            maker);
   }
 
-  static bool moves(const Op& op) {
-    if (const auto* pool = std::get_if<MaxPool>(&op)) return !pool->with_indices;
-    if (const auto* resize = std::get_if<Resize>(&op))
-      return resize->mode == Resize::Mode::nearest && resize->coordinates != Resize::Coordinates::tf_crop_and_resize;
-    return std::holds_alternative<Reshape>(op) || std::holds_alternative<Flatten>(op) ||
-           std::holds_alternative<Squeeze>(op) || std::holds_alternative<Unsqueeze>(op) ||
-           std::holds_alternative<Transpose>(op) || std::holds_alternative<Slice>(op) ||
-           std::holds_alternative<DepthToSpace>(op) || std::holds_alternative<SpaceToDepth>(op) ||
-           std::holds_alternative<Expand>(op) || std::holds_alternative<TileRepeat>(op);
-  }
-
   // Elements are moved or chosen: bytes may be, too.
   void move(Node& maker) {
     const bool joins = std::holds_alternative<Concat>(maker.op);
-    if (end_.bounds() || (!joins && !moves(maker.op))) return;
+    if (end_.bounds() || (!joins && !moves_elements(maker.op))) return;
     std::vector<Quantized> parts;
     for (std::size_t i = 0; i < (joins ? maker.inputs.size() : 1); ++i) {
       const auto x = internal::quantized_value(r_, maker.inputs[i]);
@@ -395,6 +384,17 @@ void fuse_sums(Graph& graph, bool& changed) {
 }
 
 }  // namespace
+
+bool moves_elements(const Op& op) {
+  if (const auto* pool = std::get_if<MaxPool>(&op)) return !pool->with_indices;
+  if (const auto* resize = std::get_if<Resize>(&op))
+    return resize->mode == Resize::Mode::nearest && resize->coordinates != Resize::Coordinates::tf_crop_and_resize;
+  return std::holds_alternative<Reshape>(op) || std::holds_alternative<Flatten>(op) ||
+         std::holds_alternative<Squeeze>(op) || std::holds_alternative<Unsqueeze>(op) ||
+         std::holds_alternative<Transpose>(op) || std::holds_alternative<Slice>(op) ||
+         std::holds_alternative<DepthToSpace>(op) || std::holds_alternative<SpaceToDepth>(op) ||
+         std::holds_alternative<Expand>(op) || std::holds_alternative<TileRepeat>(op);
+}
 
 bool fuse_quantization(Graph& graph) {
   internal::SymbolicExtents extents;

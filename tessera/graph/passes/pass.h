@@ -39,6 +39,9 @@ TSR_API void run_passes(Graph& graph, const PassOptions& options = {});
 // where float would have come out halfway between two. Before constants are folded, while weights are still bytes.
 TSR_API bool fuse_quantization(Graph& graph);
 
+// Whether an operator only moves, repeats or chooses elements of its first operand, so that bytes do as well as floats.
+TSR_API bool moves_elements(const Op& op);
+
 // Nodes whose result is known become constants: those that read only constants, and shapes of values of known shape.
 // Results that are large, and nodes that fail, are left to the run.
 TSR_API bool fold_constants(Graph& graph);
