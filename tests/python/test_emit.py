@@ -93,16 +93,6 @@ def test_an_nki_script_checks_itself(layer):
     assert other.stderr.startswith("conv9: no layer of this script\nlayers: ")
 
 
-def test_an_mlx_script_gives_the_same(layer):
-    folder, want = layer
-    if run(folder, "-c", "import mlx.core").returncode != 0:
-        pytest.skip("mlx is not installed")
-    emit(folder, "layers.txt:net", "--emit", "mlx", "mlx_net.py")
-    done = run(folder, "mlx_net.py", "--cpu", "--input", "x=x.npy", "--output", "got_mlx")
-    assert done.returncode == 0, done.stderr
-    assert np.abs(np.load(folder / "got_mlx" / "y.npy") - want).max() < 1e-4
-
-
 @pytest.mark.parametrize("what", ["ttnn", "mlx"])
 def test_what_cannot_be_written_is_listed(what, tmp_path):
     onnx = pytest.importorskip("onnx")

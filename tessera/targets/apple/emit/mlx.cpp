@@ -3,6 +3,7 @@
 #include "tessera/core/error.h"
 #include "tessera/graph/passes/pass.h"
 #include "tessera/io/emit/python_text.h"
+#include "tessera/targets/apple/emit/mlx_functions.h"
 #include "tessera/targets/apple/emit/mlx_prelude.h"
 
 #include <fmt/format.h>
@@ -13,91 +14,6 @@
 
 namespace tessera::apple {
 namespace {
-
-using Extents = std::vector<std::int64_t>;
-
-Extents extents_of(const Shape& shape) {
-  Extents out;
-  for (int d = 0; d < shape.rank(); ++d) out.push_back(shape[d]);
-  return out;
-}
-
-Array permuted(const Array& x, const Extents& order) {
-  const Extents from = extents_of(x.shape());
-  Extents to, strides(from.size(), 1), steps;
-  for (std::size_t d = from.size(); d-- > 1;) strides[d - 1] = strides[d] * from[d];
-  for (const std::int64_t d : order) {
-    to.push_back(from[static_cast<std::size_t>(d)]);
-    steps.push_back(strides[static_cast<std::size_t>(d)]);
-  }
-  Array out(ElementType::float32, Shape(to));
-  const auto in = x.as<float>();
-  float* y = out.as<float>().data();
-  Extents at(to.size(), 0);
-  for (std::int64_t i = 0; i < out.count(); ++i) {
-    std::int64_t offset = 0;
-    for (std::size_t d = 0; d < at.size(); ++d) offset += at[d] * steps[d];
-    y[i] = in[static_cast<std::size_t>(offset)];
-    for (std::size_t d = at.size(); d-- > 0;) {
-      if (++at[d] < to[d]) break;
-      at[d] = 0;
-    }
-  }
-  return out;
-}
-
-// Of a function of one number as MLX has it; x stands for the number.
-std::optional<std::string> function_text(const Unary& op, const std::string& x) {
-  using Kind = Unary::Kind;
-  const auto plain = [&](const char* name) { return fmt::format("mx.{}({})", name, x); };
-  const std::string a = emit::py(double{op.alpha}), b = emit::py(double{op.beta});
-  switch (op.kind) {
-    case Kind::abs: return plain("abs");
-    case Kind::ceil: return plain("ceil");
-    case Kind::cos: return plain("cos");
-    case Kind::elu: return fmt::format("mx.where({0} > 0, {0}, {1} * mx.expm1(mx.minimum({0}, 0.0)))", x, a);
-    case Kind::erf: return plain("erf");
-    case Kind::exp: return plain("exp");
-    case Kind::floor: return plain("floor");
-    case Kind::gelu: return fmt::format("0.5 * {0} * (1 + mx.erf({0} * 0.5**0.5))", x);
-    case Kind::hard_sigmoid: return fmt::format("mx.clip({} * {} + {}, 0.0, 1.0)", a, x, b);
-    case Kind::hard_swish: return fmt::format("{0} * mx.clip({0} / 6 + 0.5, 0.0, 1.0)", x);
-    case Kind::identity: return x;
-    case Kind::leaky_relu: return fmt::format("mx.where({0} < 0, {1} * {0}, {0})", x, a);
-    case Kind::log: return plain("log");
-    case Kind::mish: return fmt::format("{0} * mx.tanh(mx.logaddexp({0}, 0.0))", x);
-    case Kind::neg: return fmt::format("-{}", x);
-    case Kind::reciprocal: return plain("reciprocal");
-    case Kind::relu: return fmt::format("mx.maximum({}, 0.0)", x);
-    case Kind::round: return plain("round");
-    case Kind::sigmoid: return plain("sigmoid");
-    case Kind::sign: return plain("sign");
-    case Kind::silu:
-      if (op.alpha == 0 || op.alpha == 1) return fmt::format("{0} * mx.sigmoid({0})", x);
-      return fmt::format("{0} * mx.sigmoid({1} * {0})", x, a);
-    case Kind::sin: return plain("sin");
-    case Kind::softplus: return fmt::format("mx.logaddexp({}, 0.0)", x);
-    case Kind::softsign: return fmt::format("{0} / (1 + mx.abs({0}))", x);
-    case Kind::sqrt: return plain("sqrt");
-    case Kind::tanh: return plain("tanh");
-    default: return std::nullopt;
-  }
-}
-
-std::optional<std::string> binary_text(Binary::Kind kind, const std::string& a, const std::string& b) {
-  using Kind = Binary::Kind;
-  switch (kind) {
-    case Kind::add: return fmt::format("{} + {}", a, b);
-    case Kind::sub: return fmt::format("{} - {}", a, b);
-    case Kind::mul: return fmt::format("{} * {}", a, b);
-    case Kind::div: return fmt::format("{} / {}", a, b);
-    case Kind::pow: return fmt::format("{} ** {}", a, b);
-    case Kind::min: return fmt::format("mx.minimum({}, {})", a, b);
-    case Kind::max: return fmt::format("mx.maximum({}, {})", a, b);
-    case Kind::prelu: return fmt::format("mx.where({0} < 0, {1} * {0}, {0})", a, b);
-    default: return std::nullopt;
-  }
-}
 
 class MlxWriter {
  public:
@@ -417,10 +333,19 @@ Needs mlx and numpy, and its weights beside it. Inputs and outputs are N C H W.
     std::vector<std::string> names;
     Extents ends;
     std::int64_t end = 0;
-    for (const ValueId id : node.outputs) {
-      if (id == kNoValue) return no("a part that nobody reads");
-      names.push_back(made(id));
-      end += shape(id)[static_cast<int>(op.axis < 0 ? op.axis + rank : op.axis)];
+    const auto along = static_cast<int>(op.axis < 0 ? op.axis + rank : op.axis);
+    const Array* sizes = constant(node, 1);
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      const ValueId id = node.outputs[i];
+      names.push_back(id == kNoValue ? "_" : made(id));
+      if (id != kNoValue)
+        end += shape(id)[along];
+      else if (sizes != nullptr)
+        end += sizes->to_int64()[i];
+      else if (!op.sizes.empty())
+        end += op.sizes[i];
+      else
+        return no("a part of unknown size that nobody reads");
       ends.push_back(end);
     }
     ends.pop_back();
@@ -464,6 +389,92 @@ Needs mlx and numpy, and its weights beside it. Inputs and outputs are N C H W.
   std::optional<std::string> write_op(const Node& node, const Unsqueeze&) { return reshaped(node); }
   std::optional<std::string> reshaped(const Node& node) {
     return line(node, from_order(node.outputs[0], fmt::format("mx.reshape({}, {})", in_order(node.inputs[0]),
+                                                              emit::py_tuple(extents_of(shape(node.outputs[0]))))));
+  }
+  std::optional<std::string> write_op(const Node& node, const Expand&) {
+    return line(node, from_order(node.outputs[0], fmt::format("mx.broadcast_to({}, {})", in_order(node.inputs[0]),
+                                                              emit::py_tuple(extents_of(shape(node.outputs[0]))))));
+  }
+  std::optional<std::string> write_op(const Node& node, const TileRepeat&) {
+    if (constant(node, 1) == nullptr) return no("its repeats are computed");
+    return line(node, from_order(node.outputs[0], fmt::format("mx.tile({}, {})", in_order(node.inputs[0]),
+                                                              emit::py_tuple(constant(node, 1)->to_int64()))));
+  }
+  std::optional<std::string> write_op(const Node& node, const Gather& op) {
+    const Array* indices = constant(node, 1);
+    if (indices == nullptr) return no("its positions are computed");
+    const Shape in = shape(node.inputs[0]);
+    const std::int64_t along = op.axis < 0 ? op.axis + in.rank() : op.axis, extent = in[static_cast<int>(along)];
+    Extents at = indices->to_int64();
+    for (std::int64_t& each : at)
+      if (each < 0) each += extent;
+    return line(node, from_order(node.outputs[0], fmt::format("mx.take({}, {}, axis={})", in_order(node.inputs[0]),
+                                                              positions(node, at, indices->shape()), along)));
+  }
+  // Positions in the text where they are few, else among the weights: float32 holds them exactly up to 2^24.
+  std::string positions(const Node& node, const Extents& at, const Shape& form) {
+    constexpr std::size_t kMostInText = 16;
+    if (form.rank() == 0) return fmt::format("{}", at[0]);
+    if (at.size() <= kMostInText)
+      return fmt::format("mx.reshape(mx.array({}), {})", emit::py_list(at), emit::py_tuple(extents_of(form)));
+    Array numbers(ElementType::float32, form);
+    std::ranges::transform(at, numbers.as<float>().begin(), [](std::int64_t v) { return static_cast<float>(v); });
+    return fmt::format("{}.astype(mx.int32)", weight(node.name + ".positions", numbers));
+  }
+
+  std::optional<std::string> write_op(const Node& node, const LayerNorm& op) {
+    for (std::size_t i = 1; i < node.outputs.size(); ++i)
+      if (node.outputs[i] != kNoValue) return no("it returns statistics");
+    const int rank = shape(node.inputs[0]).rank();
+    Extents axes;
+    for (std::int64_t a = op.axis < 0 ? op.axis + rank : op.axis; a < rank; ++a) axes.push_back(a);
+    return line(node,
+                from_order(node.outputs[0],
+                           fmt::format("layer_norm({}, {}, {}, {}, {})", in_order(node.inputs[0]), factor(node, 1),
+                                       factor(node, 2), emit::py_tuple(axes), emit::py(double{op.epsilon}))));
+  }
+  std::optional<std::string> write_op(const Node& node, const RmsNorm& op) {
+    const int rank = shape(node.inputs[0]).rank();
+    Extents axes;
+    for (std::int64_t a = op.axis < 0 ? op.axis + rank : op.axis; a < rank; ++a) axes.push_back(a);
+    return line(node, from_order(node.outputs[0],
+                                 fmt::format("rms_norm({}, {}, {}, {})", in_order(node.inputs[0]), factor(node, 1),
+                                             emit::py_tuple(axes), emit::py(double{op.epsilon}))));
+  }
+  // As it lies in the network, whatever its rank; "None" where it is left out.
+  std::string factor(const Node& node, std::size_t i) {
+    if (!has(node, i)) return "None";
+    const Value& value = graph_.value(node.inputs[i]);
+    return value.constant ? weight(value.name, *value.constant) : in_order(node.inputs[i]);
+  }
+  std::optional<std::string> write_op(const Node& node, const InstanceNorm& op) {
+    return normed_image(node, shape(node.inputs[0])[1], op.epsilon);
+  }
+  std::optional<std::string> write_op(const Node& node, const GroupNorm& op) {
+    if (op.per_group_scale) return no("a scale for each group");
+    return normed_image(node, op.groups, op.epsilon);
+  }
+  std::optional<std::string> normed_image(const Node& node, std::int64_t groups, float epsilon) {
+    if (shape(node.inputs[0]).rank() != 4) return no("no image");
+    return line(node, fmt::format("group_norm({}, {}, {}, {}, {})", operand(node.inputs[0]), factor(node, 1),
+                                  factor(node, 2), groups, emit::py(double{epsilon})));
+  }
+  std::optional<std::string> write_op(const Node& node, const DepthToSpace& op) {
+    const Shape in = shape(node.inputs[0]);
+    const std::int64_t b = op.block, c = in[1] / (b * b);
+    const Extents apart =
+        op.column_row_depth ? Extents{in[0], c, b, b, in[2], in[3]} : Extents{in[0], b, b, c, in[2], in[3]};
+    const char* order = op.column_row_depth ? "(0, 1, 4, 2, 5, 3)" : "(0, 3, 4, 1, 5, 2)";
+    return moved_blocks(node, apart, order);
+  }
+  std::optional<std::string> write_op(const Node& node, const SpaceToDepth& op) {
+    const Shape in = shape(node.inputs[0]);
+    const std::int64_t b = op.block;
+    return moved_blocks(node, {in[0], in[1], in[2] / b, b, in[3] / b, b}, "(0, 3, 5, 1, 2, 4)");
+  }
+  std::optional<std::string> moved_blocks(const Node& node, const Extents& apart, const char* order) {
+    return line(node, from_order(node.outputs[0], fmt::format("mx.reshape(mx.transpose(mx.reshape({}, {}), {}), {})",
+                                                              in_order(node.inputs[0]), emit::py_tuple(apart), order,
                                                               emit::py_tuple(extents_of(shape(node.outputs[0]))))));
   }
   std::optional<std::string> write_op(const Node& node, const Reduce& op) {

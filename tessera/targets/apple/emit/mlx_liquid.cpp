@@ -74,22 +74,24 @@ emit::Script mlx_script(const ncp::Layer& layer, const ncp::ParameterSet<float>&
   for (const ncp::Parameter<float>& each : parameters.items)
     script.weights.push_back({each.info.name, each.info.shape,
                               std::make_shared<const Array>(Array::of<float>(Shape(each.info.shape), each.values))});
+  const char* const order = sizes.batch_first ? "batch, time" : "time, batch";
   script.text = fmt::format(R"("""{}: a liquid layer ({}) in MLX, written by Tessera.
 
     python FILE.py [--input x=x.npy] [--input elapsed=t.npy] [--output DIR] [--runs N] [--cpu]
 
-Needs mlx and numpy, and its weights beside it. x: batch, time, inputs; elapsed: batch, time. Results are the outputs
+Needs mlx and numpy, and its weights beside it. x: {}, inputs; elapsed: {}. Results are the outputs
 and the last state.
 """
 
 )",
-                            emit::py_comment(model), cfc ? "CfC" : "LTC");
+                            emit::py_comment(model), cfc ? "CfC" : "LTC", order, order);
   script.text += std::string(kMlxHead.substr(1)) + std::string(emit::kReadSafetensors) + "\n\n";
   script.text += fmt::format("WEIGHTS_FILE = {}\n", emit::py(weights_file));
-  script.text += fmt::format("INPUTS = {{\"x\": (1, 16, {}), \"elapsed\": (1, 16)}}  # by default\n", sizes.inputs);
+  script.text += fmt::format("INPUTS = {{\"x\": ({0}, {1}), \"elapsed\": ({0})}}  # by default\n",
+                             sizes.batch_first ? "1, 16" : "16, 1", sizes.inputs);
   script.text += "OUTPUTS = [\"y\", \"state\"]\nFIXED = False\n";
-  script.text += fmt::format("STATE, READOUT, SEQUENCES = {}, {}, {}\n", sizes.state, sizes.readout,
-                             emit::py(sizes.return_sequences));
+  script.text += fmt::format("STATE, READOUT, SEQUENCES, BATCH_FIRST = {}, {}, {}, {}\n", sizes.state, sizes.readout,
+                             emit::py(sizes.return_sequences), emit::py(sizes.batch_first));
   script.text += std::visit([](const auto& l) { return facts(l); }, layer) + "\n\n";
   script.text += cfc ? kMlxCfc.substr(1) : kMlxLtc.substr(1);
   script.text += kMlxLiquid.substr(1);

@@ -33,7 +33,7 @@ WEIGHTS_FILE = "liquid.safetensors"
 INPUTS = {"x": (1, 16, 3), "elapsed": (1, 16)}  # by default
 OUTPUTS = ["y", "state"]
 FIXED = False
-STATE, READOUT, SEQUENCES = 8, 8, True
+STATE, READOUT, SEQUENCES, BATCH_FIRST = 8, 8, True, True
 MODE, ACTIVATION, HEAD, TIME_SIGN = "default", "lecun_tanh", "tanh", 1
 CELLS = [("rnn_cell.", 8, [0, 2])]
 
@@ -99,7 +99,9 @@ def remember(w, x, h, c):
 
 
 def network(w, x, elapsed):
-    """x: batch, time, inputs; elapsed: batch, time."""
+    """x: batch, time, inputs; elapsed: batch, time; time comes first in both without BATCH_FIRST."""
+    if not BATCH_FIRST:
+        x, elapsed = mx.swapaxes(x, 0, 1), mx.swapaxes(elapsed, 0, 1)
     h = mx.zeros((x.shape[0], STATE))
     c, outputs = mx.zeros((x.shape[0], STATE)), []
     for t in range(x.shape[1]):
@@ -107,7 +109,7 @@ def network(w, x, elapsed):
             h, c = remember(w, x[:, t], h, c)
         h = step(w, x[:, t], h, elapsed[:, t : t + 1])
         outputs.append(output(w, h))
-    return (mx.stack(outputs, axis=1) if SEQUENCES else outputs[-1], h)
+    return (mx.stack(outputs, axis=1 if BATCH_FIRST else 0) if SEQUENCES else outputs[-1], h)
 
 
 def main():
@@ -116,6 +118,7 @@ def main():
     parser.add_argument("--output", metavar="DIR", help="write each output as NAME.npy")
     parser.add_argument("--runs", type=int, default=0, metavar="N", help="time so many runs")
     parser.add_argument("--cpu", action="store_true", help="not on the GPU")
+    parser.add_argument("--plain", action="store_true", help="without mx.compile")
     arguments = parser.parse_args()
     if arguments.cpu:
         mx.set_default_device(mx.cpu)
@@ -134,12 +137,13 @@ def main():
         if FIXED and arrays[name].shape != INPUTS[name]:
             parser.error(f"'{file}' is {arrays[name].shape}, but '{name}' is {INPUTS[name]}")
     inputs = [mx.array(x.astype(np.float32)) for x in arrays.values()]
-    results = network(w, *inputs)
+    run = network if arguments.plain else mx.compile(network)
+    results = run(w, *inputs)
     mx.eval(*results)
     if arguments.runs:
         began = time.perf_counter()
         for _ in range(arguments.runs):
-            mx.eval(*network(w, *inputs))
+            mx.eval(*run(w, *inputs))
         print(f"{1e3 * (time.perf_counter() - began) / arguments.runs:.3f} ms a run over {arguments.runs} runs")
     for name, y in zip(OUTPUTS, results):
         print(f"{name}: {list(y.shape)}, mean {float(mx.mean(y)):.6g}")

@@ -77,6 +77,29 @@ def resized(x, rows, columns):
     return mx.moveaxis(mx.moveaxis(x, 2, -1) @ mx.transpose(columns), -1, 2)
 
 
+def layer_norm(x, scale, bias, axes, epsilon):
+    if axes == (x.ndim - 1,):
+        return mx.fast.layer_norm(x, scale, bias, epsilon)
+    y = (x - mx.mean(x, axis=axes, keepdims=True)) * mx.rsqrt(mx.var(x, axis=axes, keepdims=True) + epsilon)
+    y = y if scale is None else y * scale
+    return y if bias is None else y + bias
+
+
+def rms_norm(x, scale, axes, epsilon):
+    if axes == (x.ndim - 1,):
+        return mx.fast.rms_norm(x, scale, epsilon)
+    y = x * mx.rsqrt(mx.mean(x * x, axis=axes, keepdims=True) + epsilon)
+    return y if scale is None else y * scale
+
+
+def group_norm(x, scale, bias, groups, epsilon):
+    """Over pixels and the channels of a group; scale and bias of each channel."""
+    parts = mx.reshape(x, (x.shape[0], -1, groups, x.shape[-1] // groups))
+    parts = parts - mx.mean(parts, axis=(1, 3), keepdims=True)
+    parts = parts * mx.rsqrt(mx.mean(parts * parts, axis=(1, 3), keepdims=True) + epsilon)
+    return mx.reshape(parts, x.shape) * scale + bias
+
+
 WEIGHTS_FILE = "small.safetensors"
 INPUTS = {"x": (1, 16, 8, 8)}
 OUTPUTS = ["fc"]
@@ -107,6 +130,7 @@ def main():
     parser.add_argument("--output", metavar="DIR", help="write each output as NAME.npy")
     parser.add_argument("--runs", type=int, default=0, metavar="N", help="time so many runs")
     parser.add_argument("--cpu", action="store_true", help="not on the GPU")
+    parser.add_argument("--plain", action="store_true", help="without mx.compile")
     arguments = parser.parse_args()
     if arguments.cpu:
         mx.set_default_device(mx.cpu)
@@ -125,12 +149,13 @@ def main():
         if FIXED and arrays[name].shape != INPUTS[name]:
             parser.error(f"'{file}' is {arrays[name].shape}, but '{name}' is {INPUTS[name]}")
     inputs = [mx.array(x.astype(np.float32)) for x in arrays.values()]
-    results = network(w, *inputs)
+    run = network if arguments.plain else mx.compile(network)
+    results = run(w, *inputs)
     mx.eval(*results)
     if arguments.runs:
         began = time.perf_counter()
         for _ in range(arguments.runs):
-            mx.eval(*network(w, *inputs))
+            mx.eval(*run(w, *inputs))
         print(f"{1e3 * (time.perf_counter() - began) / arguments.runs:.3f} ms a run over {arguments.runs} runs")
     for name, y in zip(OUTPUTS, results):
         print(f"{name}: {list(y.shape)}, mean {float(mx.mean(y)):.6g}")
