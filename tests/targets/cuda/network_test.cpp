@@ -47,6 +47,7 @@ struct OpCase {
   std::function<ValueId(tessera::Graph&, const std::vector<ValueId>&, std::mt19937&)> build;
   double length = 1;  // numbers that a result is summed up of
   int inner = 0;      // results on the way that the definition rounds and a kernel may keep in a register
+  float center = 0;   // of the inputs
 };
 
 // The graph as it is planned, evaluated by the definitions of its operators, which round where a kernel stores.
@@ -59,6 +60,7 @@ void check_op(const OpCase& test) {
     for (std::size_t i = 0; i < test.inputs.size(); ++i) {
       ids.push_back(network.graph.add_input("x" + std::to_string(i), {ElementType::float32, test.inputs[i]}));
       network.inputs.push_back(normal_array(test.inputs[i], random));
+      for (float& value : network.inputs.back().as<float>()) value += test.center;
     }
     network.graph.outputs = {test.build(network.graph, ids, random)};
     const CudaPlan plan(network, h200(), {.storage = storage, .exact = true});
@@ -298,6 +300,52 @@ TEST(CudaNetwork, SoftmaxAndLayerNorm) {
                              {x[0], weights(g, Shape{length}, random, 1), weights(g, Shape{length}, random, 1)});
               },
               static_cast<double>(length)});
+  }
+}
+
+TEST(CudaNetwork, NormsOfChannels) {
+  TSR_NEEDS_DEVICE();
+  struct Row {
+    Shape x;
+    std::int64_t groups;
+  };
+  // Whole 16 bytes and not; groups smaller and larger than a warp; more channels than a block has threads; few pixels
+  // and many, so that blocks of a cluster share them.
+  for (const Row& row : {Row{Shape{2, 32, 7, 5}, 8}, Row{Shape{1, 30, 9, 3}, 5}, Row{Shape{2, 320, 4, 4}, 32},
+                         Row{Shape{1, 600, 3, 2}, 1}, Row{Shape{3, 48, 1, 1}, 3}, Row{Shape{1, 16, 40, 30}, 2},
+                         Row{Shape{2, 12, 50}, 4}, Row{Shape{1, 8, 3, 4, 5}, 2}}) {
+    const std::int64_t channels = row.x[1], length = row.x.volume() / (row.x[0] * row.groups);
+    for (const float center : {0.0f, 300.0f})
+      for (const bool per_group : {false, true})
+        check_op({"group norm",
+                  {row.x},
+                  [&](tessera::Graph& g, const auto& x, std::mt19937& random) {
+                    const Shape scales{per_group ? row.groups : channels};
+                    const GroupNorm op{.groups = row.groups, .per_group_scale = per_group};
+                    return g.add("norm", op, {x[0], weights(g, scales, random, 1), weights(g, scales, random, 1)});
+                  },
+                  // What is summed up is below 8, or as far from 0 as the inputs are.
+                  static_cast<double>(length + 8) * (1 + static_cast<double>(center) / 8),
+                  0,
+                  center});
+    if (length > row.x[1] / row.groups)  // one pixel has no deviation
+      check_op({"instance norm",
+                {row.x},
+                [&](tessera::Graph& g, const auto& x, std::mt19937& random) {
+                  return g.add("norm", InstanceNorm{},
+                               {x[0], weights(g, Shape{channels}, random, 1), weights(g, Shape{channels}, random, 1)});
+                },
+                static_cast<double>(length)});
+    check_op({"batch norm",
+              {row.x},
+              [&](tessera::Graph& g, const auto& x, std::mt19937& random) {
+                Array variance = normal_array(Shape{channels}, random);
+                for (float& value : variance.as<float>()) value = 0.5f + value * value;
+                return g.add("norm", BatchNorm{},
+                             {x[0], weights(g, Shape{channels}, random, 1), weights(g, Shape{channels}, random, 1),
+                              weights(g, Shape{channels}, random, 1), g.add_constant("variance", std::move(variance))});
+              },
+              4});
   }
 }
 
