@@ -20,7 +20,7 @@ bool computes_tokens(const Node& node) {
   return (norm != nullptr && norm->outputs == 1) || (batch_norm != nullptr && !batch_norm->training) ||
          std::holds_alternative<Attention>(node.op) || std::holds_alternative<Softmax>(node.op) ||
          std::holds_alternative<Reduce>(node.op) || std::holds_alternative<GroupNorm>(node.op) ||
-         std::holds_alternative<InstanceNorm>(node.op);
+         std::holds_alternative<InstanceNorm>(node.op) || std::holds_alternative<Where>(node.op);
 }
 
 // Operators that compute with float32 whatever they are stored as.

@@ -349,6 +349,88 @@ TEST(CudaNetwork, NormsOfChannels) {
   }
 }
 
+TEST(CudaNetwork, ComparisonsLogicAndChoices) {
+  TSR_NEEDS_DEVICE();
+  using Kind = tessera::Binary::Kind;
+  const auto binary = [](tessera::Graph& g, Kind kind, ValueId a, ValueId b) {
+    return g.add("binary" + std::to_string(g.values.size()), tessera::Binary{kind}, {a, b});
+  };
+  const auto unary = [](tessera::Graph& g, Unary op, ValueId a) {
+    return g.add("unary" + std::to_string(g.values.size()), op, {a});
+  };
+  const auto cast = [](tessera::Graph& g, ElementType to, ValueId a) {
+    return g.add("cast" + std::to_string(g.values.size()), Cast{.to = to}, {a});
+  };
+  const Shape shape{2, 10, 7, 5};
+  for (const Kind kind : {Kind::equal, Kind::less, Kind::less_equal, Kind::greater, Kind::greater_equal})
+    for (const Shape& other : {shape, Shape{2, 10, 1, 1}, Shape{1, 10, 1, 1}, Shape{5}, Shape{}})
+      check_op({"comparison", {shape, other}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+                  // Equal where x is the larger.
+                  return binary(g, kind, x[0], binary(g, Kind::max, x[0], x[1]));
+                }});
+  for (const ElementType type : {ElementType::int32, ElementType::int64})
+    check_op({"comparison of integers", {shape, Shape{10, 1, 5}}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+                return binary(g, Kind::less, cast(g, type, x[0]), cast(g, type, x[1]));
+              }});
+  for (const Kind kind : {Kind::logical_and, Kind::logical_or, Kind::logical_xor})
+    check_op({"logic", {shape, Shape{7, 1}}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+                const ValueId zero = g.add_constant("zero", Array::scalar<float>(0));
+                return unary(g, {Unary::Kind::logical_not},
+                             binary(g, kind, binary(g, Kind::less, x[0], zero), binary(g, Kind::less, x[1], zero)));
+              }});
+  check_op({"what are no numbers", {shape}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+              return unary(g, {Unary::Kind::is_nan}, unary(g, {Unary::Kind::log}, x[0]));
+            }});
+  for (const float negative : {0.0f, 1.0f})
+    check_op({"infinities", {shape}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+                const ValueId low = g.add_constant("low", Array::scalar<float>(0)),
+                              high = g.add_constant("high", Array::scalar<float>(0.25f));
+                const ValueId few = g.add("few", Clip{}, {x[0], low, high});
+                return unary(g, {Unary::Kind::is_inf, negative, 1 - negative}, unary(g, {Unary::Kind::log}, few));
+              }});
+  for (const auto& [a, b] : {std::pair{shape, shape}, {Shape{}, shape}, {Shape{1, 10, 1, 1}, Shape{7, 5}}})
+    check_op({"where", {shape, a, b}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+                const ValueId zero = g.add_constant("zero", Array::scalar<float>(0));
+                return g.add("where", Where{}, {binary(g, Kind::greater, x[0], zero), x[1], x[2]});
+              }});
+  check_op({"a mask of attention",
+            {Shape{2, 4, 9, 9}},
+            [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+              Array mask(ElementType::boolean, Shape{9, 9});
+              for (std::size_t i = 0; i < 81; ++i) mask.as<bool>()[i] = i % 9 <= i / 9;
+              const ValueId never = g.add_constant("never", Array::scalar<float>(-INFINITY));
+              return g.add("weights", Softmax{},
+                           {g.add("where", Where{}, {g.add_constant("mask", std::move(mask)), x[0], never})});
+            },
+            9,
+            1});
+}
+
+TEST(CudaNetwork, CastsToAndFromWholeNumbers) {
+  TSR_NEEDS_DEVICE();
+  for (const ElementType type : {ElementType::boolean, ElementType::uint8, ElementType::int8, ElementType::int32,
+                                 ElementType::int64, ElementType::float16, ElementType::bfloat16})
+    for (const float scale : {0.4f, 100.0f, 3e9f, 1e19f})  // inside every type, and beyond each
+      check_op({"cast", {Shape{2, 10, 7, 5}}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+                  const ValueId by = g.add_constant("by", Array::scalar<float>(scale));
+                  const ValueId y = g.add("scaled", tessera::Binary{tessera::Binary::Kind::mul}, {x[0], by});
+                  const ValueId odd = g.add("odd", Unary{Unary::Kind::log}, {x[0]});  // NaN below 0
+                  const ValueId all = g.add("all", Concat{1}, {y, odd});
+                  return g.add("back", Cast{.to = ElementType::float32}, {g.add("cast", Cast{.to = type}, {all})});
+                }});
+  for (const auto& [from, to] : {std::pair{ElementType::int64, ElementType::int32},
+                                 {ElementType::int32, ElementType::int64},
+                                 {ElementType::uint8, ElementType::int64},
+                                 {ElementType::uint8, ElementType::int32},
+                                 {ElementType::boolean, ElementType::int64},
+                                 {ElementType::int64, ElementType::boolean}})
+    check_op({"cast", {Shape{3, 50}}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+                const ValueId by = g.add_constant("by", Array::scalar<float>(3e9f));
+                const ValueId y = g.add("scaled", tessera::Binary{tessera::Binary::Kind::mul}, {x[0], by});
+                return g.add("to", Cast{.to = to}, {g.add("from", Cast{.to = from}, {y})});
+              }});
+}
+
 TEST(CudaNetwork, Attention) {
   TSR_NEEDS_DEVICE();
   struct Row {
