@@ -16,8 +16,11 @@ namespace {
 // Those that only targets with kernels for token networks keep narrow.
 bool computes_tokens(const Node& node) {
   const auto* norm = std::get_if<LayerNorm>(&node.op);
-  return (norm != nullptr && norm->outputs == 1) || std::holds_alternative<Attention>(node.op) ||
-         std::holds_alternative<Softmax>(node.op) || std::holds_alternative<Reduce>(node.op);
+  const auto* batch_norm = std::get_if<BatchNorm>(&node.op);
+  return (norm != nullptr && norm->outputs == 1) || (batch_norm != nullptr && !batch_norm->training) ||
+         std::holds_alternative<Attention>(node.op) || std::holds_alternative<Softmax>(node.op) ||
+         std::holds_alternative<Reduce>(node.op) || std::holds_alternative<GroupNorm>(node.op) ||
+         std::holds_alternative<InstanceNorm>(node.op) || std::holds_alternative<Where>(node.op);
 }
 
 // Operators that compute with float32 whatever they are stored as.

@@ -47,6 +47,7 @@ struct OpCase {
   std::function<ValueId(tessera::Graph&, const std::vector<ValueId>&, std::mt19937&)> build;
   double length = 1;  // numbers that a result is summed up of
   int inner = 0;      // results on the way that the definition rounds and a kernel may keep in a register
+  float center = 0;   // of the inputs
 };
 
 // The graph as it is planned, evaluated by the definitions of its operators, which round where a kernel stores.
@@ -59,14 +60,16 @@ void check_op(const OpCase& test) {
     for (std::size_t i = 0; i < test.inputs.size(); ++i) {
       ids.push_back(network.graph.add_input("x" + std::to_string(i), {ElementType::float32, test.inputs[i]}));
       network.inputs.push_back(normal_array(test.inputs[i], random));
+      for (float& value : network.inputs.back().as<float>()) value += test.center;
     }
     network.graph.outputs = {test.build(network.graph, ids, random)};
     const CudaPlan plan(network, h200(), {.storage = storage, .exact = true});
-    const RunResult run = plan.run(network.inputs);
-    const std::vector<Array> again = plan.run(network.inputs).outputs;
+    std::vector<const Array*> inputs;
+    for (const Array& input : network.inputs) inputs.push_back(&input);
+    const std::vector<Array> outputs = plan.program().run(inputs), again = plan.program().run(inputs);
     const Array wanted = evaluate(plan.kernel_plan().graph, network.inputs).at(0);
-    ASSERT_EQ(run.outputs.at(0).shape(), wanted.shape());
-    const std::vector<double> found = run.outputs[0].to_double(), expected = wanted.to_double(),
+    ASSERT_EQ(outputs.at(0).shape(), wanted.shape());
+    const std::vector<double> found = outputs[0].to_double(), expected = wanted.to_double(),
                               repeated = again.at(0).to_double();
     double largest = 1;
     for (const double value : expected) largest = std::isfinite(value) ? std::max(largest, std::abs(value)) : largest;
@@ -298,6 +301,134 @@ TEST(CudaNetwork, SoftmaxAndLayerNorm) {
               },
               static_cast<double>(length)});
   }
+}
+
+TEST(CudaNetwork, NormsOfChannels) {
+  TSR_NEEDS_DEVICE();
+  struct Row {
+    Shape x;
+    std::int64_t groups;
+  };
+  // Whole 16 bytes and not; groups smaller and larger than a warp; more channels than a block has threads; few pixels
+  // and many, so that blocks of a cluster share them.
+  for (const Row& row : {Row{Shape{2, 32, 7, 5}, 8}, Row{Shape{1, 30, 9, 3}, 5}, Row{Shape{2, 320, 4, 4}, 32},
+                         Row{Shape{1, 600, 3, 2}, 1}, Row{Shape{3, 48, 1, 1}, 3}, Row{Shape{1, 16, 40, 30}, 2},
+                         Row{Shape{2, 12, 50}, 4}, Row{Shape{1, 8, 3, 4, 5}, 2}}) {
+    const std::int64_t channels = row.x[1], length = row.x.volume() / (row.x[0] * row.groups);
+    for (const float center : {0.0f, 300.0f})
+      for (const bool per_group : {false, true})
+        check_op({"group norm",
+                  {row.x},
+                  [&](tessera::Graph& g, const auto& x, std::mt19937& random) {
+                    const Shape scales{per_group ? row.groups : channels};
+                    const GroupNorm op{.groups = row.groups, .per_group_scale = per_group};
+                    return g.add("norm", op, {x[0], weights(g, scales, random, 1), weights(g, scales, random, 1)});
+                  },
+                  // What is summed up is below 8, or as far from 0 as the inputs are.
+                  static_cast<double>(length + 8) * (1 + static_cast<double>(center) / 8),
+                  0,
+                  center});
+    if (length > row.x[1] / row.groups)  // one pixel has no deviation
+      check_op({"instance norm",
+                {row.x},
+                [&](tessera::Graph& g, const auto& x, std::mt19937& random) {
+                  return g.add("norm", InstanceNorm{},
+                               {x[0], weights(g, Shape{channels}, random, 1), weights(g, Shape{channels}, random, 1)});
+                },
+                static_cast<double>(length)});
+    check_op({"batch norm",
+              {row.x},
+              [&](tessera::Graph& g, const auto& x, std::mt19937& random) {
+                Array variance = normal_array(Shape{channels}, random);
+                for (float& value : variance.as<float>()) value = 0.5f + value * value;
+                return g.add("norm", BatchNorm{},
+                             {x[0], weights(g, Shape{channels}, random, 1), weights(g, Shape{channels}, random, 1),
+                              weights(g, Shape{channels}, random, 1), g.add_constant("variance", std::move(variance))});
+              },
+              4});
+  }
+}
+
+TEST(CudaNetwork, ComparisonsLogicAndChoices) {
+  TSR_NEEDS_DEVICE();
+  using Kind = tessera::Binary::Kind;
+  const auto binary = [](tessera::Graph& g, Kind kind, ValueId a, ValueId b) {
+    return g.add("binary" + std::to_string(g.values.size()), tessera::Binary{kind}, {a, b});
+  };
+  const auto unary = [](tessera::Graph& g, Unary op, ValueId a) {
+    return g.add("unary" + std::to_string(g.values.size()), op, {a});
+  };
+  const auto cast = [](tessera::Graph& g, ElementType to, ValueId a) {
+    return g.add("cast" + std::to_string(g.values.size()), Cast{.to = to}, {a});
+  };
+  const Shape shape{2, 10, 7, 5};
+  for (const Kind kind : {Kind::equal, Kind::less, Kind::less_equal, Kind::greater, Kind::greater_equal})
+    for (const Shape& other : {shape, Shape{2, 10, 1, 1}, Shape{1, 10, 1, 1}, Shape{5}, Shape{}})
+      check_op({"comparison", {shape, other}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+                  // Equal where x is the larger.
+                  return binary(g, kind, x[0], binary(g, Kind::max, x[0], x[1]));
+                }});
+  for (const ElementType type : {ElementType::int32, ElementType::int64})
+    check_op({"comparison of integers", {shape, Shape{10, 1, 5}}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+                return binary(g, Kind::less, cast(g, type, x[0]), cast(g, type, x[1]));
+              }});
+  for (const Kind kind : {Kind::logical_and, Kind::logical_or, Kind::logical_xor})
+    check_op({"logic", {shape, Shape{7, 1}}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+                const ValueId zero = g.add_constant("zero", Array::scalar<float>(0));
+                return unary(g, {Unary::Kind::logical_not},
+                             binary(g, kind, binary(g, Kind::less, x[0], zero), binary(g, Kind::less, x[1], zero)));
+              }});
+  check_op({"what are no numbers", {shape}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+              return unary(g, {Unary::Kind::is_nan}, unary(g, {Unary::Kind::log}, x[0]));
+            }});
+  for (const float negative : {0.0f, 1.0f})
+    check_op({"infinities", {shape}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+                const ValueId low = g.add_constant("low", Array::scalar<float>(0)),
+                              high = g.add_constant("high", Array::scalar<float>(0.25f));
+                const ValueId few = g.add("few", Clip{}, {x[0], low, high});
+                return unary(g, {Unary::Kind::is_inf, negative, 1 - negative}, unary(g, {Unary::Kind::log}, few));
+              }});
+  for (const auto& [a, b] : {std::pair{shape, shape}, {Shape{}, shape}, {Shape{1, 10, 1, 1}, Shape{7, 5}}})
+    check_op({"where", {shape, a, b}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+                const ValueId zero = g.add_constant("zero", Array::scalar<float>(0));
+                return g.add("where", Where{}, {binary(g, Kind::greater, x[0], zero), x[1], x[2]});
+              }});
+  check_op({"a mask of attention",
+            {Shape{2, 4, 9, 9}},
+            [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+              Array mask(ElementType::boolean, Shape{9, 9});
+              for (std::size_t i = 0; i < 81; ++i) mask.as<bool>()[i] = i % 9 <= i / 9;
+              const ValueId never = g.add_constant("never", Array::scalar<float>(-INFINITY));
+              return g.add("weights", Softmax{},
+                           {g.add("where", Where{}, {g.add_constant("mask", std::move(mask)), x[0], never})});
+            },
+            9,
+            1});
+}
+
+TEST(CudaNetwork, CastsToAndFromWholeNumbers) {
+  TSR_NEEDS_DEVICE();
+  for (const ElementType type : {ElementType::boolean, ElementType::uint8, ElementType::int8, ElementType::int32,
+                                 ElementType::int64, ElementType::float16, ElementType::bfloat16})
+    for (const float scale : {0.4f, 100.0f, 3e9f, 1e19f})  // inside every type, and beyond each
+      check_op({"cast", {Shape{2, 10, 7, 5}}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+                  const ValueId by = g.add_constant("by", Array::scalar<float>(scale));
+                  const ValueId y = g.add("scaled", tessera::Binary{tessera::Binary::Kind::mul}, {x[0], by});
+                  const ValueId odd = g.add("odd", Unary{Unary::Kind::log}, {x[0]});  // NaN below 0
+                  const ValueId all = g.add("all", Concat{1}, {y, odd});
+                  return g.add("back", Cast{.to = ElementType::float32}, {g.add("cast", Cast{.to = type}, {all})});
+                }});
+  for (const auto& [from, to] : {std::pair{ElementType::int64, ElementType::int32},
+                                 {ElementType::int32, ElementType::int64},
+                                 {ElementType::uint8, ElementType::int64},
+                                 {ElementType::uint8, ElementType::int32},
+                                 {ElementType::boolean, ElementType::int64},
+                                 {ElementType::int64, ElementType::boolean}})
+    check_op({"cast", {Shape{3, 50}}, [&](tessera::Graph& g, const auto& x, std::mt19937&) {
+                const ValueId by = g.add_constant("by", Array::scalar<float>(3e9f));
+                const ValueId y = g.add("scaled", tessera::Binary{tessera::Binary::Kind::mul}, {x[0], by});
+                return g.add("to", Cast{.to = to}, {g.add("from", Cast{.to = from}, {y})});
+              }});
 }
 
 TEST(CudaNetwork, Attention) {

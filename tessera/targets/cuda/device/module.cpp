@@ -1,5 +1,6 @@
 #include "tessera/targets/cuda/device/module.h"
 
+#include "tessera/core/error.h"
 #include "tessera/targets/cuda/device/driver.h"
 
 #include <fmt/format.h>
@@ -40,8 +41,13 @@ void Function::launch(const Stream& stream, const LaunchShape& shape, void** arg
 
 Module::Module(const Context& context, std::span<const std::byte> binary) : context_(context) {
   context.make_current();
-  check_call(driver().cuModuleLoadData(&module_, binary.data()),
-             fmt::format("load kernels for sm_90a on {}", context.properties().name));
+  // A driver whose kernels are its own takes anything; all others refuse what is no binary.
+  static constexpr std::array<std::byte, 64> kNothing{};
+  const CUresult loaded = driver().cuModuleLoadData(&module_, binary.empty() ? kNothing.data() : binary.data());
+  if (loaded != CUDA_SUCCESS && binary.empty())
+    fail(Code::unsupported, Hint{"configure with -DTESSERA_CUDA=ON and build again"},
+         "this build can plan for NVIDIA GPUs but has no kernels for them: it was made where there is no driver");
+  check_call(loaded, fmt::format("load kernels for sm_90a on {}", context.properties().name));
 }
 
 Module::~Module() {

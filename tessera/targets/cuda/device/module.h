@@ -42,6 +42,7 @@ class TSR_API Function {
 
 class TSR_API Module {
  public:
+  // `binary` is empty where the build has no kernels: an Error that says so.
   Module(const Context& context, std::span<const std::byte> binary);
   ~Module();
   Module(const Module&) = delete;

@@ -3,6 +3,7 @@
 // What every kernel does with its elements: widens them, applies an activation, rounds, takes the larger.
 
 #include "tessera/targets/cuda/kernels/activation.h"
+#include "tessera/targets/cuda/kernels/ptx.cuh"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -11,20 +12,9 @@
 
 namespace tessera::cuda {
 
-// Unlike fminf and fmaxf these keep NaN.
-__device__ __forceinline__ float bounded(float x, float lower, float upper) {
-  asm("max.NaN.f32 %0, %0, %1;\nmin.NaN.f32 %0, %0, %2;" : "+f"(x) : "f"(lower), "f"(upper));
-  return x;
-}
-// 2 to the power of x, and 1 / x, off by 2 units in the last place; numbers too small to be normal are 0.
-__device__ __forceinline__ float power_of_2(float x) {
-  asm("ex2.approx.ftz.f32 %0, %0;" : "+f"(x));
-  return x;
-}
-__device__ __forceinline__ float reciprocal(float x) {
-  asm("rcp.approx.ftz.f32 %0, %0;" : "+f"(x));
-  return x;
-}
+using ptx::bounded;
+using ptx::power_of_2;
+using ptx::reciprocal;
 inline constexpr float kLog2E = 1.4426950408889634f;
 // The exact quotient takes three times as long.
 __device__ __forceinline__ float silu(float x) { return x * reciprocal(1.0f + power_of_2(-kLog2E * x)); }

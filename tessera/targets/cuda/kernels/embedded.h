@@ -19,6 +19,7 @@ inline constexpr std::size_t kBinaries = 0
 #undef TSR_BINARY
     ;
 
+// Empty where the build has none: it plans only.
 std::span<const std::byte> embedded(Binary which);
 
 }  // namespace tessera::cuda

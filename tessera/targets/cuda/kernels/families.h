@@ -9,6 +9,8 @@
 namespace tessera::cuda {
 
 std::vector<CudaKernel> attention_kernels();
+std::vector<CudaKernel> channel_norm_kernels();  // GroupNorm, InstanceNorm, BatchNorm
+std::vector<CudaKernel> choice_kernels();        // Where, comparisons, logic
 std::vector<CudaKernel> conv2d_kernels();  // Conv, Gemm, MatMul with constant weights, ConvTranspose without overlap
 std::vector<CudaKernel> conv_transpose_kernels();
 std::vector<CudaKernel> depthwise_kernels();

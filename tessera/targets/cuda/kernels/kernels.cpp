@@ -12,9 +12,10 @@ namespace tessera::cuda {
 std::span<const CudaKernel> kernels() {
   static const std::vector<CudaKernel> all = [] {
     std::vector<CudaKernel> out;
-    for (const auto& family : {conv2d_kernels(), gemv_kernels(), depthwise_kernels(), conv_transpose_kernels(),
-                               pool_kernels(), elementwise_kernels(), resize_kernels(), row_kernels(), move_kernels(),
-                               part_kernels(), reduce_kernels(), matmul_kernels(), attention_kernels()})
+    for (const auto& family :
+         {conv2d_kernels(), gemv_kernels(), depthwise_kernels(), conv_transpose_kernels(), pool_kernels(),
+          elementwise_kernels(), resize_kernels(), row_kernels(), move_kernels(), part_kernels(), reduce_kernels(),
+          matmul_kernels(), attention_kernels(), channel_norm_kernels(), choice_kernels()})
       out.insert(out.end(), family.begin(), family.end());
     return out;
   }();

@@ -13,6 +13,44 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
+// --- numbers ---------------------------------------------------------------------------------------------------------
+
+// Unlike fminf and fmaxf this keeps NaN.
+__device__ __forceinline__ float bounded(float x, float lower, float upper) {
+  asm("max.NaN.f32 %0, %0, %1;\nmin.NaN.f32 %0, %0, %2;" : "+f"(x) : "f"(lower), "f"(upper));
+  return x;
+}
+// 2 to the power of x, and 1 / x, off by 2 units in the last place; numbers too small to be normal are 0.
+__device__ __forceinline__ float power_of_2(float x) {
+  asm("ex2.approx.ftz.f32 %0, %0;" : "+f"(x));
+  return x;
+}
+__device__ __forceinline__ float reciprocal(float x) {
+  asm("rcp.approx.ftz.f32 %0, %0;" : "+f"(x));
+  return x;
+}
+
+// --- loads, stores and waiting ---------------------------------------------------------------------------------------
+
+// 16 bytes that nobody writes while the kernel runs, and that are read once: they need no place in the L1 cache.
+template <class Bytes, class T>
+__device__ __forceinline__ Bytes load_streaming(const T* from) {
+  static_assert(sizeof(Bytes) == 16);
+  uint4 bits;
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(bits.x), "=r"(bits.y), "=r"(bits.z), "=r"(bits.w)
+               : "l"(from));
+  return reinterpret_cast<const Bytes&>(bits);
+}
+__device__ __forceinline__ void store_shared(std::uint32_t address, float x, float y) {
+  asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(x), "f"(y) : "memory");
+}
+// So many threads of the block, of those that come here; __syncthreads is another barrier.
+template <int kThreads>
+__device__ __forceinline__ void sync_some() {
+  asm volatile("bar.sync 1, %0;" ::"n"(kThreads) : "memory");
+}
+
 // --- barriers in shared memory -------------------------------------------------------------------------------------
 
 __device__ __forceinline__ void barrier_init(std::uint32_t barrier, std::uint32_t arrivals) {

@@ -566,11 +566,8 @@ struct Conv2dTile {
     const std::uint32_t to = shared + (row * kPartialPitch + lane % 4 * 2) * 4;
 #pragma unroll
     for (int j = 0; j < kOc / 8; ++j) {
-      asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to + j * 32), "f"(sums[j * 4]), "f"(sums[j * 4 + 1])
-                   : "memory");
-      asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to + j * 32 + 8 * kPartialPitch * 4), "f"(sums[j * 4 + 2]),
-                   "f"(sums[j * 4 + 3])
-                   : "memory");
+      ptx::store_shared(to + j * 32, sums[j * 4], sums[j * 4 + 1]);
+      ptx::store_shared(to + j * 32 + 8 * kPartialPitch * 4, sums[j * 4 + 2], sums[j * 4 + 3]);
     }
   }
 
@@ -738,7 +735,7 @@ struct Conv2dTile {
       }
       if (kSplits && a.splits > 1) {
         // Every stage has been read: the multiplying threads of this block are done before anything is overwritten.
-        asm volatile("bar.sync 1, %0;" ::"n"(kMultiplying) : "memory");
+        ptx::sync_some<kMultiplying>();
         keep_partial(sums);
       }
     }

@@ -7,14 +7,10 @@
 
 namespace tessera::cuda {
 
-// Weights are read once: they need no place in the L1 cache.
+// Weights are read once.
 template <class T>
 __device__ __forceinline__ Pack<T, kWide<T>> stream(const T* from) {
-  uint4 bits;
-  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(bits.x), "=r"(bits.y), "=r"(bits.z), "=r"(bits.w)
-               : "l"(from));
-  return reinterpret_cast<const Pack<T, kWide<T>>&>(bits);
+  return ptx::load_streaming<Pack<T, kWide<T>>>(from);
 }
 
 template <class T, int kRows>

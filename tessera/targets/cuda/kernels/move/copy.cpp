@@ -8,14 +8,35 @@
 namespace tessera::cuda {
 namespace {
 
-bool is_half(ElementType type) { return type == ElementType::float16 || type == ElementType::bfloat16; }
+// As names of kernels have it; empty for types that are only copied.
+std::string_view cast_name(ElementType type) {
+  switch (type) {
+    case ElementType::float16: return "f16";
+    case ElementType::bfloat16: return "bf16";
+    case ElementType::float32: return "f32";
+    case ElementType::boolean: return "bool";
+    case ElementType::uint8: return "u8";
+    case ElementType::int8: return "i8";
+    case ElementType::int32: return "i32";
+    case ElementType::int64: return "i64";
+    default: return {};
+  }
+}
+
+bool is_floating(ElementType type) {
+  return type == ElementType::float16 || type == ElementType::bfloat16 || type == ElementType::float32;
+}
 
 bool is_aligned(const void* at) { return reinterpret_cast<std::uintptr_t>(at) % 16 == 0; }
 
 }  // namespace
 
 bool can_copy(ElementType from, ElementType to) {
-  return from == to || (from == ElementType::float32 && is_half(to)) || (to == ElementType::float32 && is_half(from));
+  if (from == to) return true;
+  if (cast_name(from).empty() || cast_name(to).empty()) return false;
+  using Type = ElementType;
+  return is_floating(from) || is_floating(to) || from == Type::boolean || to == Type::boolean ||
+         (from != Type::int8 && (to == Type::int32 || to == Type::int64));
 }
 
 Launch copy_launch(KernelLibrary& library, ElementType from_type, const void* from, ElementType to_type, void* to,
@@ -42,7 +63,7 @@ Launch copy_launch(KernelLibrary& library, ElementType from_type, const void* fr
   }
   const std::string function = from_type == to_type
                                    ? fmt::format("copy_{}{}", bytes, wide ? "_wide" : "")
-                                   : fmt::format("cast_{}_{}", short_name(from_type), short_name(to_type));
+                                   : fmt::format("cast_{}_{}", cast_name(from_type), cast_name(to_type));
   return launch_of(library.function(Binary::copy, function),
                    {.blocks = blocks_for(arguments.count, 256), .threads = 256, .early_start = true}, from, to,
                    arguments);

@@ -7,12 +7,54 @@
 
 namespace tessera::cuda {
 
+// A byte that is 0 or 1.
+enum class Truth : std::uint8_t {};
+
+template <class T>
+inline constexpr bool kIsFloating =
+    std::is_same_v<T, float> || std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>;
+
+// Towards zero, the nearest bound where x is outside, 0 for NaN. lowest: of the type, which as a float is a power of 2.
+template <class To>
+__device__ __forceinline__ To whole(float x, To lowest, To highest) {
+  if (x != x) return 0;
+  const float bottom = static_cast<float>(lowest), beyond = lowest == 0 ? static_cast<float>(highest) + 1 : -bottom;
+  return x >= beyond ? highest : x <= bottom ? lowest : static_cast<To>(x);
+}
+__device__ __forceinline__ std::uint8_t whole_number(float x, std::uint8_t) {
+  return whole<std::uint8_t>(x, 0, UINT8_MAX);
+}
+__device__ __forceinline__ std::int8_t whole_number(float x, std::int8_t) {
+  return whole<std::int8_t>(x, INT8_MIN, INT8_MAX);
+}
+__device__ __forceinline__ std::int32_t whole_number(float x, std::int32_t) {
+  return whole<std::int32_t>(x, INT32_MIN, INT32_MAX);
+}
+__device__ __forceinline__ std::int64_t whole_number(float x, std::int64_t) {
+  return whole<std::int64_t>(x, INT64_MIN, INT64_MAX);
+}
+
 template <class From, class To>
 __device__ __forceinline__ To converted(From x) {
-  if constexpr (std::is_same_v<From, To>)
+  if constexpr (std::is_same_v<From, To>) {
     return x;
-  else
-    return rounded<To>(widened(x));
+  } else if constexpr (std::is_same_v<From, Truth>) {
+    return converted<std::int32_t, To>(x != Truth{0} ? 1 : 0);
+  } else if constexpr (std::is_same_v<To, Truth>) {
+    if constexpr (kIsFloating<From>)
+      return Truth{widened(x) != 0};
+    else
+      return Truth{x != 0};
+  } else if constexpr (kIsFloating<From>) {
+    if constexpr (kIsFloating<To>)
+      return rounded<To>(widened(x));
+    else
+      return whole_number(widened(x), To{});
+  } else if constexpr (kIsFloating<To>) {
+    return rounded<To>(static_cast<float>(x));
+  } else {
+    return static_cast<To>(x);  // the low bits
+  }
 }
 
 template <class From, class To, int kCount>
@@ -67,3 +109,28 @@ TSR_COPY(cast_f32_f16, float, __half, 1)
 TSR_COPY(cast_f32_bf16, float, __nv_bfloat16, 1)
 TSR_COPY(cast_f16_f32, __half, float, 1)
 TSR_COPY(cast_bf16_f32, __nv_bfloat16, float, 1)
+TSR_COPY(cast_f16_bf16, __half, __nv_bfloat16, 1)
+TSR_COPY(cast_bf16_f16, __nv_bfloat16, __half, 1)
+#define TSR_CASTS_OF_FLOATS(WHOLE, T)              \
+  TSR_COPY(cast_f32_##WHOLE, float, T, 1)          \
+  TSR_COPY(cast_f16_##WHOLE, __half, T, 1)         \
+  TSR_COPY(cast_bf16_##WHOLE, __nv_bfloat16, T, 1) \
+  TSR_COPY(cast_##WHOLE##_f32, T, float, 1)        \
+  TSR_COPY(cast_##WHOLE##_f16, T, __half, 1)       \
+  TSR_COPY(cast_##WHOLE##_bf16, T, __nv_bfloat16, 1)
+TSR_CASTS_OF_FLOATS(bool, tessera::cuda::Truth)
+TSR_CASTS_OF_FLOATS(u8, std::uint8_t)
+TSR_CASTS_OF_FLOATS(i8, std::int8_t)
+TSR_CASTS_OF_FLOATS(i32, std::int32_t)
+TSR_CASTS_OF_FLOATS(i64, std::int64_t)
+#define TSR_CASTS_FROM(WHOLE, T)                            \
+  TSR_COPY(cast_##WHOLE##_bool, T, tessera::cuda::Truth, 1) \
+  TSR_COPY(cast_bool_##WHOLE, tessera::cuda::Truth, T, 1)
+TSR_CASTS_FROM(u8, std::uint8_t)
+TSR_CASTS_FROM(i8, std::int8_t)
+TSR_CASTS_FROM(i32, std::int32_t)
+TSR_CASTS_FROM(i64, std::int64_t)
+TSR_COPY(cast_i32_i64, std::int32_t, std::int64_t, 1)
+TSR_COPY(cast_i64_i32, std::int64_t, std::int32_t, 1)
+TSR_COPY(cast_u8_i32, std::uint8_t, std::int32_t, 1)
+TSR_COPY(cast_u8_i64, std::uint8_t, std::int64_t, 1)

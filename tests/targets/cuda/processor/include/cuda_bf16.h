@@ -1,0 +1,1 @@
+#pragma once  // cuda_language.h has what of it is used
