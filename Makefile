@@ -30,6 +30,7 @@ help:
 	@echo 'make tidy      clang-tidy over all sources'
 	@echo 'make sanitize  tests under address, undefined-behaviour and thread sanitizers; seconds of fuzzing'
 	@echo 'make fuzz      minutes of fuzzing (FUZZ_SECONDS=60 for each reader)'
+	@echo 'make soak      loads, runs, plans, simulates and trains for half an hour; memory stays (SOAK_SECONDS=1800)'
 	@echo 'make mutants   small changes of the sources, each of which a test has to notice (ARGS="--number 20 --room graph")'
 	@echo 'make install-consumer   install into a scratch prefix and build a program against it'
 	@echo 'make wheel     the Python package with everything in it, into dist/, from the build that is there'
@@ -136,6 +137,12 @@ sanitize: setup
 fuzz: $(call configured,build-asan)
 	cmake --build build-asan -j $(JOBS)
 	@tools/fuzz build-asan $(or $(FUZZ_SECONDS),60)
+
+.PHONY: soak
+soak: $(call configured,build)
+	@tools/compile_groups build/compile_groups
+	cmake --build build --target tessera-python -j $(JOBS)
+	.venv/bin/python tools/soak --seconds $(or $(SOAK_SECONDS),1800)
 
 .PHONY: mutants
 mutants: setup

@@ -1,6 +1,7 @@
 // A time-boxed mutation loop for compilers without libFuzzer.
 //
 //   npy_fuzz --seconds 60 --seed 1 SEED_FOLDER...   mutates the seeds; repeatable for a given seed and build
+//   npy_fuzz --runs 1000000 SEED_FOLDER...          so many inputs, however long that takes
 //   npy_fuzz FILE...                                runs these inputs as they are
 //
 // An input that ends the process is written to <driver>-crash-<seed>-<run>.bin first.
@@ -99,9 +100,11 @@ class Mutator {
     return input;
   }
 
-  // Keeps the first few inputs that get to each place.
-  void learn(Input input, int place) {
-    if (kept_[place]++ < 8) corpus_.push_back(std::move(input));
+  // Keeps the first few inputs that get to each place; whether this was the first.
+  bool learn(Input input, int place) {
+    const int before = kept_[place]++;
+    if (before < 8) corpus_.push_back(std::move(input));
+    return before == 0;
   }
 
   std::size_t places() const { return kept_.size(); }
@@ -244,7 +247,7 @@ class Mutator {
 };
 
 [[noreturn]] void usage() {
-  write_text("usage: DRIVER [--seconds N] [--seed S] SEED_FOLDER_OR_FILE...\n");
+  write_text("usage: DRIVER [--seconds N | --runs N] [--seed S] SEED_FOLDER_OR_FILE...\n");
   std::exit(2);
 }
 
@@ -258,12 +261,14 @@ unsigned parse_number(const char* text) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  unsigned seconds = 0, seed = 1;
+  unsigned seconds = 0, least_runs = 0, seed = 1;
   std::vector<Input> seeds;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == "--seconds") {
       seconds = parse_number(argv[++i]);
+    } else if (argument == "--runs") {
+      least_runs = parse_number(argv[++i]);
     } else if (argument == "--seed") {
       seed = parse_number(argv[++i]);
     } else if (std::filesystem::is_directory(argument)) {
@@ -287,20 +292,21 @@ int main(int argc, char** argv) {
   const std::string stem = std::filesystem::path(argv[0]).filename();
   std::snprintf(driver.data(), driver.size(), "%s", argv[0]);
   const auto name_crash = [&](unsigned long long count) {
-    if (seconds == 0) return;  // the inputs are files already
+    if (seconds == 0 && least_runs == 0) return;  // the inputs are files already
     std::snprintf(crash_file.data(), crash_file.size(), "%s-crash-%u-%llu.bin", stem.c_str(), seed, count);
   };
 
-  unsigned long long runs = 0;
+  unsigned long long runs = 0, newest = 0;  // the last input that came to a place where none had been
   for (const Input& input : seeds) name_crash(runs++), run(input);
   Mutator mutator(seed, std::move(seeds));
   const Clock::time_point end = Clock::now() + std::chrono::seconds(seconds);
-  while (Clock::now() < end) {
+  while (runs < least_runs || Clock::now() < end) {
     name_crash(runs++);
     Input input = mutator.next();
     const int place = run(input);
-    mutator.learn(std::move(input), place);
+    if (mutator.learn(std::move(input), place)) newest = runs;
   }
-  std::printf("%s: %llu inputs to %zu places, seed %u, nothing found\n", stem.c_str(), runs, mutator.places(), seed);
+  std::printf("%s: %llu inputs to %zu places, the last new one by input %llu, seed %u, nothing found\n", stem.c_str(),
+              runs, mutator.places(), newest, seed);
   return 0;
 }

@@ -180,6 +180,9 @@ TEST_F(CgroupThreads, Version1QuotaCountsAndMinusOneDoesNot) {
   EXPECT_THAT(count.source, HasSubstr("cgroup v1 quota allows 3"));
   write("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1");
   EXPECT_EQ(count_threads(8, root_).count, 8);
+  write("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "300000");
+  fs::remove(root_ / "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us");
+  EXPECT_EQ(count_threads(8, root_).count, 8) << "a quota of no known period";
 }
 
 TEST_F(CgroupThreads, GarbageIsNoQuota) {

@@ -96,6 +96,27 @@ TEST_F(ThreadTeam, HelpersStayOffTheCpuOfTheirCaller) {
   }
   ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
 }
+
+TEST_F(ThreadTeam, AsManyHelpersAsCpusMayUseAllOfThem) {
+  cpu_set_t all;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
+  const int cpus = CPU_COUNT(&all);
+  const std::thread::id caller = std::this_thread::get_id();
+  for (const int helpers : {1, cpus}) {  // one is kept off the CPU of its caller before
+    set_max_threads(helpers + 1);
+    std::atomic<int> fewer{0};
+    for (int i = 0; i < 20; ++i)
+      parallel_for(helpers + 1, 1, [&](std::int64_t, std::int64_t) {
+        cpu_set_t mine;
+        if (std::this_thread::get_id() != caller && sched_getaffinity(0, sizeof(mine), &mine) == 0)
+          fewer += CPU_EQUAL(&mine, &all) ? 0 : 1;
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+      });
+    if (helpers == cpus) {
+      EXPECT_EQ(fewer, 0);
+    }
+  }
+}
 #endif
 
 TEST_F(ThreadTeam, ALimitHoldsForTheThreadThatSetIt) {

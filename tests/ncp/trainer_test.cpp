@@ -5,6 +5,7 @@
 #include "tessera/ncp/tasks/task.h"
 #include "tests/error_of.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -72,6 +73,21 @@ TEST(Trainer, IsTheSameToTheLastBitForAnyNumberOfThreads) {
   }());
   while (!other.finished()) other.run_epoch(task.training, &task.validation);
   EXPECT_NE(other.parameters().items[0].values, wanted->items[0].values);
+}
+
+TEST(Trainer, DropoutChangesWhatIsLearnt) {
+  const Task task = xor_task({.training = 32, .validation = 1, .test = 1});
+  std::vector<ParameterSet<float>> learnt;
+  for (const char* rate : {"0", "0.5"}) {
+    Trainer trainer = make_trainer(fmt::format(R"({{"type":"CfC","input_size":1,"units":8,"backbone_units":[12,10],
+      "backbone_dropout":{},"proj_size":2}})",
+                                               rate)
+                                       .c_str(),
+                                   xor_options(1));
+    trainer.run_epoch(task.training);
+    learnt.push_back(trainer.parameters());
+  }
+  EXPECT_NE(learnt[0].items[0].values, learnt[1].items[0].values);
 }
 
 TEST(Trainer, StoppedAnywhereItGoesOnAsIfItHadNot) {

@@ -3,6 +3,7 @@
 #include "markup_check.h"
 
 #include "tessera/core/error.h"
+#include "tessera/report/units.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -46,6 +47,25 @@ TEST(RooflinePicture, PutsPointsOnTheRoofWhereTheyReachIt) {
   EXPECT_EQ(circle(20, peak).second, circle(200, peak).second);
   EXPECT_GT(circle(20, peak / 2).second, circle(20, peak).second);
   EXPECT_LT(circle(5, peak).first, circle(20, peak).first);
+}
+
+TEST(RooflinePicture, RatesStandAtTheRoofAndEndWithIt) {
+  const Markup markup =
+      read_markup(roofline_to_svg({.title = "t", .peak_flop_per_s = 2.6e12, .peak_bytes_per_s = 1e11}), false);
+  const auto find = [&](auto&& fits) {
+    const auto found = std::find_if(markup.elements.begin(), markup.elements.end(), fits);
+    return found == markup.elements.end() ? MarkupElement{} : *found;
+  };
+  const MarkupElement path = find([](const MarkupElement& e) { return e.tag == "path"; });
+  const MarkupElement rate = find([](const MarkupElement& e) {
+    return e.tag == "text" && e.attributes.contains("text-anchor") && e.text.starts_with(format_flop_rate(2.6e12));
+  });
+  const std::string end = path.attributes.at("d").substr(path.attributes.at("d").rfind('L') + 1);
+  const double roof_x = std::stod(end), roof_y = std::stod(end.substr(end.find(' ')));
+  EXPECT_EQ(rate.attributes.at("text-anchor"), "end");
+  EXPECT_LT(std::stod(rate.attributes.at("x")), roof_x);
+  EXPECT_LT(std::stod(rate.attributes.at("y")), roof_y) << "above its line";
+  EXPECT_GT(std::stod(rate.attributes.at("y")), roof_y - 20) << "and near it";
 }
 
 TEST(RooflinePicture, LeavesOutWhatCannotBeDrawn) {

@@ -1,9 +1,11 @@
 #include "tessera/scale/training_world.h"
 
+#include "tessera/core/parallel_for.h"
 #include "thread_world.h"
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,22 @@ TEST(TrainingWorld, TellsHowMuchOfTheTimeWasSpentComputing) {
   EXPECT_THAT(long_run, Each(AllOf(StartsWith("2 ranks: 2 samples/s in 3600 s measured"), HasSubstr("100.0 % of that"),
                                    HasSubstr("1 thread, waited"))));
   EXPECT_THAT(no_time, Each(HasSubstr("they computed 0.0 % of that time")));
+}
+
+TEST(TrainingWorld, RanksOfOneHostShareItsCpusUnlessTheyAreToldHowManyThreads) {
+  std::vector<int> share(2), asked(2);
+  const auto thrown = Threads(2).run([&](Communicator& all) {
+    const auto rank = static_cast<std::size_t>(all.rank());
+    {
+      const TrainingWorld world(all, "1", false, 0);
+      share[rank] = max_threads();
+    }
+    const TrainingWorld world(all, "1", false, 3);
+    asked[rank] = max_threads();
+  });
+  EXPECT_THAT(thrown, Each(""));
+  EXPECT_THAT(share, Each(std::max(1, hardware_threads() / 2)));
+  EXPECT_THAT(asked, Each(3));
 }
 
 TEST(TrainingWorld, OneRankHasNothingToExchangeOrToTell) {

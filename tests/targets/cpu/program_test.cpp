@@ -44,6 +44,25 @@ TEST(Program, ViewsOfInputsConstantsAndResultsAreOutputsToo) {
   EXPECT_TRUE(run(g, inputs) == evaluate(g, inputs));
 }
 
+// A few hundred million operations a second: what a plan says of a node that has no other kernel is not far off.
+TEST(Program, DefinitionsAreEstimatedAsSlowAsTheyAre) {
+  Graph g;
+  const ValueId x = g.add_input("x", f32({1, 16, 20, 20}));
+  const ValueId w = g.add_constant("w", Array(ElementType::float32, Shape{16, 16, 3, 3}));
+  g.outputs = {g.add("y", Conv{}, {x, w})};
+  PlanOptions options;
+  for (const CpuKernel& kernel : kernels())
+    if (kernel.info.role != KernelRole::definition) options.without.emplace_back(kernel.info.name);
+  std::vector<const KernelInfo*> infos;
+  for (const CpuKernel& kernel : kernels()) infos.push_back(&kernel.info);
+  const Plan plan = make_plan(g, infos, options);
+  ASSERT_EQ(plan.steps.size(), 1u);
+  const double flops = 2.0 * 16 * 18 * 18 * 16 * 9;
+  EXPECT_EQ(plan.steps[0].work.flops, flops);
+  EXPECT_GT(plan.steps[0].offer.estimate.seconds, flops / 1e9);
+  EXPECT_LT(plan.steps[0].offer.estimate.seconds, flops / 1e8);
+}
+
 TEST(Program, ValuesThatLiveTogetherDoNotShareMemory) {
   // A ladder where each value is read at once and again at the end.
   Graph g;
