@@ -1,12 +1,12 @@
 #include "any_tensor.h"
 #include "bind.h"
 #include "compute_config.h"
+#include "core_grid_argument.h"
 
 #include "tessera/core/error.h"
 #include "tessera/targets/tensix/ops/matmul/matmul.h"
 
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/variant.h>
 
 #include <variant>
@@ -31,16 +31,6 @@ using Reuse = Program<MatmulKind::reuse>;
 using Multicast2d = Program<MatmulKind::multicast_2d>;
 using Multicast1d = Program<MatmulKind::multicast_1d>;
 using AnyProgram = std::optional<std::variant<MultiCore, Reuse, Multicast2d, Multicast1d>>;
-
-tensix::CoreGrid grid_of(const nb::object& grid) {
-  if (nb::isinstance<tensix::CoreCoord>(grid)) {
-    const tensix::CoreCoord core = nb::cast<tensix::CoreCoord>(grid);
-    return {core.y, core.x};
-  }
-  if (nb::isinstance<tensix::CoreGrid>(grid)) return nb::cast<tensix::CoreGrid>(grid);
-  const auto [x, y] = nb::cast<std::pair<int, int>>(grid);
-  return {y, x};
-}
 
 std::optional<tensix::VectorFunction> activation_of(const nb::object& value) {
   return value.is_none() ? std::nullopt : std::optional(function_of(value, true));

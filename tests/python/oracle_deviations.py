@@ -288,6 +288,69 @@ DEVIATIONS = [
         "of two faults of an empty shard the other one is named",
         lambda real, ours: real["q"] == "zero shard" and real["shard"] == [32, 0] and _refused(real) and _refused(ours),
     ),
+    # --- ops_models ---
+    Deviation(
+        "ops_models",
+        "a mask must be as wide as the scores; the real one takes a narrower one in place and reads what lies behind it",
+        lambda real, ours: real["op"] == "scale_mask_softmax_in_place" and real.get("mask") == [2, 1, 32, 64] and "both must have the same number" in _text(ours),
+    ),
+    Deviation(
+        "ops_models",
+        "scores of rank 3 are one batch for their mask, as those of rank 2 are",
+        lambda real, ours: real["op"].startswith("attention_softmax") and real.get("mask") is True and len(real["shape"]) == 3 and ours["ok"],
+    ),
+    Deviation(
+        "ops_models",
+        "columns that do not make up the heads are refused as such, not by the size of what would be left",
+        lambda real, ours: real["op"] == "split_heads" and _refused(real) and ("do not make up" in _text(ours) or "do not fit evenly" in _text(ours)),
+    ),
+    Deviation("ops_models", "a layout is named, not numbered", lambda real, ours: "found 0" in _text(real) and "ROW_MAJOR" in _text(ours)),
+    Deviation(
+        "ops_models",
+        "what has too few dimensions is refused as such, not by the index that was looked for",
+        lambda real, ours: _text(real).startswith("ShapeBase[] index out of range") and _refused(ours),
+    ),
+    Deviation(
+        "ops_models",
+        "heads that fill no tiles keep their size; the real one rounds it up and takes columns of the next head",
+        lambda real, ours: real["op"] == "nlp_create_qkv_heads" and real["shape"] == [2, 1, 64, 384] and real["kv"] == 2 and ours["ok"],
+    ),
+    Deviation(
+        "ops_models",
+        "a way to sample that does not exist is refused",
+        lambda real, ours: real["op"] == "grid_sample" and real.get("mode") == "bicubic" and _refused(ours),
+    ),
+    Deviation(
+        "ops_models",
+        "rows that a tensor does not have cannot be asked for",
+        lambda real, ours: real["op"] == "untilize_with_unpadding" and "lies outside of" in _text(ours) and real["ok"],
+    ),
+    Deviation(
+        "ops_models",
+        "padding beyond the last tile is part of the shape: a spec has no room for another",
+        lambda real, ours: real["op"] == "tilize_with_val_padding" and differing(real, ours) == {"got"} and ours["got"]["shape"] == real["got"]["padded"],
+    ),
+    Deviation(
+        "ops_models",
+        "normalize_global keeps its input's shape, also where tiles are padded",
+        lambda real, ours: real["op"] == "normalize_global" and real.get("shape") == [2, 3, 50, 70] and ours["got"]["shape"] == real["shape"],
+    ),
+    Deviation(
+        "ops_models",
+        "narrow copies, wherever the pages lie; the real one makes a view, which most tensors do not allow",
+        lambda real, ours: real["op"] == "narrow" and _refused(real) and ours["ok"],
+    ),
+    Deviation(
+        "ops_models",
+        "group_norm takes rows on Blackhole too",
+        lambda real, ours: real["op"] == "group_norm" and "or on Wormhole" in _text(real) and ours["ok"],
+    ),
+    # --- ops_gradients ---
+    Deviation(
+        "ops_gradients",
+        "gradients of logaddexp take block floats, as those of all other functions do",
+        lambda real, ours: real["op"].startswith("logaddexp") and real.get("dtype") == "bfloat8_b" and ours["ok"],
+    ),
     # --- ops_vision ---
     Deviation(
         "ops_vision",

@@ -2,6 +2,7 @@
 
 #include "card_operators.h"
 #include "compute_config.h"
+#include "core_grid_argument.h"
 #include "ops/optional_arguments.h"
 
 #include "tessera/core/error.h"
@@ -10,8 +11,12 @@
 #include "tessera/targets/tensix/ops/softmax/softmax.h"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/variant.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace nb = nanobind;
@@ -20,22 +25,88 @@ using namespace nb::literals;
 namespace tessera::python {
 namespace {
 
+// How statistics are found does not show in values here: they are those of double numbers, rounded.
+struct DefaultNorm {
+  DefaultNorm(bool reduction, bool rsqrt, bool welford)
+      : legacy_reduction(reduction), legacy_rsqrt(rsqrt), use_welford(welford) {}
+  bool legacy_reduction = false, legacy_rsqrt = false, use_welford = false;
+};
+struct ShardedNorm {
+  tensix::NormBlocks blocks;
+  DefaultNorm how;
+};
+using NormProgram = std::optional<std::variant<DefaultNorm, ShardedNorm>>;
+
+std::optional<tensix::NormBlocks> blocks_of(const char* op, tensix::RowNorm norm, const NormProgram& program,
+                                            bool reciprocals) {
+  const auto* sharded = program ? std::get_if<ShardedNorm>(&*program) : nullptr;
+  const bool welford = program && (sharded != nullptr ? sharded->how : std::get<DefaultNorm>(*program)).use_welford;
+  check(!welford || norm == tensix::RowNorm::layer, Code::unsupported, "{}: Welford's algorithm is not for this norm",
+        op);
+  check(!reciprocals || welford, Code::invalid_argument, Hint{"give a program config with use_welford=True"},
+        "{}: reciprocals are of use to Welford's algorithm only", op);
+  return sharded != nullptr ? std::optional(sharded->blocks) : std::nullopt;
+}
+
 void bind_row_norm(nb::module_& module, const char* op, tensix::RowNorm norm) {
   module.def(
       op,
       [op, norm](const AnyTensor& x, float epsilon, const OptionalTensor& weight, const OptionalTensor& bias,
-                 const OptionalTensor& residual, const OptionalConfig& config,
-                 const std::optional<KernelConfig>& compute) {
+                 const OptionalTensor& residual, const OptionalConfig& config, const NormProgram& program,
+                 const std::optional<KernelConfig>& compute, const OptionalTensor& reciprocals) {
+        const std::optional<tensix::NormBlocks> blocks = blocks_of(op, norm, program, reciprocals.has_value());
         return AnyTensor(
             tensix::layer_norm(norm, x.device(op),
                                {epsilon, device_tensor(weight, "the weight"), device_tensor(bias, "the bias"),
-                                device_tensor(residual, "the residual"), config, plain(compute)}));
+                                device_tensor(residual, "the residual"), config, plain(compute), blocks}));
       },
       "input_tensor"_a, nb::kw_only(), "epsilon"_a = 1e-12F, "weight"_a = nb::none(), "bias"_a = nb::none(),
-      "residual_input_tensor"_a = nb::none(), "memory_config"_a = nb::none(), "compute_kernel_config"_a = nb::none());
+      "residual_input_tensor"_a = nb::none(), "memory_config"_a = nb::none(), "program_config"_a = nb::none(),
+      "compute_kernel_config"_a = nb::none(), "recip_tensor"_a = nb::none());
+}
+
+void bind_norm_programs(nb::module_& module) {
+  nb::class_<DefaultNorm>(module, "LayerNormDefaultProgramConfig")
+      .def(nb::init<bool, bool, bool>(), nb::kw_only(), "legacy_reduction"_a = false, "legacy_rsqrt"_a = false,
+           "use_welford"_a = false)
+      .def_rw("legacy_reduction", &DefaultNorm::legacy_reduction)
+      .def_rw("legacy_rsqrt", &DefaultNorm::legacy_rsqrt)
+      .def_rw("use_welford", &DefaultNorm::use_welford);
+  nb::class_<ShardedNorm>(module, "LayerNormShardedMultiCoreProgramConfig")
+      .def(
+          "__init__",
+          [](ShardedNorm* self, const nb::object& grid, std::int64_t subblock_w, std::int64_t block_h,
+             std::int64_t block_w, bool in_place, bool legacy_reduction, bool legacy_rsqrt, bool use_welford) {
+            new (self) ShardedNorm{{grid_of(grid), subblock_w, block_h, block_w, in_place},
+                                   {legacy_reduction, legacy_rsqrt, use_welford}};
+          },
+          nb::kw_only(), "compute_with_storage_grid_size"_a, "subblock_w"_a, "block_h"_a, "block_w"_a, "inplace"_a,
+          "legacy_reduction"_a = false, "legacy_rsqrt"_a = false, "use_welford"_a = false)
+      .def_prop_rw(
+          "subblock_w", [](const ShardedNorm& c) { return c.blocks.subblock_w; },
+          [](ShardedNorm& c, std::int64_t v) { c.blocks.subblock_w = v; })
+      .def_prop_rw(
+          "block_h", [](const ShardedNorm& c) { return c.blocks.block_h; },
+          [](ShardedNorm& c, std::int64_t v) { c.blocks.block_h = v; })
+      .def_prop_rw(
+          "block_w", [](const ShardedNorm& c) { return c.blocks.block_w; },
+          [](ShardedNorm& c, std::int64_t v) { c.blocks.block_w = v; })
+      .def_prop_rw(
+          "inplace", [](const ShardedNorm& c) { return c.blocks.in_place; },
+          [](ShardedNorm& c, bool v) { c.blocks.in_place = v; })
+      .def_prop_rw(
+          "legacy_reduction", [](const ShardedNorm& c) { return c.how.legacy_reduction; },
+          [](ShardedNorm& c, bool v) { c.how.legacy_reduction = v; })
+      .def_prop_rw(
+          "legacy_rsqrt", [](const ShardedNorm& c) { return c.how.legacy_rsqrt; },
+          [](ShardedNorm& c, bool v) { c.how.legacy_rsqrt = v; })
+      .def_prop_rw(
+          "use_welford", [](const ShardedNorm& c) { return c.how.use_welford; },
+          [](ShardedNorm& c, bool v) { c.how.use_welford = v; });
 }
 
 std::vector<std::string> bind_normalization(nb::module_& module) {
+  bind_norm_programs(module);
   module.def(
       "softmax",
       [](const AnyTensor& x, int dim, const OptionalConfig& config, const std::optional<KernelConfig>& compute, bool) {

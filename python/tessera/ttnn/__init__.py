@@ -10,6 +10,8 @@ import sys
 from tessera import _tessera as _ttnn
 from tessera._tessera import (
     Arch,
+    BcastOpDim,
+    BcastOpMath,
     BufferType,
     CloseDevice,
     Conv2dConfig,
@@ -24,7 +26,10 @@ from tessera._tessera import (
     DisableMemoryReports,
     EnableMemoryReports,
     GetNumAvailableDevices,
+    LayerNormDefaultProgramConfig,
+    LayerNormShardedMultiCoreProgramConfig,
     Layout,
+    LossReductionMode,
     MathFidelity,
     MatmulMultiCoreProgramConfig,
     MatmulMultiCoreReuseMultiCast1DProgramConfig,
@@ -36,11 +41,14 @@ from tessera._tessera import (
     MeshTraceId,
     NdShardSpec,
     PaddingMode,
+    SDPAProgramConfig,
     Shape,
     ShardDistributionStrategy,
     ShardOrientation,
     ShardShapeAlignment,
     ShardSpec,
+    SoftmaxDefaultProgramConfig,
+    SoftmaxShardedMultiCoreProgramConfig,
     StorageType,
     Tensor,
     TensorMemoryLayout,
@@ -104,13 +112,44 @@ from tessera._tessera import (
     upsample,
     zeros,
 )
-from tessera.ttnn import absent, device, dot_access, experimental, model_preprocessing
-from tessera.ttnn.config import CONFIG, Config, manage_config
+from tessera.ttnn import (
+    absent,
+    adaptive_pools,
+    complex_numbers,
+    composed,
+    device,
+    dot_access,
+    experimental,
+    model_preprocessing,
+    moreh,
+    norm_configs,
+    transformer,
+)
 from tessera.ttnn import queues as _queues
-from tessera.ttnn.conv import get_conv_output_dim
+from tessera.ttnn.config import CONFIG, Config, manage_config
+from tessera.ttnn.conv import conv1d, get_conv_output_dim
 from tessera.ttnn.creation import arange, empty_like, full_like, ones_like, zeros_like
 from tessera.ttnn.core import ShardStrategy, create_sharded_memory_config, create_sharded_memory_config_
 from tessera.ttnn.device import manage_device
+from tessera.ttnn.facts import (
+    SigmoidMode,
+    ThrottleLevel,
+    element_size,
+    get_memory_config,
+    grid_to_cores,
+    has_storage_type_of,
+    has_tile_padding,
+    is_sharded,
+    split_work_to_cores,
+    tile_size,
+)
+from tessera.ttnn.group_norm import (
+    create_group_norm_input_mask,
+    create_group_norm_input_negative_mask,
+    create_group_norm_weight_bias_rm,
+    determine_expected_group_norm_sharded_config_and_grid_size,
+    get_group_norm_cores_across_channel,
+)
 from tessera.ttnn.mesh import (
     ConcatMeshToTensor,
     MeshDevice,
@@ -136,7 +175,8 @@ from tessera.ttnn.tensors import as_tensor, from_numpy, from_torch, is_tensor_st
 
 BlackholeComputeKernelConfig = DeviceComputeKernelConfig = WormholeComputeKernelConfig
 Op2DSliceConfig = Conv2dSliceConfig
-Conv2dL1Full = Conv2dSliceConfig.SliceTypeEnum.L1Full
+Conv1dConfig = Conv2dConfig
+Conv2dL1Full = Op2DL1Full = Conv2dSliceConfig.SliceTypeEnum.L1Full
 Conv2dDRAMSliceHeight = Op2DDRAMSliceHeight = Conv2dSliceConfig.SliceTypeEnum.DRAMSliceHeight
 Conv2dDRAMSliceWidth = Op2DDRAMSliceWidth = Conv2dSliceConfig.SliceTypeEnum.DRAMSliceWidth
 Conv2dL1FullSliceConfig = Op2DL1FullSliceConfig = Conv2dSliceConfig(slice_type=Conv2dL1Full)
@@ -168,10 +208,13 @@ __all__ = [
     "manage_config",
     "dot_access",
     "Arch",
+    "BcastOpDim",
+    "BcastOpMath",
     "BlackholeComputeKernelConfig",
     "BufferType",
     "CloseDevice",
     "ConcatMeshToTensor",
+    "Conv1dConfig",
     "Conv2dConfig",
     "Conv2dDRAMSliceHeight",
     "Conv2dDRAMSliceWidth",
@@ -194,7 +237,10 @@ __all__ = [
     "L1_HEIGHT_SHARDED_MEMORY_CONFIG",
     "L1_MEMORY_CONFIG",
     "L1_WIDTH_SHARDED_MEMORY_CONFIG",
+    "LayerNormDefaultProgramConfig",
+    "LayerNormShardedMultiCoreProgramConfig",
     "Layout",
+    "LossReductionMode",
     "MathFidelity",
     "MatmulMultiCoreProgramConfig",
     "MatmulMultiCoreReuseMultiCast1DProgramConfig",
@@ -209,11 +255,13 @@ __all__ = [
     "NdShardSpec",
     "Op2DDRAMSliceHeight",
     "Op2DDRAMSliceWidth",
+    "Op2DL1Full",
     "Op2DL1FullSliceConfig",
     "Op2DSliceConfig",
     "PaddingMode",
     "ROW_MAJOR_LAYOUT",
     "ReplicateTensorToMesh",
+    "SDPAProgramConfig",
     "Shape",
     "ShardDistributionStrategy",
     "ShardOrientation",
@@ -221,12 +269,16 @@ __all__ = [
     "ShardSpec",
     "ShardStrategy",
     "ShardTensorToMesh",
+    "SigmoidMode",
+    "SoftmaxDefaultProgramConfig",
+    "SoftmaxShardedMultiCoreProgramConfig",
     "StorageType",
     "TILE_LAYOUT",
     "TILE_SIZE",
     "Tensor",
     "TensorMemoryLayout",
     "TensorSpec",
+    "ThrottleLevel",
     "Tile",
     "UnaryOpType",
     "UnaryWithParam",
@@ -246,17 +298,23 @@ __all__ = [
     "close_mesh_device",
     "command_queue",
     "concat",
+    "conv1d",
     "conv2d",
     "conv_transpose2d",
     "copy_device_to_host_tensor",
     "copy_host_to_device_tensor",
     "corerange_to_cores",
+    "create_group_norm_input_mask",
+    "create_group_norm_input_negative_mask",
+    "create_group_norm_weight_bias_rm",
     "create_sharded_memory_config",
     "create_sharded_memory_config_",
     "deallocate",
     "default_machine",
+    "determine_expected_group_norm_sharded_config_and_grid_size",
     "device",
     "dump_device_memory_state",
+    "element_size",
     "empty",
     "empty_like",
     "end_trace_capture",
@@ -275,13 +333,19 @@ __all__ = [
     "get_conv_output_dim",
     "get_device_tensors",
     "get_dram_alignment",
+    "get_group_norm_cores_across_channel",
     "get_l1_alignment",
     "get_max_worker_l1_unreserved_size",
+    "get_memory_config",
     "get_memory_view",
     "global_avg_pool2d",
+    "grid_to_cores",
+    "has_storage_type_of",
+    "has_tile_padding",
     "init_device_compute_kernel_config",
     "int32",
     "interleaved_to_sharded",
+    "is_sharded",
     "is_tensor_storage_on_device",
     "linear",
     "manage_device",
@@ -306,7 +370,9 @@ __all__ = [
     "set_default_machine",
     "sharded_to_interleaved",
     "slice",
+    "split_work_to_cores",
     "synchronize_device",
+    "tile_size",
     "tilize",
     "to_device",
     "to_dtype",
@@ -315,6 +381,7 @@ __all__ = [
     "to_numpy",
     "to_torch",
     "transfers",
+    "transformer",
     "typecast",
     "uint16",
     "uint32",
@@ -335,11 +402,26 @@ _OPERATORS = (
     "untilize upsample"
 ).split()
 # Operators whose binding is in python/src/ops say so themselves.
-for _name in _ttnn.card_operators:
+_names = [_name for _name in _ttnn.card_operators if "." not in _name]
+for _name in _names:
     globals()[_name] = getattr(_ttnn, _name)
-__all__ += _ttnn.card_operators
-_OPERATORS += _ttnn.card_operators
-_OPERATORS += ["empty_like", "full_like", "ones_like", "zeros_like"]
+__all__ += _names
+_OPERATORS += _names
+# Those of a module below this one: ttnn.transformer, ttnn.experimental.
+for _name in _ttnn.card_operators:
+    if "." in _name:
+        _below, _short = _name.split(".")
+        setattr(globals()[_below], _short, _queues.recorded(getattr(_ttnn, "_" + _name.replace(".", "_"))))
+        globals()[_below].__all__.append(_short)
+for _module in (adaptive_pools, complex_numbers, composed, moreh):
+    for _name in _module.__all__:
+        globals()[_name] = getattr(_module, _name)
+    __all__ += _module.__all__
+    _OPERATORS += _module.__all__
+for _name in norm_configs.__all__:
+    globals()[_name] = getattr(norm_configs, _name)
+__all__ += norm_configs.__all__
+_OPERATORS += ["conv1d", "empty_like", "full_like", "ones_like", "zeros_like"]
 for _name in _OPERATORS:
     globals()[_name] = _queues.recorded(globals()[_name])
 
@@ -348,7 +430,7 @@ for _name in __all__:
     _value = globals()[_name]
     if isinstance(_value, type) and _value.__module__ == _ttnn.__name__:
         _value.__module__ = __name__
-del _name, _value
+del _below, _module, _name, _names, _short, _value
 
 # Names that are not there are refused with what they would do.
 sys.modules[__name__].__class__ = absent.ModuleWithoutSome

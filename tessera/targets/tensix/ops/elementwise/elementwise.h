@@ -19,9 +19,9 @@
 namespace tessera::tensix {
 
 struct UnaryOptions {
-  std::optional<MemoryConfig> memory_config;  // default: where x is
-  std::optional<DeviceTensor> output;         // written instead of a new tensor; may be x itself
-  std::optional<CoreRangeSet> cores = {};     // that work on it; default: all
+  std::optional<MemoryConfig> memory_config = {};  // default: where x is
+  std::optional<DeviceTensor> output = {};         // written instead of a new tensor; may be x itself
+  std::optional<CoreRangeSet> cores = {};          // that work on it; default: all
 };
 
 // The functions one after the other, in one program named `op`. Any layout; integers only for functions without
@@ -30,12 +30,12 @@ TSR_API DeviceTensor unary(std::string_view op, std::span<const VectorFunction> 
                            const UnaryOptions& options = {});
 
 struct BinaryOptions {
-  std::optional<DType> dtype;                 // default: that of a (see .cpp for integers)
-  std::optional<MemoryConfig> memory_config;  // default: that of the operand which is sharded, a's before b's
-  std::optional<DeviceTensor> output;         // written instead of a new tensor; a itself for the forms in place
-  std::vector<VectorFunction> activations, a_activations, b_activations;
+  std::optional<DType> dtype = {};                 // default: that of a (see .cpp for integers)
+  std::optional<MemoryConfig> memory_config = {};  // default: that of the operand which is sharded, a's before b's
+  std::optional<DeviceTensor> output = {};         // written instead of a new tensor; a itself for the forms in place
+  std::vector<VectorFunction> activations = {}, a_activations = {}, b_activations = {};
   Multiplier multiplier = Multiplier::vector_unit;
-  std::optional<CoreRangeSet> cores;  // that work on it; default: all
+  std::optional<CoreRangeSet> cores = {};  // that work on it; default: all
 };
 
 // A function of two numbers on all elements. Tensors in ROW_MAJOR that are sharded, or meet one in TILE, go through

@@ -50,6 +50,7 @@ constexpr std::array kEntries = {
 
 constexpr bool kExact = false, kApproximates = true;
 constexpr double kGiven = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNever = -1;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kPi = std::numbers::pi;
 
@@ -116,6 +117,12 @@ double multigammaln(double x) {
 double round_half_even(double x, double decimals) {
   const double scale = std::pow(10.0, decimals);
   return std::nearbyint(x * scale) / scale;
+}
+
+// Without bounds (eps < 0), NaN outside of 0 and 1.
+double logit(double x, double eps) {
+  if (eps >= 0) x = eps > 0.5 ? std::clamp(x, 1 - eps, eps) : std::clamp(x, eps, 1 - eps);
+  return std::log(x / (1 - x));
 }
 
 constexpr std::span<const VectorParameter> kNoParameters;

@@ -62,6 +62,34 @@ void normalize(RowNorm norm, std::span<float> row, std::span<const float> weight
   }
 }
 
+void check_blocks(std::string_view op, const TensorSpec& x, const LayerNormOptions& options) {
+  const MemoryConfig& memory = x.memory_config();
+  if (memory.is_sharded()) {
+    check(memory.layout() != TensorMemoryLayout::height_sharded, Code::unsupported, Hint{"use to_memory_config"},
+          "{}: height-sharded inputs are not supported", op);
+    check(!options.memory_config || (options.memory_config->is_sharded() &&
+                                     options.memory_config->layout() != TensorMemoryLayout::height_sharded),
+          Code::unsupported, Hint{"use to_memory_config after it"}, "{}: an input in shards needs a result in shards",
+          op);
+    check(!options.residual || options.residual->spec().memory_config() == memory, Code::unsupported,
+          Hint{"use to_memory_config"}, "{}: the residual must lie in the shards of the input", op);
+  }
+  if (!options.blocks) return;
+  const NormBlocks& blocks = *options.blocks;
+  const auto& shards = memory.shard_spec();
+  check(memory.is_sharded() && shards, Code::invalid_argument, Hint{"leave the program config out"},
+        "{}: a sharded program config needs an input in shards", op);
+  check(blocks.subblock_w > 0 && blocks.block_w % blocks.subblock_w == 0, Code::invalid_argument,
+        "{}: block_w ({}) must be divisible by subblock_w ({})", op, blocks.block_w, blocks.subblock_w);
+  const Extent2d tiles{shards->shape.height / kTile, shards->shape.width / kTile};
+  check(blocks.block_h == tiles.height && blocks.block_w == tiles.width, Code::invalid_argument,
+        "{}: block_h ({}) and block_w ({}) must be the tiles of a shard, {} x {}", op, blocks.block_h, blocks.block_w,
+        tiles.height, tiles.width);
+  check(shards->grid.num_cores() <= blocks.grid.x * blocks.grid.y, Code::invalid_argument,
+        "{}: the shards lie on {} cores, the program config has a grid of {} x {}", op, shards->grid.num_cores(),
+        blocks.grid.x, blocks.grid.y);
+}
+
 }  // namespace
 
 DeviceTensor layer_norm(RowNorm norm, const DeviceTensor& x, const LayerNormOptions& options) {
@@ -81,8 +109,12 @@ DeviceTensor layer_norm(RowNorm norm, const DeviceTensor& x, const LayerNormOpti
         "{}: the residual has shape {}, the input {}", op,
         options.residual ? options.residual->spec().logical_shape().to_string() : "", shape.to_string());
 
-  DeviceTensor y = DeviceTensor::allocate(
-      x.device(), from.with_memory_config(placement_like(options.memory_config, from, x.device()->grid())));
+  check_blocks(op, from, options);
+  DeviceTensor y =
+      options.blocks && options.blocks->in_place
+          ? x
+          : DeviceTensor::allocate(
+                x.device(), from.with_memory_config(placement_like(options.memory_config, from, x.device()->grid())));
   // A row of tiles in, its difference from the mean, and out; statistics and the operands of the last steps.
   const std::int64_t columns = from.padded_shape()[-1] / kTile, between = tile_bytes(DType::bfloat16);
   const CoreRangeSet cores = all_cores(*x.device());
