@@ -132,6 +132,43 @@ TEST(CudaPlan, RefusesOperatorsWithoutAKernelByName) {
               AllOf(HasSubstr("sorted"), HasSubstr("CumSum"), HasSubstr("no kernel takes it")));
 }
 
+// Nothing but the ends is cast: norms and choices compute in the type that values are stored as.
+TEST(CudaPlan, NormsOfChannelsAndChoicesStayNarrow) {
+  tessera::Graph g;
+  const ValueId x = g.add_input("x", {ElementType::float32, Shape{1, 16, 8, 8}});
+  const ValueId w = g.add_constant("w", Array(ElementType::float32, Shape{16, 16, 1, 1}));
+  const ValueId ones = g.add_constant("ones", Array(ElementType::float32, Shape{16}));
+  const ValueId conv = g.add("conv", Conv{}, {x, w});
+  const ValueId group = g.add("group", GroupNorm{.groups = 4}, {conv, ones, ones});
+  const ValueId instance = g.add("instance", InstanceNorm{}, {group, ones, ones});
+  const ValueId batch = g.add("batch", BatchNorm{}, {instance, ones, ones, ones, ones});
+  Array mask(ElementType::boolean, Shape{8, 8});
+  mask.as<bool>()[3] = true;
+  const ValueId zero = g.add_constant("zero", Array::scalar<float>(0));
+  g.outputs = {g.add("where", Where{}, {g.add_constant("mask", std::move(mask)), batch, zero})};
+  const CudaPlan plan(of_graph(g), h200(), {});
+  int casts = 0, norms = 0, choices = 0;
+  for (const StepView& step : plan.steps()) {
+    casts += step.op == "Cast";
+    norms += step.config == "channel_norm_f16";
+    choices += step.config == "where";
+  }
+  EXPECT_EQ(casts, 2);
+  EXPECT_EQ(norms, 3);
+  EXPECT_EQ(choices, 1);
+  EXPECT_TRUE(plan.moves().empty());
+}
+
+TEST(CudaPlan, RefusesNormsWhoseScalesAreValues) {
+  tessera::Graph g;
+  const ValueId x = g.add_input("x", {ElementType::float32, Shape{1, 16, 8, 8}});
+  const ValueId scale = g.add_input("scale", {ElementType::float32, Shape{16}});
+  g.outputs = {g.add("style", InstanceNorm{}, {x, scale, scale})};
+  LoadedNetwork network = of_graph(g);
+  EXPECT_THAT(error_text([&] { CudaPlan(std::move(network), h200(), {}); }),
+              AllOf(HasSubstr("style"), HasSubstr("InstanceNorm"), HasSubstr("scales are no constants")));
+}
+
 TEST(CudaTarget, RefusesWhatItCannotHonour) {
   const Machine machine = h200();
   const Target& target = target_of(machine);
