@@ -25,7 +25,8 @@ constexpr int kMostNodes = 8;
 class Choices {
  public:
   explicit Choices(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
-  std::int64_t below(std::int64_t n) { return at_ < bytes_.size() ? bytes_[at_++] % n : 0; }
+  // 0 where there is nothing to choose from: the axes of a scalar.
+  std::int64_t below(std::int64_t n) { return n > 0 && at_ < bytes_.size() ? bytes_[at_++] % n : 0; }
   std::int64_t between(std::int64_t least, std::int64_t most) { return least + below(most - least + 1); }
   bool coin() { return below(2) == 1; }
   bool more() const { return at_ < bytes_.size(); }
@@ -134,6 +135,7 @@ class Builder {
         return add(Reduce{kKinds[choices_.below(3)], {choices_.below(type.rank())}, choices_.coin()}, {x});
       }
       case 12: {
+        if (type.rank() == 0) return x;
         const std::int64_t inner = type.shape()[type.rank() - 1];
         return add(MatMul{}, {x, weights(Shape{inner, choices_.between(1, 40)})});
       }

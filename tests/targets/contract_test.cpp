@@ -1,5 +1,6 @@
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
+#include "tessera/graph/evaluate.h"
 #include "tessera/graph/zoo/zoo.h"
 #include "tessera/io/plan_document.h"
 #include "tessera/io/plan_file.h"
@@ -70,6 +71,29 @@ TEST(Targets, RefuseFieldsThatTheyCannotHonour) {
   target_of(card).check_request(card, {.min_pcc = 0.99, .mesh = 2});
   const Machine other = load_machine(TESSERA_MACHINES_DIR "/cpu_avx2.toml");
   EXPECT_THAT(error_text([&] { target_of(other).check_request(other, {}); }), HasSubstr("own processor only"));
+}
+
+// Without a plan the operators choose for themselves.
+TEST(CardTarget, SimulatesWithAPlanAndWithout) {
+  LoadedNetwork network{.model = "one", .name = "one", .graph = {}};
+  Graph& graph = network.graph;
+  const ValueId x = graph.add_input("x", TensorType(ElementType::float32, Shape{1, 16, 8, 8}));
+  const ValueId w = graph.add_constant("w", Array(ElementType::float32, Shape{16, 16, 3, 3}));
+  graph.outputs = {graph.add("layer", Conv{.window = {.pads = {1, 1, 1, 1}}}, {x, w})};
+  network.inputs.emplace_back(ElementType::float32, Shape{1, 16, 8, 8});
+  const Machine card = find_machine("wormhole_n150");
+  const auto plan = target_of(card).plan(network, card, {});
+  for (const NetworkPlan* given :
+       {static_cast<const NetworkPlan*>(nullptr), static_cast<const NetworkPlan*>(plan.get())}) {
+    SimulateHooks hooks;
+    hooks.reference = [](const Graph& graph_of, const std::vector<Array>& inputs, ReferenceDepth) {
+      return ReferenceValues{.outputs = evaluate(graph_of, inputs), .values = {}};
+    };
+    const auto run = target_of(card).simulate(network, given, card, {}, hooks);
+    ASSERT_EQ(run->result().outputs.size(), 1u);
+    EXPECT_EQ(run->result().outputs[0].shape(), (Shape{1, 16, 8, 8}));
+    EXPECT_FALSE(run->result().trace.steps.empty());
+  }
 }
 
 TEST(CpuPlan, IsThePlanOfASession) {
