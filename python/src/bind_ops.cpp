@@ -1,14 +1,17 @@
 #include "any_tensor.h"
 #include "arrays.h"
 #include "bind.h"
+#include "ops/optional_arguments.h"
 #include "queue_scope.h"
 #include "shape_like.h"
 
 #include "tessera/core/error.h"
 #include "tessera/targets/tensix/ops/concat/concat.h"
+#include "tessera/targets/tensix/ops/elementwise/elementwise.h"
 #include "tessera/targets/tensix/ops/interleaved_to_sharded/interleaved_to_sharded.h"
 #include "tessera/targets/tensix/ops/move/move.h"
 #include "tessera/targets/tensix/ops/pad/pad.h"
+#include "tessera/targets/tensix/ops/padding/padding.h"
 #include "tessera/targets/tensix/ops/reshape/reshape.h"
 #include "tessera/targets/tensix/ops/slice/slice.h"
 #include "tessera/targets/tensix/ops/tilize/tilize.h"
@@ -22,6 +25,7 @@
 
 #include <array>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -31,7 +35,6 @@ using namespace nb::literals;
 namespace tessera::python {
 namespace {
 
-using OptionalConfig = std::optional<tensix::MemoryConfig>;
 using OptionalType = std::optional<DataType>;
 using DevicePointer = std::shared_ptr<tensix::Device>;
 using Pair = std::array<std::uint32_t, 2>;
@@ -143,6 +146,19 @@ void bind_resharding(nb::module_& module) {
       "input_tensor"_a, "memory_config"_a = nb::none(), "output_dtype"_a = nb::none());
 }
 
+// typecast, into a given tensor where there is one.
+AnyTensor converted(const AnyTensor& x, DataType dtype, const OptionalConfig& config, const OptionalTensor& output,
+                    const OptionalCores& cores) {
+  check_cores("typecast", cores, x);
+  if (!output) return typecast(x, dtype, config);
+  check(output->dtype() == dtype, Code::invalid_argument, "typecast: the output tensor is {}, not {}",
+        name(output->dtype()), name(dtype));
+  const AnyTensor y = typecast(x, dtype, output->memory_config());
+  const tensix::VectorFunction same = tensix::vector_function("identity");
+  return AnyTensor(tensix::unary("identity", std::span(&same, 1), y.device("typecast"),
+                                 {.output = output->device("the output tensor")}));
+}
+
 void bind_layouts(nb::module_& module) {
   module.def(
       "to_layout",
@@ -154,23 +170,48 @@ void bind_layouts(nb::module_& module) {
       "pad_value"_a = 0.0F);
   module.def(
       "tilize",
-      [](const AnyTensor& x, const OptionalConfig& config, const OptionalType& dtype) {
+      [](const AnyTensor& x, const OptionalConfig& config, const OptionalType& dtype, bool,
+         const OptionalCores& cores) {
+        check_cores("tilize", cores, x);
         return AnyTensor(tensix::tilize(x.device("tilize"), config, plain(dtype)));
       },
-      "input_tensor"_a, nb::kw_only(), "memory_config"_a = nb::none(), "dtype"_a = nb::none());
+      "input_tensor"_a, nb::kw_only(), "memory_config"_a = nb::none(), "dtype"_a = nb::none(), "use_multicore"_a = true,
+      "sub_core_grids"_a = nb::none());
   module.def(
       "untilize",
-      [](const AnyTensor& x, const OptionalConfig& config) {
+      [](const AnyTensor& x, const OptionalConfig& config, bool, const OptionalCores& cores) {
+        check_cores("untilize", cores, x);
         return AnyTensor(tensix::untilize(x.device("untilize"), config));
       },
-      "input_tensor"_a, nb::kw_only(), "memory_config"_a = nb::none());
+      "input_tensor"_a, nb::kw_only(), "memory_config"_a = nb::none(), "use_multicore"_a = true,
+      "sub_core_grids"_a = nb::none());
   module.def(
       "typecast",
-      [](const AnyTensor& x, DataType dtype, const OptionalConfig& config) { return typecast(x, dtype, config); },
-      "input_tensor"_a, "dtype"_a, nb::kw_only(), "memory_config"_a = nb::none());
+      [](const AnyTensor& x, DataType dtype, const OptionalConfig& config, const OptionalTensor& output,
+         const OptionalCores& cores) { return converted(x, dtype, config, output, cores); },
+      "input_tensor"_a, "dtype"_a, nb::kw_only(), "memory_config"_a = nb::none(), "output_tensor"_a = nb::none(),
+      "sub_core_grids"_a = nb::none());
+  module.def(
+      "typecast",
+      [](const AnyTensor& x, DataType from, DataType to, const OptionalConfig& config, const OptionalTensor& output,
+         const OptionalCores& cores) {
+        check(x.dtype() == from, Code::invalid_argument, "typecast: the input is {}, not {}", name(x.dtype()),
+              name(from));
+        return converted(x, to, config, output, cores);
+      },
+      "input_tensor"_a, "input_dtype"_a, "output_dtype"_a, nb::kw_only(), "memory_config"_a = nb::none(),
+      "output_tensor"_a = nb::none(), "sub_core_grids"_a = nb::none());
   module.def(
       "to_dtype", [](const AnyTensor& x, DataType dtype) { return AnyTensor(typecast(x.host("to_dtype"), dtype)); },
       "tensor"_a, "dtype"_a, "Converts a host tensor; typecast does it on a device.");
+}
+
+AnyTensor reshaped(const AnyTensor& x, const Shape& shape, const OptionalConfig& config, std::optional<float> pad_value,
+                   const OptionalCores& cores) {
+  check_cores("reshape", cores, x);
+  const tensix::DeviceTensor y = reshape(x.device("reshape"), shape, config);
+  if (pad_value.value_or(0) == 0 || y.spec().layout() == Layout::row_major) return AnyTensor(y);
+  return AnyTensor(tensix::fill_padding(y, static_cast<double>(*pad_value)));
 }
 
 void bind_shapes(nb::module_& module) {
@@ -185,33 +226,74 @@ void bind_shapes(nb::module_& module) {
   module.def(
       "slice",
       [](const AnyTensor& x, const std::vector<std::int64_t>& begins, const std::vector<std::int64_t>& ends,
-         const std::optional<std::vector<std::int64_t>>& steps, const OptionalConfig& config) {
+         const std::optional<std::vector<std::int64_t>>& steps, const OptionalConfig& config,
+         const OptionalCores& cores) {
+        check_cores("slice", cores, x);
         return AnyTensor(slice(x.device("slice"), begins, ends,
                                steps.value_or(std::vector<std::int64_t>(begins.size(), 1)), config));
       },
       "input_tensor"_a, "slice_start"_a, "slice_end"_a, "slice_step"_a = nb::none(), nb::kw_only(),
-      "memory_config"_a = nb::none());
+      "memory_config"_a = nb::none(), "sub_core_grids"_a = nb::none());
+  module.def(
+      "slice",
+      [](const AnyTensor& x, const std::vector<std::int64_t>& begins, const std::vector<std::int64_t>& ends,
+         const std::vector<std::int64_t>& steps, const OptionalConfig& config, const OptionalCores& cores) {
+        check_cores("slice", cores, x);
+        return AnyTensor(slice(x.device("slice"), begins, ends, steps, config));
+      },
+      "input_tensor"_a, "starts"_a, "ends"_a, "steps"_a, nb::kw_only(), "memory_config"_a = nb::none(),
+      "sub_core_grids"_a = nb::none());
   module.def(
       "pad",
       [](const AnyTensor& x, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& padding, float value, bool,
-         const OptionalConfig& config) {
+         const OptionalConfig& config, const OptionalCores& cores) {
+        check_cores("pad", cores, x);
         const std::vector<std::pair<std::int64_t, std::int64_t>> amounts(padding.begin(), padding.end());
         return AnyTensor(pad(x.device("pad"), amounts, value, config));
       },
-      "input_tensor"_a, "padding"_a, "value"_a, nb::kw_only(), "use_multicore"_a = true,
-      "memory_config"_a = nb::none());
+      "input_tensor"_a, "padding"_a, "value"_a, nb::kw_only(), "use_multicore"_a = true, "memory_config"_a = nb::none(),
+      "sub_core_grids"_a = nb::none());
+  module.def(
+      "pad",
+      [](const AnyTensor& x, const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& start,
+         float value, bool, const OptionalConfig& config, const OptionalCores& cores) {
+        check_cores("pad", cores, x);
+        const std::vector<std::int64_t>& from = x.shape().dims();
+        check(shape.size() == from.size() && start.size() == from.size(), Code::invalid_argument,
+              "pad: a shape of {} dimensions and a start of {} do not go with a tensor of {}", shape.size(),
+              start.size(), from.size());
+        std::vector<std::pair<std::int64_t, std::int64_t>> amounts;
+        for (std::size_t d = 0; d < from.size(); ++d) {
+          check(start[d] >= 0 && start[d] + from[d] <= shape[d], Code::invalid_argument,
+                "pad: {} elements from {} on do not fit into {}", from[d], start[d], shape[d]);
+          amounts.emplace_back(start[d], shape[d] - start[d] - from[d]);
+        }
+        return AnyTensor(pad(x.device("pad"), amounts, value, config));
+      },
+      "input_tensor"_a, "output_padded_shape"_a, "input_tensor_start"_a, "value"_a, nb::kw_only(),
+      "use_multicore"_a = true, "memory_config"_a = nb::none(), "sub_core_grids"_a = nb::none());
   module.def(
       "reshape",
-      [](const AnyTensor& x, const std::vector<std::int64_t>& dims, const OptionalConfig& config) {
-        return AnyTensor(reshape(x.device("reshape"), tensix::resolve_shape(dims, x.shape().volume()), config));
+      [](const AnyTensor& x, const std::vector<std::int64_t>& dims, const OptionalConfig& config,
+         std::optional<float> pad_value, const OptionalCores& cores) {
+        return reshaped(x, tensix::resolve_shape(dims, x.shape().volume()), config, pad_value, cores);
       },
-      "input_tensor"_a, "shape"_a, nb::kw_only(), "memory_config"_a = nb::none());
+      "input_tensor"_a, "shape"_a, nb::kw_only(), "memory_config"_a = nb::none(), "pad_value"_a = nb::none(),
+      "sub_core_grids"_a = nb::none());
+  module.def("reshape", &reshaped, "input_tensor"_a, "shape"_a, nb::kw_only(), "memory_config"_a = nb::none(),
+             "pad_value"_a = nb::none(), "sub_core_grids"_a = nb::none());
   module.def(
       "reshape",
-      [](const AnyTensor& x, const Shape& shape, const OptionalConfig& config) {
-        return AnyTensor(reshape(x.device("reshape"), shape, config));
+      [](const AnyTensor& x, const Shape& shape, const Shape& padded, const OptionalConfig& config,
+         std::optional<float> pad_value, const OptionalCores& cores) {
+        const AnyTensor y = reshaped(x, shape, config, pad_value, cores);
+        check(y.padded_shape() == padded, Code::unsupported,
+              "reshape: a tensor {} has the padded shape {} here, no other ({})", shape.to_string(),
+              y.padded_shape().to_string(), padded.to_string());
+        return y;
       },
-      "input_tensor"_a, "shape"_a, nb::kw_only(), "memory_config"_a = nb::none());
+      "input_tensor"_a, "logical_shape"_a, "padded_shape"_a, nb::kw_only(), "memory_config"_a = nb::none(),
+      "pad_value"_a = nb::none(), "sub_core_grids"_a = nb::none());
 }
 
 Tensor filled(const Shape& shape, double value, DType dtype, Layout layout) {

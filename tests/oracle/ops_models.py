@@ -43,6 +43,9 @@ R.ask("scatter", lambda: [put([64, 96], lay="RM"), put([64, 32], "int32", "RM"),
 R.ask("nonzero", lambda: [put([1, 1, 1, 64], lay="RM")], lambda x: ttnn.nonzero(x))
 R.ask("nonzero", lambda: [put([1, 1, 2, 64], lay="RM")], lambda x: ttnn.nonzero(x), rows=2)
 R.ask("nonzero", lambda: [put([1, 1, 1, 64])], lambda x: ttnn.nonzero(x), layout="TILE")
+for cfg in ("hs4", "ws4", "bs22", "l1"):
+    for lay in ("TILE", "RM"):
+        R.ask("nonzero", lambda: [put([1, 1, 128, 128], lay=lay, cfg=cfg)], lambda x: ttnn.nonzero(x), src=cfg, layout=lay)
 # --- in order ---
 for dt in ALL:
     for lay in ("TILE", "RM"):

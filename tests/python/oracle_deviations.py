@@ -199,7 +199,6 @@ DEVIATIONS = [
         "pad of a rank-1 tensor in tiles works",
         lambda real, ours: real["op"] == "pad" and "MeshBuffer must be large enough" in _text(real) and ours["ok"],
     ),
-    Deviation("ops_reshape", "view is not there yet", lambda real, ours: real["op"] == "view" and _is_missing(ours)),
     Deviation("ops_reshape", "permute of shards is refused", lambda real, ours: real["op"] in ("permute", "transpose") and real["ok"] and "shape" not in real and not ours["ok"]),
     Deviation(
         "ops_reshape",

@@ -485,3 +485,63 @@ def test_configs_of_norms_follow_from_shards_and_channels(device):
         assert (got.x, got.y) == wanted
     weight, mask = ttnn.dram_group_norm_params_from_torch(normal(480), 480, 8, device)
     assert tuple(weight.shape) == (1, 1, 15, 32) and tuple(mask.shape) == (1, 8, 32, 96)
+
+
+# --- keywords that callers give ---
+
+
+@pytest.mark.parametrize("layout", [ttnn.TILE_LAYOUT, ttnn.ROW_MAJOR_LAYOUT])
+def test_plus_one_counts_where_it_is(device, layout):
+    x = indices(device, [[-2, -1, 0, 5]], layout, ttnn.int32)
+    np.testing.assert_array_equal(ttnn.plus_one(x).to_numpy(), [[-1, 0, 1, 6]])
+    np.testing.assert_array_equal(x.to_numpy(), [[-1, 0, 1, 6]])
+    np.testing.assert_array_equal(ttnn.plus_one(x, skip_negative_entries=True).to_numpy(), [[-1, 1, 2, 7]])
+
+
+def test_typecast_takes_both_dtypes_and_a_given_output(device):
+    x = put(device, [[1.5, 2.5]])
+    assert ttnn.typecast(x, ttnn.float32, ttnn.bfloat16).dtype == ttnn.bfloat16
+    to = put(device, [[0, 0]], ttnn.bfloat16)
+    assert ttnn.typecast(x, ttnn.bfloat16, output_tensor=to).buffer_address() == to.buffer_address()
+    np.testing.assert_array_equal(to.to_numpy(), [[1.5, 2.5]])
+    with pytest.raises(tessera.Error, match="the input is float32, not bfloat16"):
+        ttnn.typecast(x, ttnn.bfloat16, ttnn.float32)
+
+
+def test_pad_takes_a_shape_and_a_start(device):
+    x = normal(3, 5)
+    y = ttnn.pad(put(device, x, layout=ttnn.ROW_MAJOR_LAYOUT), [6, 8], [1, 2], 9.0)
+    np.testing.assert_array_equal(y.to_numpy(), np.pad(x, ((1, 2), (2, 1)), constant_values=9))
+    with pytest.raises(tessera.Error, match="5 elements from 4 on do not fit into 8"):
+        ttnn.pad(put(device, x, layout=ttnn.ROW_MAJOR_LAYOUT), [6, 8], [1, 4], 9.0)
+
+
+def test_reshape_takes_a_padded_shape_and_what_fills_it(device):
+    x = put(device, normal(4, 40))
+    y = ttnn.reshape(x, ttnn.Shape([5, 32]), ttnn.Shape([32, 32]))
+    assert tuple(y.padded_shape) == (32, 32)
+    with pytest.raises(tessera.Error, match="no other"):
+        ttnn.reshape(x, ttnn.Shape([5, 32]), ttnn.Shape([64, 32]))
+    filled = ttnn.reshape(x, [5, 32], pad_value=3.0)
+    assert ttnn.untilize_with_unpadding(filled, [31, 31]).to_numpy()[31, 31] == 3
+
+
+def test_cores_that_are_named_must_be_there(device):
+    x = put(device, normal(32, 32))
+    some, beyond = (ttnn.CoreRangeSet([ttnn.CoreRange((0, 0), (n, 1))]) for n in (1, 60))
+    for call in (ttnn.untilize, lambda t, **how: ttnn.typecast(t, ttnn.bfloat16, **how), lambda t, **how: ttnn.argmax(t, dim=1, **how)):
+        call(x, sub_core_grids=some)
+        with pytest.raises(tessera.Error, match="are not all among the 8 x 8 of the device"):
+            call(x, sub_core_grids=beyond)
+
+
+def test_reductions_come_out_in_the_layout_that_is_asked_for(device):
+    x = normal(4, 40)
+    y = ttnn.sum(put(device, x), dim=-1, output_layout=ttnn.ROW_MAJOR_LAYOUT)
+    assert y.layout == ttnn.ROW_MAJOR_LAYOUT
+    np.testing.assert_allclose(y.to_numpy(), x.sum(-1), rtol=1e-2, atol=1e-2)
+
+
+def test_padding_of_a_row_can_be_filled(device):
+    y = ttnn.fill_implicit_tile_padding(put(device, normal(19)), 2.0)
+    assert tuple(y.shape) == (19,)

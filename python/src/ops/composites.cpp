@@ -179,7 +179,8 @@ void bind_shapes(nb::module_& module) {
   // Who works on it does not show in the result: one core, or some, do what all do.
   module.def(
       "untilize_with_unpadding",
-      [](const AnyTensor& x, const ShapeLike& last, const OptionalConfig& config, bool, const OptionalCores&) {
+      [](const AnyTensor& x, const ShapeLike& last, const OptionalConfig& config, bool, const OptionalCores& cores) {
+        check_cores("untilize_with_unpadding", cores, x);
         return AnyTensor(
             tensix::untilize_with_unpadding(x.device("untilize_with_unpadding"), Shape(last.dims), config));
       },
@@ -188,7 +189,8 @@ void bind_shapes(nb::module_& module) {
   module.def(
       "tilize_with_val_padding",
       [](const AnyTensor& x, const ShapeLike& shape, double value, const OptionalConfig& config,
-         const std::optional<DataType>& dtype, bool, const OptionalCores&) {
+         const std::optional<DataType>& dtype, bool, const OptionalCores& cores) {
+        check_cores("tilize_with_val_padding", cores, x);
         return AnyTensor(tensix::tilize_with_padding(x.device("tilize_with_val_padding"), Shape(shape.dims), value,
                                                      config, plain(dtype)));
       },
@@ -197,7 +199,8 @@ void bind_shapes(nb::module_& module) {
   module.def(
       "tilize_with_zero_padding",
       [](const AnyTensor& x, const OptionalConfig& config, const std::optional<DataType>& dtype, bool,
-         const OptionalCores&) {
+         const OptionalCores& cores) {
+        check_cores("tilize_with_zero_padding", cores, x);
         std::vector<std::int64_t> dims = x.shape().dims();
         while (dims.size() < 2) dims.insert(dims.begin(), 1);
         for (std::size_t d = dims.size() - 2; d < dims.size(); ++d) dims[d] = round_up(dims[d], Tile{}.width);

@@ -45,16 +45,6 @@ tensix::ScatterRule rule_of(const std::optional<std::string>& reduce) {
   return tensix::ScatterRule::largest;
 }
 
-// All of the device's cores, or the same result by some of them.
-void check_cores(const char* op, const OptionalCores& cores, const AnyTensor& x) {
-  if (!cores) return;
-  const tensix::CoreGrid grid = x.device(op).device()->grid();
-  const tensix::CoreRange box = cores->bounding_box();
-  check(cores->num_cores() > 0 && box.end.x < grid.x && box.end.y < grid.y, Code::invalid_argument,
-        "{}: the cores {} are not all among the {} x {} of the device", op, cores->merged().to_string(), grid.x,
-        grid.y);
-}
-
 void bind_gathers(nb::module_& module) {
   module.def(
       "gather",

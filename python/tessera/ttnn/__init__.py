@@ -124,6 +124,7 @@ from tessera.ttnn import (
     moreh,
     norm_configs,
     transformer,
+    types,
 )
 from tessera.ttnn import queues as _queues
 from tessera.ttnn.config import CONFIG, Config, manage_config
@@ -383,6 +384,7 @@ __all__ = [
     "transfers",
     "transformer",
     "typecast",
+    "types",
     "uint16",
     "uint32",
     "uint8",
@@ -411,7 +413,9 @@ _OPERATORS += _names
 for _name in _ttnn.card_operators:
     if "." in _name:
         _below, _short = _name.split(".")
-        setattr(globals()[_below], _short, _queues.recorded(getattr(_ttnn, "_" + _name.replace(".", "_"))))
+        _value = _queues.recorded(getattr(_ttnn, "_" + _name.replace(".", "_")))
+        _value.__name__ = _value.__qualname__ = _short
+        setattr(globals()[_below], _short, _value)
         globals()[_below].__all__.append(_short)
 for _module in (adaptive_pools, complex_numbers, composed, moreh):
     for _name in _module.__all__:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tessera import _tessera as t
-from tessera._tessera import DataType, InvalidArgument, MemoryConfig, Shape, Tensor
+from tessera._tessera import CoreRangeSet, DataType, InvalidArgument, Layout, MemoryConfig, Shape, Tensor
 
 _Config = MemoryConfig | None
 
@@ -65,6 +65,17 @@ def logical_not_(input_tensor: Tensor, *, memory_config: _Config = None) -> Tens
     if memory_config is not None and memory_config != input_tensor.memory_config():
         raise InvalidArgument("logical_not_: the result stays where the tensor is")
     return t.logical_not(input_tensor, output_tensor=input_tensor)
+
+
+def plus_one(input_tensor: Tensor, sub_core_grids: CoreRangeSet | None = None, skip_negative_entries: bool = False) -> Tensor:
+    """Adds 1 to integers where they are; on demand not to those below 0."""
+    if input_tensor.dtype not in (DataType.INT32, DataType.UINT32):
+        raise InvalidArgument(f"plus_one: only INT32 and UINT32 are taken, not {input_tensor.dtype}")
+    how = {} if sub_core_grids is None else {"sub_core_grids": sub_core_grids}
+    step = t.ge(input_tensor, 0, **how) if skip_negative_entries else 1
+    if input_tensor.layout == Layout.TILE:
+        return t.add_(input_tensor, step, **how)
+    return copy(t.add(input_tensor, step, **how), input_tensor)
 
 
 # --- gates ---
@@ -242,6 +253,7 @@ __all__ = [
     "div_",
     "lerp_bw",
     "logical_not_",
+    "plus_one",
     "quantize",
     "requantize",
     "reshape_on_device",

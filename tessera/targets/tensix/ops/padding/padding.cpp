@@ -21,7 +21,11 @@ DeviceTensor with_padding(const DeviceTensor& x) {
 }
 
 // Elements of one shape as those of another, from the first of each dimension; others are `value`.
-std::vector<double> resized(const std::vector<double>& x, const Shape& from, const Shape& to, double value) {
+// Fewer dimensions are the last ones.
+std::vector<double> resized(const std::vector<double>& x, const Shape& shape, const Shape& to, double value) {
+  std::vector<std::int64_t> dims = shape.dims();
+  dims.insert(dims.begin(), static_cast<std::size_t>(to.rank()) - dims.size(), 1);
+  const Shape from(dims);
   const std::vector<std::int64_t> strides = strides_of(from);
   std::vector<double> y(static_cast<std::size_t>(to.volume()), value);
   Coordinates here(to);

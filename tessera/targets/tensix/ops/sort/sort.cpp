@@ -147,12 +147,10 @@ ValuesAndIndices topk(const DeviceTensor& x, std::int64_t k, int dim, const Topk
 ValuesAndIndices nonzero(const DeviceTensor& x, const std::optional<MemoryConfig>& config) {
   x.check_allocated();
   const TensorSpec& from = x.spec();
-  check(!from.memory_config().is_sharded(), Code::unsupported, Hint{"use to_memory_config"},
-        "nonzero: the input is in shards, that is not supported");
   const Shape& shape = from.logical_shape();
   check(shape.rank() == kCoordinates, Code::unsupported, Hint{"use unsqueeze_to_4D"},
         "nonzero: the input must have {} dimensions, it has {}", kCoordinates, shape.rank());
-  const MemoryConfig place = config.value_or(from.memory_config());
+  const MemoryConfig place = config.value_or(kDramMemoryConfig);
   const auto empty = [&](std::int64_t columns) {
     return DeviceTensor::allocate(x.device(),
                                   TensorSpec(Shape{1, 1, 1, columns}, DType::uint32, Layout::row_major, place));
