@@ -66,7 +66,7 @@ test:
 # Of the same build: minutes, or what wants a machine to itself.
 .PHONY: test-long
 test-long: $(call configured,build)
-	cmake --build build --target all benchmarks -j $(JOBS)
+	cmake --build build --target all benchmarks long-test-libraries -j $(JOBS)
 	ctest --test-dir build -L long --output-on-failure
 
 # ARGS goes to tools/test_corpus: its --help says what there is.

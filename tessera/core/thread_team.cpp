@@ -62,7 +62,7 @@ void ThreadTeam::start(int helpers) {
       std::thread helper([this] { help(); });
       helpers_.push_back(helper.native_handle());
       helper.detach();
-      kept_off_ = -1;
+      kept_off_ = kDiffers;  // this one may use all, others may not
     }
   } catch (const std::system_error&) {
     // The system has no thread to give: those that are there have to do.
@@ -74,7 +74,7 @@ void ThreadTeam::start(int helpers) {
 // is, and helpers may use all other CPUs: processes that share the machine do not get in each other's way.
 void ThreadTeam::keep_off_this_cpu([[maybe_unused]] int helpers) {
 #if defined(__linux__)
-  const int cpu = helpers < home_cpus_ ? sched_getcpu() : -1;
+  const int cpu = helpers < home_cpus_ ? sched_getcpu() : kNone;
   if (cpu == kept_off_ || cpu >= CPU_SETSIZE) return;
   kept_off_ = cpu;
   if (process_ != getpid()) return;  // a fork has no helpers, but their handles would still mean its parent's

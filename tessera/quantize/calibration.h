@@ -5,6 +5,7 @@
 #include "tessera/core/array.h"
 #include "tessera/graph/graph.h"
 #include "tessera/quantize/quantize.h"
+#include "tessera/quantize/value_range.h"
 
 #include <functional>
 #include <span>

@@ -11,10 +11,10 @@
 
 #include "tessera/core/array.h"
 #include "tessera/core/export.h"
-#include "tessera/quantize/value_range.h"
 #include "tessera/session/network.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -23,6 +23,16 @@
 #include <vector>
 
 namespace tessera {
+
+// How the range of a value is chosen from what was seen.
+enum class RangeMethod : std::uint8_t {
+  min_max,     // everything
+  percentile,  // all but a small fraction at each end
+  entropy,     // what keeps the distribution: least Kullback-Leibler divergence
+  mse,         // least mean squared error
+};
+TSR_API std::string_view name(RangeMethod method);
+TSR_API std::optional<RangeMethod> parse_range_method(std::string_view text);
 
 struct QuantizeOptions {
   RangeMethod method = RangeMethod::mse;

@@ -3,25 +3,14 @@
 // Which numbers a value takes while a network runs over samples, and which of them bytes should tell apart.
 
 #include "tessera/core/export.h"
+#include "tessera/quantize/quantize.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 namespace tessera {
-
-// How the range of a value is chosen from what was seen.
-enum class RangeMethod : std::uint8_t {
-  min_max,     // everything
-  percentile,  // all but a small fraction at each end
-  entropy,     // what keeps the distribution: least Kullback-Leibler divergence
-  mse,         // least mean squared error
-};
-TSR_API std::string_view name(RangeMethod method);
-TSR_API std::optional<RangeMethod> parse_range_method(std::string_view text);
 
 // Always with 0 in it: padding and relu make zeros, and these are to be exact.
 struct ValueRange {

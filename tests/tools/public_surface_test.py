@@ -7,7 +7,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).parents[2]
 INSTALLED = (ROOT / "tessera/installed_headers.txt").read_text(encoding="utf-8").split()
-MOST_INSTALLED_HEADERS = 68
+MOST_INSTALLED_HEADERS = 69
 MOST_HEADERS_OF_A_SESSION = 12
 FOR_C = {"tessera/c/tessera.h"}
 

@@ -37,8 +37,9 @@ class ThreadTeam {
 
   std::mutex busy_;
   std::vector<std::thread::native_handle_type> helpers_;  // under busy_, as are the next ones
-  int kept_off_ = -1;                                     // the CPU that no helper may use; -1: they may use all
-  int process_ = 0;                                       // that they are threads of
+  static constexpr int kNone = -1, kDiffers = -2;
+  int kept_off_ = kNone;  // the CPU that no helper may use; kDiffers: not the same for all
+  int process_ = 0;       // that they are threads of
 #if defined(__linux__)
   cpu_set_t home_ = {};  // the CPUs that they were born with
   int home_cpus_ = 0;
