@@ -54,10 +54,14 @@ class Judge(unittest.TestCase):
         self.assertEqual(growing(samples(400, heap_bytes=lambda i: 32 * i + i * 37 % 11 * 64)), {"heap_bytes"})
 
     def test_thinned_samples_stand_for_several_rounds(self):
-        found = SOAK.judge(samples(40, heap_bytes=lambda i: 31 * i), each=2)
+        found = SOAK.judge(samples(40, heap_bytes=lambda i: 34 * i), each=2)
         self.assertEqual({one.name for one in found if one.grows}, {"heap_bytes"})
         bounds = [{one.name: one.bound for one in SOAK.judge(samples(40), each)}["heap_bytes"] for each in (1, 2)]
         self.assertEqual([bound - FLAT.heap_bytes for bound in bounds], [15 * 32 / 2, 15 * 32])
+
+    def test_a_table_that_is_doubled_once_is_flat(self):
+        for when in range(40):
+            self.assertEqual(growing(samples(40, heap_bytes=lambda i, when=when: 9984 * (i >= when))), set())
 
     def test_one_descriptor_more_grows(self):
         self.assertEqual(growing(samples(40, descriptors=lambda i: i >= 25)), {"descriptors"})
