@@ -1,3 +1,4 @@
+import ast
 import pathlib
 import re
 
@@ -19,5 +20,6 @@ def test_is_typed():
     package = pathlib.Path(tessera.__file__).parent
     assert (package / "py.typed").exists()
     stub = (package / "_tessera.pyi").read_text()
+    ast.parse(stub)
     assert "def parse_dtype(text: str) -> DType" in stub
     assert "class InvalidArgument" in stub

@@ -108,7 +108,10 @@ void bind_random(nb::module_& module) {
         return AnyTensor(
             tensix::uniform(x.device("uniform"), static_cast<double>(from), static_cast<double>(to), seed));
       },
-      "input"_a, "from"_a = 0.0F, "to"_a = 1.0F, "seed"_a = 0, nb::kw_only(), "memory_config"_a = nb::none());
+      "input"_a, "from"_a = 0.0F, "to"_a = 1.0F, "seed"_a = 0, nb::kw_only(), "memory_config"_a = nb::none(),
+      // `from` is a keyword of Python, so no stub can name it: it is given by place, or as **{"from": 0.5}.
+      nb::sig("def uniform(input: Tensor, *from_to_seed: float, memory_config: MemoryConfig | None = None, "
+              "**from_to_seed_by_name: float) -> Tensor"));
   module.def(
       "bernoulli",
       [](const AnyTensor& x, std::uint32_t seed, const OptionalTensor& output, const std::optional<DataType>& dtype,
