@@ -42,9 +42,9 @@ std::string bar(const MachineRow& row, const Scale& scale) {
   return fmt::format(
       "<div class=\"row\"><div class=\"name\">{}</div><div class=\"track\"><i class=\"{}\" "
       "style=\"width:{:.1f}%\"></i></div>"
-      "<div class=\"rate\">{:.4g} frames/s<span>{}, bound by {}</span></div></div>\n",
-      name, look_of(row.basis), scale.percent(row.frames_per_s()), row.frames_per_s(), escape_markup(row.basis),
-      escape_markup(row.bound));
+      "<div class=\"rate\">{:.4g} frames/s<span>{}, limited by {}</span></div></div>\n",
+      name, look_of(row.basis), scale.percent(row.frames_per_s()), row.frames_per_s(),
+      row.basis == "bound" ? "at most" : escape_markup(row.basis), escape_markup(row.bound));
 }
 
 constexpr std::string_view kStyle =
