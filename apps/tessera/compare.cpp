@@ -1,8 +1,10 @@
 // tessera compare: the outputs of a network here and elsewhere, and the first node that differs; or, with --device,
-// what the arithmetic of a machine costs; or, with --plans, what two plans do differently.
+// what the arithmetic of a machine costs; or, with --plans, what two plans do differently; or, with --devices, how fast
+// several machines would be.
 
 #include "arguments.h"
 #include "command.h"
+#include "compare_machines.h"
 #include "model_argument.h"
 #include "peer.h"
 #include "plan_argument.h"
@@ -26,7 +28,10 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tessera::cli {
@@ -43,6 +48,7 @@ struct ArithmeticArgument {
 
 struct CompareOptions {
   ModelArgument model;
+  MachinesArgument machines;
   SessionArgument session;
   ArithmeticArgument arithmetic;
   std::string against = "onnxruntime", python;
@@ -276,6 +282,21 @@ void add_arithmetic_options(CLI::App& command, ArithmeticArgument& argument) {
       ->default_str("trained");
 }
 
+// What is compared decides which options mean anything.
+void check_options(const CLI::App& command, std::string_view what, const std::set<std::string>& honoured) {
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& given : option->get_lnames())
+      check(option->count() == 0 || honoured.contains(given), Code::invalid_argument, Hint{"leave it out"},
+            "--{} has no effect {}", given, what);
+}
+
+const std::set<std::string> kNetworkOptions = {"input", "shape", "dim", "batch", "rebatch", "seed"};
+
+std::set<std::string> with_network(std::set<std::string> options) {
+  options.insert(kNetworkOptions.begin(), kNetworkOptions.end());
+  return options;
+}
+
 }  // namespace
 
 void add_compare(CLI::App& app, const Context& context) {
@@ -286,6 +307,7 @@ void add_compare(CLI::App& app, const Context& context) {
   add_session_argument(*command, options->session);
   add_loop_limit(*command);
   add_arithmetic_options(*command, options->arithmetic);
+  add_machines_options(*command, options->machines);
   command
       ->add_option(
           "--against", options->against,
@@ -310,15 +332,25 @@ void add_compare(CLI::App& app, const Context& context) {
       ->type_name("FILE");
   CLI::Option* model = command->get_option("model");
   model->required(false);
-  command->callback([options, model, &context] {
+  command->callback([options, model, command, &context] {
     if (options->plans.empty() && options->model.model.empty()) throw CLI::RequiredError(model->get_name());
     if (!options->plans.empty()) {
       check(options->model.model.empty(), Code::invalid_argument,
             "--plans compares two plans and takes no network, but {} was given", options->model.model);
+      check_options(*command, "with --plans", {"plans", "config"});
       compare_plans(options->plans, context);
+    } else if (!options->machines.devices.empty()) {
+      check_options(*command, "with --devices", with_network({"devices", "budget", "price", "html", "config"}));
+      compare_on_machines(options->model, options->machines, context);
     } else if (options->arithmetic.device.empty()) {
+      for (const char* option : {"types", "fidelity", "accumulate", "statistics"})
+        check(command->count(std::string("--") + option) == 0, Code::invalid_argument,
+              Hint{"--device names the machine whose arithmetic is compared"}, "--{} has no effect without --device",
+              option);
       compare_model(*options, context);
     } else {
+      check_options(*command, "with --device",
+                    with_network({"device", "types", "fidelity", "accumulate", "statistics", "threads", "config"}));
       compare_arithmetic(*options, context);
     }
   });

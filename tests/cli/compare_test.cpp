@@ -211,5 +211,40 @@ TEST_F(Compare, AgreesWithOnnxRuntime) {
   EXPECT_EQ(run_tessera({"compare", model_, "--python", python, "--tolerance", "0"}).status, 1);
 }
 
+TEST_F(Compare, SetsMachinesSideBySide) {
+  const std::string page = (folder_ / "page.html").string();
+  const auto run = run_tessera({"compare", model_, "--devices", "apple_m1,wormhole_n150,trainium2,apple_m1", "--format",
+                                "json", "--html", page, "--price", "apple_m1=0.25", "--budget", "5"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const auto rows = nlohmann::json::parse(run.out)["rows"];
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[2]["machine"], "trainium2");
+  EXPECT_THAT(rows[2]["note"].get<std::string>(), HasSubstr("not planned"));
+  EXPECT_TRUE(rows[2]["frames_per_s"].is_null());
+  for (int i : {0, 1}) {
+    EXPECT_GT(rows[i]["frames_per_s"].get<double>(), 0);
+    EXPECT_EQ(rows[i]["price_per_million_frames"].is_null(), rows[i]["machine"] != "apple_m1");
+  }
+  EXPECT_THAT(read_text_file(page), HasSubstr("wormhole_n150"));
+}
+
+TEST_F(Compare, RefusesOptionsThatMeanNothingForWhatIsCompared) {
+  for (const auto& [words, told] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"--devices", "apple_m1", "--tolerance", "1"}, "--tolerance has no effect with --devices"},
+           {{"--devices", "apple_m1", "--dtype", "bf16"}, "--dtype has no effect with --devices"},
+           {{"--devices", "apple_m1", "--price", "apple_m1"}, "what an hour of it costs"},
+           {{"--devices", "apple_m1", "--price", "apple_m2=1"}, "'apple_m2', which is not compared"},
+           {{"--devices", "apple_m"}, "apple_m"},
+           {{"--device", "wormhole_n150", "--bisect"}, "--bisect has no effect with --device"},
+           {{"--types", "bfloat8_b/bfloat16"}, "--types has no effect without --device"},
+           {{"--budget", "3"}, "--devices"}}) {
+    std::vector<std::string> all{"compare", model_};
+    all.insert(all.end(), words.begin(), words.end());
+    const auto run = run_tessera(all);
+    EXPECT_NE(run.status, 0) << told;
+    EXPECT_THAT(run.err, HasSubstr(told));
+  }
+}
+
 }  // namespace
 }  // namespace tessera

@@ -1,5 +1,7 @@
 """Scripts of --emit mlx on the real MLX (its build for this CPU): values of networks and liquid layers, and gradients."""
 
+import csv
+import io
 import itertools
 import os
 import pathlib
@@ -42,6 +44,34 @@ def test_networks_give_the_same_values(network, how, tmp_path):
     for name, expected in session.run({port.name: x}).items():
         found = np.load(tmp_path / "out" / f"{name}.npy")
         assert np.abs(found - expected).max() <= 1e-4 * np.abs(expected).max()
+
+
+# What MLX makes of a script under mx.compile: its primitives but for those that only look at arrays in another way.
+PRIMITIVES = """
+import importlib.util, re
+import mlx.core as mx
+mx.set_default_device(mx.cpu)
+spec = importlib.util.spec_from_file_location("net", "net.py")
+net = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(net)
+w = {name: mx.array(values) for name, values in net.read_safetensors(net.WEIGHTS_FILE).items()}
+inputs = [mx.zeros(shape) for shape in net.INPUTS.values()]
+mx.eval(inputs, w)
+mx.export_to_dot("net.dot", *mx.compile(net.network)(w, *inputs))
+names = re.findall(r'label ="(\\w+)", shape=rectangle', open("net.dot").read())
+print(*[name for name in names if name not in ("Transpose", "Slice", "Reshape")])
+"""
+
+
+@pytest.mark.parametrize("network", ["digits", "resnet18", "mobilenet_v2", "unet"])
+def test_plans_have_the_kernels_that_mlx_compiles(network, tmp_path):
+    run(tmp_path, COMMAND, "plan", network, "--emit", "mlx", "net.py")
+    theirs = run(tmp_path, MLX, "-c", PRIMITIVES).split()
+    planned = csv.DictReader(io.StringIO(run(tmp_path, COMMAND, "plan", network, "--device", "apple_m1", "--format", "csv")))
+    ours = [row["kernel"] for row in planned if row["kernel"] != "copy"]
+    assert len(ours) == len(theirs)
+    for kind, name in {"convolution": "Convolution", "matmul": "Matmul", "concatenate": "Concatenate", "pad": "Pad"}.items():
+        assert ours.count(kind) == theirs.count(name)
 
 
 def moving_model():

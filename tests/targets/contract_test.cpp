@@ -70,7 +70,9 @@ TEST(Targets, RefuseFieldsThatTheyCannotHonour) {
   target_of(cpu).check_request(cpu, {.threads = 2});
   target_of(card).check_request(card, {.min_pcc = 0.99, .mesh = 2});
   const Machine other = load_machine(TESSERA_MACHINES_DIR "/cpu_avx2.toml");
-  EXPECT_THAT(error_text([&] { target_of(other).check_request(other, {}); }), HasSubstr("own processor only"));
+  target_of(other).check_request(other, {.threads = 2});
+  EXPECT_THAT(error_text([&] { target_of(other).check_request(other, {.kernels = {{"a", "b"}}}); }),
+              HasSubstr("'cpu_avx2', on which nothing is run"));
 }
 
 // Without a plan the operators choose for themselves.
@@ -93,6 +95,24 @@ TEST(CardTarget, SimulatesWithAPlanAndWithout) {
     ASSERT_EQ(run->result().outputs.size(), 1u);
     EXPECT_EQ(run->result().outputs[0].shape(), (Shape{1, 16, 8, 8}));
     EXPECT_FALSE(run->result().trace.steps.empty());
+  }
+}
+
+// Kernels of the file's instruction set, whatever this machine has; nothing of it can be run.
+TEST(CpuPlan, IsMadeForOtherProcessors) {
+  const LoadedNetwork network = small_network();
+  for (const char* device : {"cpu_avx2", "cpu_avx512", "cpu_zen4", "cpu_amx"}) {
+    const Machine machine = find_machine(device);
+    const Target& target = target_of(machine);
+    const auto plan = target.plan(network, machine, {});
+    EXPECT_EQ(plan->machine(), device);
+    EXPECT_GT(plan->totals().device_s, 0);
+    ASSERT_FALSE(plan->steps().empty());
+    const std::string kernel = plan->steps().front().config;
+    EXPECT_THAT(kernel, HasSubstr(machine.cpu->isa.substr(0, 4) == "avx2" ? "avx2" : "avx512")) << device;
+    EXPECT_THAT(error_text([&] { target.run(*plan, machine, network.inputs); }), HasSubstr("does not run here"));
+    const std::string told = error_text([&] { target.plan(network, machine, {.isa = Isa::amx}); });
+    EXPECT_THAT(told, HasSubstr(machine.cpu->isa == "amx" ? "" : "at most, not amx")) << device;
   }
 }
 

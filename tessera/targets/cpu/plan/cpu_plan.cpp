@@ -4,6 +4,7 @@
 #include "tessera/core/parallel_for.h"
 #include "tessera/graph/digest.h"
 #include "tessera/io/plan_file.h"
+#include "tessera/machine/machine_digest.h"
 #include "tessera/report/kernel_plan_view.h"
 #include "tessera/report/units.h"
 
@@ -21,15 +22,23 @@ std::vector<const Array*> addresses(const std::vector<Array>& arrays) {
   return out;
 }
 
+// The most that the processor of a machine file has; of this machine, what it has.
+Isa isa_of(const Machine& machine) {
+  if (machine.path.empty()) return host_isa();
+  const std::optional<Isa> isa = parse_isa(machine.cpu->isa);
+  check(isa.has_value(), Code::parse, "machine '{}' has the instruction set '{}', which is unknown", machine.name,
+        machine.cpu->isa);
+  return *isa;
+}
+
 }  // namespace
 
-Options options_of(const PlanRequest& request) {
+Options options_of(const PlanRequest& request, Isa most) {
   Options options;
   options.threads = request.threads.value_or(0);
   options.isa = request.isa;
   if (options.isa)
-    check(*options.isa <= host_isa(), Code::unsupported, "this CPU has {} at most, not {}", name(host_isa()),
-          name(*options.isa));
+    check(*options.isa <= most, Code::unsupported, "this CPU has {} at most, not {}", name(most), name(*options.isa));
   options.storage = request.storage.value_or(ElementType::float32);
   options.weights = request.weights.value_or(DType::float32);
   options.exact = request.exact;
@@ -41,11 +50,12 @@ Options options_of(const PlanRequest& request) {
   return options;
 }
 
-CpuPlan::CpuPlan(LoadedNetwork network, PlanRequest request)
+CpuPlan::CpuPlan(LoadedNetwork network, const Machine& machine, PlanRequest request)
     : model_(std::move(network.model)),
       name_(std::move(network.name)),
+      machine_(machine.name),
       request_(std::move(request)),
-      options_(options_of(request_)) {
+      options_(options_of(request_, isa_of(machine))) {
   for (std::size_t i = 0; i < network.graph.inputs.size(); ++i) {
     const Value& value = network.graph.value(network.graph.inputs[i]);
     model_inputs_.push_back(
@@ -54,7 +64,15 @@ CpuPlan::CpuPlan(LoadedNetwork network, PlanRequest request)
   if (!network.inputs.empty() && network.inputs[0].shape().rank() > 0)
     batch_ = std::max<std::int64_t>(1, network.inputs[0].shape()[0]);
   network_digest_ = tessera::network_digest(network.graph);
-  engine_ = std::make_unique<Engine>(prepared(std::move(network.graph), options_), options_, weights_);
+  Graph graph = prepared(std::move(network.graph), options_);
+  if (!machine.path.empty()) {
+    machine_digest_ = tessera::machine_digest(machine);
+    if (options_.threads == 0) options_.threads = machine.cpu->cores;
+    const Isa isa = options_.isa.value_or(isa_of(machine));
+    plans_ = {std::make_shared<const Plan>(plan_for(graph, addresses(network.inputs), options_, isa, *machine.cpu))};
+    return;
+  }
+  engine_ = std::make_unique<Engine>(std::move(graph), options_, weights_);
   const ThreadLimit limit(options_.threads);
   plans_ = engine_->plans(addresses(network.inputs));
 }
@@ -66,8 +84,9 @@ std::vector<MoveView> CpuPlan::moves() const { return move_views(plans_); }
 PlanMemory CpuPlan::memory() const {
   std::int64_t arena = 0;
   for (const auto& plan : plans_) arena = std::max(arena, plan->arena_bytes);
-  return {{.memory = "values", .peak_bytes = arena, .limit_bytes = options_.memory_limit_bytes},
-          {.memory = "packed weights", .peak_bytes = weights_->bytes()}};
+  PlanMemory memory = {{.memory = "values", .peak_bytes = arena, .limit_bytes = options_.memory_limit_bytes}};
+  if (engine_) memory.push_back({.memory = "packed weights", .peak_bytes = weights_->bytes()});
+  return memory;
 }
 
 PlanTotals CpuPlan::totals() const { return totals_of(plans_, batch_); }
@@ -76,13 +95,13 @@ View CpuPlan::shown() const {
   std::int64_t lower_bound = 0;
   for (const auto& plan : plans_) lower_bound = std::max(lower_bound, plan->arena_lower_bound_bytes);
   const PlanMemory memory = this->memory();
+  std::string after =
+      fmt::format("\nvalues need {} at once (at least {})", format_bytes(static_cast<double>(memory[0].peak_bytes)),
+                  format_bytes(static_cast<double>(lower_bound)));
+  after += engine_ ? fmt::format(", packed weights {}", format_bytes(static_cast<double>(memory[1].peak_bytes)))
+                   : fmt::format(" on {}", machine_);
   View view;
-  view.parts.push_back(
-      {.table = step_table(plans_),
-       .after = fmt::format("\nvalues need {} at once (at least {}), packed weights {}; estimates only rank kernels\n",
-                            format_bytes(static_cast<double>(memory[0].peak_bytes)),
-                            format_bytes(static_cast<double>(lower_bound)),
-                            format_bytes(static_cast<double>(memory[1].peak_bytes)))});
+  view.parts.push_back({.table = step_table(plans_), .after = after + "; estimates only rank kernels\n"});
   return view;
 }
 
@@ -101,6 +120,8 @@ std::string CpuPlan::body() const { return encode_plan_file(name_, plans_); }
 void CpuPlan::attach(const Graph&, const std::string&) {}  // it was made from its network
 
 RunResult CpuPlan::run(const std::vector<Array>& inputs) const {
+  check(engine_ != nullptr, Code::unsupported, Hint{"--device cpu runs on this machine's own processor"},
+        "a plan for {} does not run here", machine_);
   const ThreadLimit limit(options_.threads);
   RunRecord record;
   const std::int64_t begin = now_ns();

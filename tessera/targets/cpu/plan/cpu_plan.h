@@ -1,6 +1,7 @@
 #pragma once
 
-// A network on this machine's own processor, as the contract has it: kernels, orders of values, the arena.
+// A network on a processor, as the contract has it: kernels, orders of values, the arena. On this machine's own it can
+// be run; for that of a machine file kernels are chosen by the file's figures, and nothing else.
 
 #include "tessera/kernel_plan/plan.h"
 #include "tessera/target/network_plan.h"
@@ -15,12 +16,13 @@ namespace tessera::cpu {
 
 class TSR_API CpuPlan : public NetworkPlan {
  public:
-  CpuPlan(LoadedNetwork network, PlanRequest request);
+  // `machine`: of the family cpu; without a path it is this machine's own processor.
+  CpuPlan(LoadedNetwork network, const Machine& machine, PlanRequest request);
 
   std::string_view family() const override { return "cpu"; }
   const std::string& model() const override { return model_; }
   const std::string& machine() const override { return machine_; }
-  std::string machine_digest() const override { return {}; }
+  std::string machine_digest() const override { return machine_digest_; }
   std::string network_digest() const override { return network_digest_; }
   std::vector<std::string> model_inputs() const override { return model_inputs_; }
   PlanRequest request() const override { return request_; }
@@ -41,17 +43,17 @@ class TSR_API CpuPlan : public NetworkPlan {
   RunResult run(const std::vector<Array>& inputs) const;
 
  private:
-  std::string model_, name_, machine_ = "cpu", network_digest_;
+  std::string model_, name_, machine_, machine_digest_, network_digest_;
   std::vector<std::string> model_inputs_;
   PlanRequest request_;
   Options options_;
   std::int64_t batch_ = 1;
   std::shared_ptr<WeightCache> weights_ = std::make_shared<WeightCache>();
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Engine> engine_;                  // none: of another machine
   std::vector<std::shared_ptr<const Plan>> plans_;  // of all stages, first to last
 };
 
-// What a request says to the planner over kernel tables. An Error for what this processor has not.
-Options options_of(const PlanRequest& request);
+// What a request says to the planner over kernel tables. An Error for what a processor with `most` has not.
+Options options_of(const PlanRequest& request, Isa most);
 
 }  // namespace tessera::cpu

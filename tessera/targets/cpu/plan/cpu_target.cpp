@@ -4,6 +4,8 @@
 #include "tessera/targets/cpu/plan/cpu_plan.h"
 #include "tessera/targets/cpu/plan/host.h"
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <utility>
 
@@ -21,19 +23,21 @@ class CpuTarget : public Target {
   std::string_view family() const override { return "cpu"; }
 
   void check_request(const Machine& machine, const PlanRequest& request) const override {
-    check(machine.path.empty(), Code::unsupported, Hint{"--device cpu"},
-          "'{}' is a machine of the family cpu, and kernels are chosen for this machine's own processor only",
-          machine.name);
     check_fields(request,
                  {PlanField::threads, PlanField::isa, PlanField::storage, PlanField::weights, PlanField::exact,
                   PlanField::passes_off, PlanField::kernels_off, PlanField::kernels, PlanField::memory_limit},
                  "is for cards: --device wormhole_n150");
+    if (!machine.path.empty())
+      check_fields(request,
+                   {PlanField::threads, PlanField::isa, PlanField::storage, PlanField::weights, PlanField::exact,
+                    PlanField::passes_off, PlanField::kernels_off, PlanField::memory_limit},
+                   fmt::format("is not for '{}', on which nothing is run", machine.name));
   }
 
   std::unique_ptr<NetworkPlan> plan(LoadedNetwork network, const Machine& machine, const PlanRequest& request,
                                     const PlanHooks&) const override {
     check_request(machine, request);
-    return std::make_unique<CpuPlan>(std::move(network), request);
+    return std::make_unique<CpuPlan>(std::move(network), machine, request);
   }
 
   std::unique_ptr<NetworkPlan> read(std::string_view) const override {

@@ -31,16 +31,16 @@ Graph prepared(Graph graph, const Options& options) {
 
 namespace {
 
-Plan plan_of(Graph graph, const Options& options) {
+Plan plan_of(Graph graph, const Options& options, Isa isa, const CpuSpec& machine) {
   static const std::vector<const KernelInfo*> infos = [] {
     std::vector<const KernelInfo*> list;
     for (const CpuKernel& kernel : kernels()) list.push_back(&kernel.info);
     return list;
   }();
   PlanOptions plan;
-  plan.isa = options.isa.value_or(active_isa());
+  plan.isa = isa;
   plan.threads = options.threads > 0 ? options.threads : max_threads();
-  plan.machine = KernelMachine(cpu_spec(plan.isa));
+  plan.machine = KernelMachine(machine);
   const Optimisations optimisations = without(options.passes_off);
   plan.orders = optimisations.orders;
   plan.parts = optimisations.parts;
@@ -57,6 +57,11 @@ Plan plan_of(Graph graph, const Options& options) {
     if (fuse_chains(graph, limits)) infer_types(graph);
   }
   return make_plan(std::move(graph), infos, plan);
+}
+
+Plan plan_of(Graph graph, const Options& options) {
+  const Isa isa = options.isa.value_or(active_isa());
+  return plan_of(std::move(graph), options, isa, cpu_spec(isa));
 }
 
 std::int64_t bytes_of(const Array& array) { return static_cast<std::int64_t>(array.bytes().size()); }
@@ -185,6 +190,15 @@ std::unique_ptr<Memory> MemoryPool::take() {
 void MemoryPool::give_back(std::unique_ptr<Memory> memory) {
   const std::lock_guard lock(mutex_);
   free_.push_back(std::move(memory));
+}
+
+Plan plan_for(const Graph& graph, const std::vector<const Array*>& inputs, const Options& options, Isa isa,
+              const CpuSpec& machine) {
+  Graph g = specialised(graph, inputs, std::vector<bool>(inputs.size(), false));
+  run_passes(g, without(options.passes_off).passes);
+  check(cut(g).whole(), Code::unsupported, Hint{"--device cpu plans it in stages, on this machine"},
+        "the network has operators whose results have shapes that only a run tells");
+  return plan_of(std::move(g), options, isa, machine);
 }
 
 Engine::Engine(Graph graph, const Options& options, std::shared_ptr<WeightCache> weights)

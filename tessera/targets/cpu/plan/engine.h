@@ -27,6 +27,11 @@ namespace tessera::cpu {
 // The graph through the passes that need no shapes, its weights and values in the types that the options say.
 Graph prepared(Graph graph, const Options& options);
 
+// How another processor would run it, for inputs of these shapes: a plan that nothing is packed for. An Error if its
+// shapes depend on values. `graph` is prepared().
+Plan plan_for(const Graph& graph, const std::vector<const Array*>& inputs, const Options& options, Isa isa,
+              const CpuSpec& machine);
+
 // What a run did, step by step, when someone asks.
 struct StepRecord {
   const Plan* plan = nullptr;  // null: a node that ran outside of any plan

@@ -2,6 +2,7 @@
 
 #include "tessera/core/file.h"
 #include "tessera/report/markup.h"
+#include "tessera/report/plain_page.h"
 #include "tessera/report/table_rows.h"
 #include "tessera/report/timeline_events.h"
 #include "tessera/report/timeline_picture.h"
@@ -74,28 +75,6 @@ std::string bound_text(const KernelReport& r) {
   return out;
 }
 
-std::string table_html(const Table& table) {
-  std::string out = "<table><tr>";
-  for (const Column& each : table.columns())
-    out += fmt::format("<th>{}{}</th>", escape_markup(each.name),
-                       each.unit.empty() ? "" : fmt::format(" [{}]", escape_markup(each.unit)));
-  out += "</tr>\n";
-  for (const std::vector<Cell>& row : table.rows()) {
-    out += "<tr>";
-    for (std::size_t i = 0; i < row.size(); ++i)
-      out += fmt::format("<td{}>{}</td>", table.columns()[i].align == Align::right ? " class=\"n\"" : "",
-                         escape_markup(row[i].text()));
-    out += "</tr>\n";
-  }
-  return out + "</table>\n";
-}
-
-constexpr std::string_view kPageStyle =
-    "body{font:14px system-ui,sans-serif;margin:24px;color:#1f2328;background:#fff}h1{font-size:20px}h2{font-size:16px;"
-    "margin-top:28px}table{border-collapse:collapse}th,td{border:1px solid #d0d7de;padding:3px 8px;text-align:left;"
-    "vertical-align:top}.n{text-align:right;font-variant-numeric:tabular-nums}.wide{overflow-x:auto}"
-    "@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}th,td{border-color:#30363d}}";
-
 }  // namespace
 
 KernelReport kernel_report(const Kernel& kernel, std::string title) {
@@ -144,10 +123,7 @@ tessera::View explanation(const KernelReport& report, std::size_t links) {
 std::string kernel_page(const Kernel& kernel, const KernelReport& report, double first_us) {
   const sim::Schedule schedule = kernel.schedule();
   const double all_us = schedule.end_ns() / 1000;
-  std::string out = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{0}</title><style>{1}</style></head>\n"
-      "<body><h1>{0}</h1>\n<p>{2} Times are simulated.</p>\n",
-      escape_markup(report.title), kPageStyle, escape_markup(bound_text(report)));
+  std::string out = fmt::format("<p>{} Times are simulated.</p>\n", escape_markup(bound_text(report)));
   if (schedule.end_ps > 0) {
     out += fmt::format("<h2>Engines and DMA</h2><div class=\"wide\">{}</div>\n",
                        timeline_overview_svg(kernel.timeline(), schedule, "How busy each was, over the whole run"));
@@ -159,7 +135,7 @@ std::string kernel_page(const Kernel& kernel, const KernelReport& report, double
   out += "<h2>The longest chain</h2>\n" + table_html(chain_table(report.chain, 0));
   out += "<h2>Tensors in HBM</h2>\n" + table_html(tensor_table(report.tensors));
   out += "<h2>Profile</h2>\n" + table_html(profile_table(report));
-  return out + "</body></html>\n";
+  return plain_page(report.title, out);
 }
 
 void write_kernel_trace(const Kernel& kernel, std::string_view title, const std::filesystem::path& path) {

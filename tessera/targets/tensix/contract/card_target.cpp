@@ -2,6 +2,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/sha256.h"
+#include "tessera/machine/machine_digest.h"
 #include "tessera/targets/tensix/card/device.h"
 #include "tessera/targets/tensix/contract/card_network_plan.h"
 #include "tessera/targets/tensix/contract/card_simulation.h"

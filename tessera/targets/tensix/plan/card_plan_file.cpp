@@ -3,6 +3,7 @@
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
 #include "tessera/io/json_cursor.h"
+#include "tessera/machine/machine_digest.h"
 #include "tessera/targets/tensix/plan/card_plan_json.h"
 #include "tessera/targets/tensix/plan/digest.h"
 
@@ -54,14 +55,7 @@ CardPlan load_card_plan(const std::filesystem::path& path) {
 }
 
 void check_machine(const CardPlan& plan, const Machine& machine) {
-  check(plan.machine == machine.name, Code::invalid_argument, "the plan is for {}, this machine is {} ({})",
-        plan.machine, machine.name, machine.path);
-  const std::string digest = tensix::machine_digest(machine);
-  check(plan.machine_digest == digest, Code::invalid_argument,
-        Hint{fmt::format("plan again, or put back the file that the plan was made with; it asked for --device {}",
-                         plan.machine)},
-        "the numbers of machine {} have changed since it was planned: {} has digest {}, the plan was made with {}",
-        machine.name, machine.path, digest, plan.machine_digest);
+  check_planned_machine(plan.machine, plan.machine_digest, machine);
 }
 
 void check_network(const CardPlan& plan, const tensix::LoweredGraph& network) {

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <span>
-#include <variant>
 
 namespace tessera::tensix {
 namespace {
@@ -37,17 +36,6 @@ std::string network_digest(const tensix::LoweredGraph& network) {
     text += layer_text(network, node);
     for (const ValueId id : node.inputs) text += fmt::format(" <{}", id);
     for (const ValueId id : node.outputs) text += fmt::format(" >{}", id);
-    text += "\n";
-  }
-  return digits_of(text);
-}
-
-std::string machine_digest(const Machine& machine) {
-  std::string text = machine.name + "\n";
-  for (const Figure& figure : machine.figures) {
-    if (figure.group == "fleet") continue;  // what is around cards is no part of a plan for one
-    text += fmt::format("{}.{} ", figure.group, figure.key);
-    std::visit([&](const auto& value) { text += fmt::format("{}", value); }, figure.value);
     text += "\n";
   }
   return digits_of(text);

@@ -1,6 +1,7 @@
 #include "tessera/targets/tensix/plan/plan_network.h"
 
 #include "tessera/core/error.h"
+#include "tessera/machine/machine_digest.h"
 #include "tessera/targets/tensix/plan/digest.h"
 #include "tessera/targets/tensix/plan/end_to_end.h"
 #include "tessera/targets/tensix/plan/pins.h"

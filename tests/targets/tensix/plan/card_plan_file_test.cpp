@@ -5,8 +5,8 @@
 #include "tessera/core/file.h"
 #include "tessera/graph/zoo/zoo.h"
 #include "tessera/io/plan_document.h"
+#include "tessera/machine/machine_digest.h"
 #include "tessera/machine/machine_file.h"
-#include "tessera/targets/tensix/plan/digest.h"
 #include "tests/targets/tensix/plan/sample_plan.h"
 
 #include <gmock/gmock.h>
@@ -246,7 +246,7 @@ TEST(CardPlanFile, HoldsForItsMachineOnly) {
   CardPlan plan;
   Machine machine = load_machine(TESSERA_MACHINES_DIR "/wormhole_n150.toml");
   plan.machine = machine.name;
-  plan.machine_digest = tensix::machine_digest(machine);
+  plan.machine_digest = machine_digest(machine);
   EXPECT_NO_THROW(check_machine(plan, machine));
   machine.figures[3].note += " as ever";
   EXPECT_NO_THROW(check_machine(plan, machine));

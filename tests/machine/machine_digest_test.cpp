@@ -1,4 +1,4 @@
-#include "tessera/targets/tensix/plan/digest.h"
+#include "tessera/machine/machine_digest.h"
 
 #include "tessera/machine/machine_file.h"
 
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <string>
 
-namespace tessera::tensix {
+namespace tessera {
 namespace {
 
 TEST(MachineDigest, IsOfEveryFigureButThoseAroundCards) {
@@ -36,4 +36,4 @@ TEST(MachineDigest, DoesNotDependOnWhereTheFleetStands) {
 }
 
 }  // namespace
-}  // namespace tessera::tensix
+}  // namespace tessera
