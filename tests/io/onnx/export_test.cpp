@@ -190,6 +190,20 @@ TEST(OnnxExport, LiquidCellsBecomeLoops) {
   for (std::size_t i = 0; i < 8; ++i) EXPECT_NEAR(found.as<float>()[i], expected.as<float>()[i], 1e-5F);
 }
 
+TEST(Export, WindowsComeBackAsTheyWere) {
+  for (const std::vector<std::int64_t>& dilations : std::vector<std::vector<std::int64_t>>{{1, 1}, {2, 2}, {1, 3}}) {
+    Conv op;
+    op.window = {.kernel = {2, 2}, .strides = {2, 1}, .dilations = dilations, .pads = {1, 0, 0, 2}};
+    Graph graph;
+    const ValueId x = graph.add_input("x", TensorType(ElementType::float32, Shape{1, 1, 9, 9}));
+    Array weights(ElementType::float32, Shape{1, 1, 2, 2}), input(ElementType::float32, Shape{1, 1, 9, 9});
+    std::iota(weights.as<float>().begin(), weights.as<float>().end(), 1.0F);
+    std::iota(input.as<float>().begin(), input.as<float>().end(), 0.0F);
+    graph.outputs = {graph.add("conv", op, {x, graph.add_constant("w", weights)})};
+    EXPECT_EQ(evaluate(round_trip(graph), {input}), evaluate(graph, {input})) << dilations[1];
+  }
+}
+
 TEST(Export, PartsOfASplitThatNobodyReadsAreWritten) {
   Graph graph;
   const ValueId x = graph.add_input("x", TensorType(ElementType::float32, Shape{2, 6}));

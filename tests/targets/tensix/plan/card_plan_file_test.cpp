@@ -192,6 +192,15 @@ TEST(CardPlanFile, FieldsThatAreWrongAreNamedWithWhatWasFound) {
   }
 }
 
+TEST(CardPlanFile, IsReadOutOfAPlanDocument) {
+  const std::string plan = encode_card_plan(plan_with_every_field());
+  const auto document = [&](const std::string& target) {
+    return R"({"kind": "tessera plan", "target": ")" + target + R"(", "body": )" + plan + "}";
+  };
+  EXPECT_EQ(encode_card_plan(parse_card_plan(document("tensix"))), plan);
+  EXPECT_THAT(refusal(document("cpu")), HasSubstr("this machine's own processor"));
+}
+
 TEST(CardPlanFile, WhatIsNoCardPlanIsRefused) {
   EXPECT_THAT(refusal(""), HasSubstr("no JSON"));
   EXPECT_THAT(refusal("[]"), HasSubstr("no JSON object"));
