@@ -116,6 +116,16 @@ TEST(EmitMlx, ANetworkIsLoadedAndALayersFileIsNot) {
   EXPECT_EQ(loads, 1);
 }
 
+TEST(PlanDocument, IsKnownByItsFirstBrace) {
+  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "looks_like_plan";
+  for (const auto& [text, plan] :
+       {std::pair{"{}", true}, {" \t\r\n{", true}, {"\t[", false}, {"x{", false}, {" \t", false}}) {
+    write_file_atomically(file, std::string_view(text));
+    EXPECT_EQ(looks_like_plan(file), plan) << text;
+  }
+  EXPECT_FALSE(looks_like_plan(file.string() + ".none"));
+}
+
 TEST(CardPlanSummary, NamesSlidesOnlyWhereThereAreSome) {
   using tensix::PlannedMove;
   tensix::CardPlan plan = tensix::good_plan();
