@@ -7,6 +7,7 @@
 #include "tessera/io/plan_document.h"
 #include "tessera/machine/machine_digest.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/tensix/plan/digest.h"
 #include "tests/targets/tensix/plan/sample_plan.h"
 
 #include <gmock/gmock.h>
