@@ -3,7 +3,7 @@
 #include "arguments.h"
 #include "command.h"
 
-#include "tessera/core/error.h"
+#include "tessera/core/file_system.h"
 #include "tessera/graph/graph.h"
 #include "tessera/io/layer_file.h"
 #include "tessera/io/named_networks.h"
@@ -47,7 +47,7 @@ void export_layers(const ExportArguments& arguments, const ExportOptions& option
                {.name = "file"},
                {.name = "GFLOP", .key = "gflop", .align = Align::right},
                {.name = "shape"}});
-  fs::create_directories(arguments.file);
+  make_folders(arguments.file);
   for (const ConvBlock& layer : load_layers(arguments.model)) {
     const Graph graph = make_layer(layer);
     const fs::path file = fs::path(arguments.file) / file_name(layer.name);

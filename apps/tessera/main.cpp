@@ -6,6 +6,7 @@
 #include "world.h"
 
 #include "tessera/core/error.h"
+#include "tessera/core/file_system.h"
 #include "tessera/report/view_text.h"
 
 #include <CLI/CLI.hpp>
@@ -16,6 +17,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <new>
 #include <optional>
@@ -112,6 +114,9 @@ int run(int argc, char** argv) {
     speak_once();
     return ended(
         report_error(Error(Code::out_of_memory, "out of memory: the system cannot provide what this command needs")));
+  } catch (const std::filesystem::filesystem_error& error) {
+    speak_once();
+    return ended(report_error(as_error(error)));
   } catch (const std::exception& error) {
     speak_once();
     return ended(report_internal_error(error.what()));

@@ -11,6 +11,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
+#include "tessera/core/file_system.h"
 #include "tessera/core/memory_budget.h"
 #include "tessera/core/memory_size.h"
 #include "tessera/core/parallel_for.h"
@@ -85,7 +86,7 @@ Table summary(const std::vector<Port>& ports, const std::vector<Array>& outputs,
                {.name = "file"}});
   const std::vector<std::string> files =
       options.output.empty() ? std::vector<std::string>(ports.size()) : file_names(ports);
-  if (!options.output.empty()) fs::create_directories(options.output);
+  if (!options.output.empty()) make_folders(options.output);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     std::string file;
     if (!options.output.empty()) {

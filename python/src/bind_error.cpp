@@ -4,11 +4,13 @@
 #include "bind.h"
 
 #include "tessera/core/error.h"
+#include "tessera/core/file_system.h"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <exception>
+#include <filesystem>
 #include <string>
 
 namespace nb = nanobind;
@@ -62,6 +64,8 @@ void bind_error(nb::module_& module) {
           std::rethrow_exception(thrown);
         } catch (const Error& e) {
           raise(*static_cast<const ErrorTypes*>(payload), e);
+        } catch (const std::filesystem::filesystem_error& e) {
+          raise(*static_cast<const ErrorTypes*>(payload), as_error(e));
         }
       },
       &types);

@@ -106,11 +106,20 @@ void RandomGenerator::shuffle(std::vector<std::int64_t>& items, std::int64_t fir
     std::swap(items[static_cast<std::size_t>(i)], items[up_to(static_cast<std::uint32_t>(i))]);
 }
 
+namespace {
+
+// Whether all items are listed and the list is shuffled, as numpy does.
+bool lists_all(std::int64_t n, std::int64_t k) { return n > 10000 && k > n / 50; }
+
+}  // namespace
+
+std::int64_t RandomGenerator::steps(std::int64_t n, std::int64_t k) { return lists_all(n, k) ? n : k; }
+
 std::vector<std::int64_t> RandomGenerator::choose(std::int64_t n, std::int64_t k) {
   check(0 <= k && k <= n && n <= std::numeric_limits<std::uint32_t>::max(), Code::invalid_argument,
         "cannot choose {} different items of {}", k, n);
   std::vector<std::int64_t> items;
-  if (n > 10000 && k > n / 50) {
+  if (lists_all(n, k)) {
     items.resize(static_cast<std::size_t>(n));
     std::iota(items.begin(), items.end(), std::int64_t{0});
     shuffle(items, std::max<std::int64_t>(n - k, 1));

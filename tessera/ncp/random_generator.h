@@ -22,6 +22,7 @@ class TSR_API RandomGenerator {
   std::int64_t choice(std::int64_t n);
   // choice(n, size=k, replace=False), shuffled.
   std::vector<std::int64_t> choose(std::int64_t n, std::int64_t k);
+  static std::int64_t steps(std::int64_t n, std::int64_t k);  // that choosing takes
 
  private:
   using Word = unsigned __int128;

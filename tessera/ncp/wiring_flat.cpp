@@ -12,6 +12,8 @@
 namespace tessera::ncp {
 namespace {
 
+constexpr std::int64_t kMostRandomPairs = std::int64_t{1} << 26;  // seconds, and half a gigabyte
+
 // Two of three synapses excite.
 int biased_polarity(RandomGenerator& random) { return random.choice(3) == 0 ? -1 : 1; }
 
@@ -95,6 +97,13 @@ Wiring build(const FullyConnectedSpec& spec, int inputs) {
 Wiring build(const RandomSpec& spec, int inputs) {
   check(0 <= spec.sparsity && spec.sparsity < 1, Code::invalid_argument,
         "a sparsity of {}: a random wiring takes 0 (all pairs) up to, but not, 1", spec.sparsity);
+  for (const std::int64_t from : {spec.units, inputs}) {
+    const std::int64_t pairs = from * spec.units,
+                       drawn = RandomGenerator::steps(pairs, kept_pairs(pairs, spec.sparsity));
+    check(drawn <= kMostRandomPairs, Code::unsupported, Hint{"fewer units or a higher sparsity need less"},
+          "a random wiring of {} units and {} inputs at a sparsity of {} draws {} times, {} times at most are possible",
+          spec.units, inputs, spec.sparsity, drawn, kMostRandomPairs);
+  }
   Wiring wiring = blank_wiring(spec.units, spec.outputs.value_or(spec.units), inputs);
   one_layer(wiring);
   RandomGenerator random(spec.seed);

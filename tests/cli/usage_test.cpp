@@ -27,6 +27,22 @@ TEST(Usage, NoCommandIsAUsageError) {
   EXPECT_EQ(result.err, "error: no command was given\nhint: see `tessera --help`\n");
 }
 
+TEST(Usage, WhatTheSystemRefusesIsNoFaultOfTheCommand) {
+  const std::string name(300, 'a');  // longer than any file may be called
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"run", name},
+                                             {"run", "digits", "--input", name + ".png"},
+                                             {"run", "digits", "--input", "image=" + name},
+                                             {"run", "digits", "--output", name},
+                                             {"plan", "digits", "-o", name},
+                                             {"simulate", name, "--device", "wormhole_n150"},
+                                             {"ncp", "eval", name}}) {
+    const CommandResult result = run_tessera(words);
+    EXPECT_EQ(result.status, 1) << words[0];
+    EXPECT_THAT(result.err, HasSubstr("File name too long")) << words[0];
+  }
+}
+
 TEST(Usage, UnknownCommandsSayWhatWasMeant) {
   const CommandResult near = run_tessera({"machnes"});
   EXPECT_EQ(near.status, 2);

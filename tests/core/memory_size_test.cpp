@@ -50,6 +50,14 @@ TEST_F(MemorySize, KnowsGroupsOfSeveralControllersAndTheRoot) {
   EXPECT_EQ(memory_size_bytes(root_), 2048);
 }
 
+TEST_F(MemorySize, AGroupMayHaveAByteAndNoneMeansNoLimit) {
+  write("proc/self/cgroup", "0::/a\n");
+  write("sys/fs/cgroup/a/memory.max", "1\n");
+  EXPECT_EQ(memory_size_bytes(root_), 1);
+  write("sys/fs/cgroup/a/memory.max", "0\n");
+  EXPECT_EQ(memory_size_bytes(root_), 2048 << 10);
+}
+
 TEST_F(MemorySize, OfThisMachineIsSomething) { EXPECT_GT(memory_size_bytes(), 1 << 20); }
 
 }  // namespace

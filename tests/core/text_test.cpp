@@ -39,6 +39,11 @@ TEST(Printable, EscapesWhatATerminalWouldObeyAndWhatIsNoUtf8) {
   EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf") << "longer than need be";
   EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80") << "half of a pair";
   EXPECT_EQ(printable("\xe2\x80\xae"), "\\xe2\\x80\\xae") << "turns the writing around";
+  // The first and the last of both kinds that do so, and their neighbours.
+  for (const char* turns : {"\xe2\x80\xaa", "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa9"})
+    EXPECT_FALSE(is_printable(turns)) << printable(turns);
+  for (const char* other : {"\xe2\x80\xaf", "\xe2\x81\xa5", "\xe2\x81\xaa"})
+    EXPECT_TRUE(is_printable(other)) << printable(other);
   EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b") << "a control character of one byte in other sets";
   EXPECT_TRUE(is_printable(""));
   EXPECT_FALSE(is_printable("a\nb"));

@@ -33,6 +33,14 @@ TEST(Availability, ASpareHelpsUnlessBothAreDown) {
   EXPECT_NEAR(a.mean_share, 0.99, kRounding);
 }
 
+TEST(Availability, ATakeoverCostsThePlaceItsTimeWhereASpareIsFree) {
+  FleetSpec spec = failing(900, 100);
+  spec.takeover_s = 9 * 3600;
+  const double down = 0.1, full = 1 - down * down;
+  EXPECT_NEAR(availability(spec, 1, 1).mean_share, full - (1 - down) * (9.0 / 900) * full, kRounding);
+  EXPECT_NEAR(availability(spec, 1, 0).mean_share, 1 - down, kRounding);  // nobody takes over
+}
+
 TEST(Availability, CardsOf999AreThoseOfThatShareAndOfNoLess) {
   // Two cards, each down 1 % of the time: both are up 98.01 %, at least one 99.99 %.
   EXPECT_EQ(availability(failing(99, 1), 2, 0).cards_999, 1);

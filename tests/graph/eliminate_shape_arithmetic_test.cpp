@@ -61,6 +61,19 @@ TEST(EliminateShapeArithmetic, FollowsTheBatchThroughTheNetwork) {
   EXPECT_THAT(target(after, 3), ElementsAre(0, 4, 1));
 }
 
+// What a -1 stands for is the batch where the rest has as many elements before as after, and else it is not.
+TEST(EliminateShapeArithmetic, FollowsTheBatchThroughAMinusOne) {
+  const auto flattened_to = [](Net& net, std::int64_t columns) {
+    const ValueId flat = net.graph.add("flat", Reshape{}, {net.x, net.ints({-1, columns})});
+    const ValueId wanted = net.graph.add("wanted", Concat{0}, {net.extent(flat, 0), net.ints({-1})});
+    return net.graph.add("y", Reshape{}, {net.x, wanted});
+  };
+  Net whole, half;
+  const Graph after = whole.settled(flattened_to(whole, 144));
+  EXPECT_THAT(target(after, after.nodes.size() - 1), ElementsAre(0, -1));
+  half.expect_as_it_was(flattened_to(half, 72));
+}
+
 TEST(EliminateShapeArithmetic, PutsMinusOneWhereTheBatchMoves) {
   Net net;
   const ValueId wanted = net.graph.add("wanted", Concat{0}, {net.ints({4}), net.extent(net.x, 0), net.ints({36})});
@@ -146,6 +159,11 @@ TEST(EliminateShapeArithmetic, DropsWhatDoesNothing) {
   EXPECT_EQ(dropped([](Net& net, ValueId x) {
               return net.graph.add("n", Resize{},
                                    {x, kNoValue, net.graph.add_constant("s", floats({4}, {1, 1, 1, 1}))});
+            }),
+            "Unary Unary");
+  EXPECT_EQ(dropped([](Net& net, ValueId x) {
+              const ValueId sizes = net.graph.add("sizes", Concat{0}, {net.extent(net.x, 0), net.ints({4, 6, 6})});
+              return net.graph.add("n", Resize{}, {x, kNoValue, kNoValue, sizes});
             }),
             "Unary Unary");
 }

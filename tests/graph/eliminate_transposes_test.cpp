@@ -80,6 +80,15 @@ TEST(EliminateTransposes, MovesBehindElementwiseOperatorsUntilTheyMeet) {
   EXPECT_EQ(net.after(net.add(kToFirst, y)), "Unary Clip Binary Binary Binary Binary Unary");
 }
 
+// One for each of two channels: the constant has to turn with the value. One for all stays as it is.
+TEST(EliminateTransposes, TurnsConstantsOfTwoElementsAndLeavesThoseOfOne) {
+  for (const Shape& shape : {Shape{2}, Shape{1}}) {
+    Net net(Shape{3, 2, 5, 6});
+    const ValueId y = net.add(Binary{Binary::Kind::mul}, net.add(kToLast, net.x), net.constant(shape));
+    EXPECT_EQ(net.after(net.add(kToFirst, y)), "Binary") << shape.to_string();
+  }
+}
+
 TEST(EliminateTransposes, FreesTheResidualBlocksOfAnotherLayout) {
   Net net;
   const auto conv = [&](ValueId from) {

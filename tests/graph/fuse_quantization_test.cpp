@@ -247,6 +247,20 @@ TEST(FuseQuantization, DoesNotTabulateSumsOfTwoTensors) {
             "DequantizeLinear");
 }
 
+// A step of the sums is the product of both scales; in subnormal numbers it keeps too few bits.
+TEST(FuseQuantization, LeavesConvolutionsWhoseStepIsSubnormal) {
+  for (const float x_scale : {0.02f, 2e-36f}) {
+    Qdq q(15);
+    const ValueId x = q.bytes(q.input(Shape{1, 2, 5, 5}), x_scale, 120);
+    const ValueId y = q.graph.add("conv", Conv{}, {x, q.weights(Shape{3, 2, 2, 2}, true)});
+    q.graph.outputs = {q.bytes(y, 0.02f, 100)};
+    Graph after = q.graph;
+    infer_types(after);
+    fuse_quantization(after);
+    EXPECT_EQ(node_list(after).find("QLinearConv") != std::string::npos, x_scale == 0.02f);
+  }
+}
+
 TEST(FuseQuantization, DropsPairsThatUndoEachOther) {
   Qdq q(8);
   const Shape shape{3, 50};

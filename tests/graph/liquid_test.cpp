@@ -56,6 +56,15 @@ TEST(Cfc, BackboneReadsInputAndState) {
   EXPECT_NEAR(out[0].as<float>()[0], (z + 0.1f) * (1 - gate) + gate * (-0.5 * z - 0.2f), 1e-6);
 }
 
+TEST(Cfc, TimesOfStepsLieLikeTheInput) {
+  const std::vector<Array> by_sample = run(Cfc{}, one_unit_cfc());
+  TestInputs inputs = one_unit_cfc();  // of one sample: only the order of the extents differs
+  for (const std::size_t i : {0, 1}) inputs[i] = inputs[i]->reshaped(Shape{2, 1, 1});
+  const std::vector<Array> by_step = run(Cfc{.batch_first = false}, inputs);
+  EXPECT_EQ(by_step[0].shape(), (Shape{2, 1, 1}));
+  for (std::size_t t = 0; t < 2; ++t) EXPECT_EQ(by_step[0].as<float>()[t], by_sample[0].as<float>()[t]);
+}
+
 TEST(Cfc, RefusesWhatDoesNotFit) {
   const auto fault = [](std::size_t input, Array other, Cfc op = {}) {
     TestInputs inputs = one_unit_cfc();

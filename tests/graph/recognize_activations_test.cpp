@@ -100,6 +100,17 @@ TEST(RecognizeActivations, FindsHardSigmoid) {
       Kind::hard_sigmoid);
 }
 
+// A bound of 6 alone does not make one: 3 must have been added before.
+TEST(RecognizeActivations, OtherSumsUnderABoundOfSixAreNoHardSigmoid) {
+  for (const double added : {2.0, 4.0}) {
+    Spelled s;
+    const ValueId bounded = s.clip(s.add(s.x, s.number(added)), s.number(0), s.number(6));
+    s.expect_as_it_was(s.div(bounded, s.number(6)));
+  }
+  Spelled s;
+  s.expect_as_it_was(s.div(s.clip(s.x, s.number(0), s.number(6)), s.number(6)));
+}
+
 TEST(RecognizeActivations, FindsGeluByErf) {
   const auto erf = [](Spelled& s) {
     return s.add(s.u(Kind::erf, s.div(s.x, s.number(std::numbers::sqrt2))), s.number(1));

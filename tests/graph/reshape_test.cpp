@@ -46,6 +46,17 @@ TEST(Reshape, TellsTheOpenExtentWhenUnknownOnesAreKept) {
             "float32[...]");
 }
 
+// Nothing else would look at it again: the result's shape is known, too.
+TEST(Reshape, AListOfNoNumbersIsKnownBeforeItComes) {
+  const auto single = [](Shape x) {
+    return infer_types_only(Reshape{},
+                            {TensorType(ElementType::float32, std::move(x)), TensorType(ElementType::int64, Shape{0})});
+  };
+  EXPECT_EQ(single({1, 1}).front().to_string(), "float32[]");
+  for (const Shape& x : {Shape{2, 3}, Shape{0, 3}})
+    EXPECT_THAT(error_of([&] { single(x); }), HasSubstr("cannot be seen as []"));
+}
+
 TEST(Reshape, RefusesHostileShapes) {
   constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min(),
                          kMax = std::numeric_limits<std::int64_t>::max();

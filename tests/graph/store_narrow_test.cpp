@@ -55,6 +55,18 @@ TEST(StoreNarrow, ConvolutionsReadAndMakeHalfTheBytes) {
   EXPECT_THROW(store_narrow(g, ElementType::int8), Error);
 }
 
+TEST(StoreNarrow, NamesSayTheType) {
+  for (const auto& [type, suffix] :
+       {std::pair{ElementType::bfloat16, ":bf16"}, std::pair{ElementType::float16, ":f16"}}) {
+    Graph g = network();
+    store_narrow(g, type);
+    int constants = 0;
+    for (const Value& value : g.values)
+      constants += value.constant != nullptr && value.name == std::string("w") + suffix;
+    EXPECT_EQ(constants, 1) << suffix;
+  }
+}
+
 TEST(StoreNarrow, ChangesResultsByItsRoundingOnly) {
   for (const auto& [type, bits] : {std::pair{ElementType::bfloat16, 8}, std::pair{ElementType::float16, 11}}) {
     const Graph before = network();

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <string>
 
@@ -62,6 +63,34 @@ TEST(Zoo, NetworksHaveTheKnownNumbersOfMultiplyAddsAndParameters) {
     expect_near(macs(graph), known.macs, 0.003);
     if (known.parameters > 0) expect_near(parameters(graph), known.parameters, 0.003);
   }
+}
+
+// Of its bottlenecks, those of the backbone add their input: 1 + 2 + 2 + 1.
+TEST(Zoo, YoloLikeHasShortcutsInItsBackboneAlone) {
+  const Graph graph = make_zoo_model("yolo_like", 1);
+  const auto adds = std::count_if(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+    const auto* binary = std::get_if<Binary>(&node.op);
+    return binary != nullptr && binary->kind == Binary::Kind::add;
+  });
+  EXPECT_EQ(adds, 6);
+}
+
+// Windows of 7 x 7 after a shift by 3: the last ones of rows and columns hold 4 + 3 pixels that were not neighbours.
+TEST(Zoo, SwinMasksWhatWasNoNeighbourBeforeTheShift) {
+  std::map<std::int64_t, std::int64_t> masked;  // by windows
+  for (const Value& value : make_zoo_model("swin_t", 1).values) {
+    if (value.constant == nullptr || value.constant->type() != ElementType::float32) continue;
+    const auto numbers = value.constant->as<float>();
+    if (numbers.size() % (49 * 49) != 0) continue;
+    const auto count = std::ranges::count(numbers, -100.0f);
+    if (count > 0) masked[static_cast<std::int64_t>(numbers.size()) / (49 * 49)] = count;
+  }
+  const auto apart = [](std::int64_t side) {  // windows of a row
+    const std::int64_t pixels = 49, edge = pixels * pixels - (28 * 28 + 21 * 21),
+                       corner = pixels * pixels - (16 * 16 + 12 * 12 + 12 * 12 + 9 * 9);
+    return 2 * (side - 1) * edge + corner;
+  };
+  EXPECT_EQ(masked, (std::map<std::int64_t, std::int64_t>{{64, apart(8)}, {16, apart(4)}, {4, apart(2)}}));
 }
 
 TEST(Zoo, EveryNetworkTakesItsInputAtAnyBatch) {

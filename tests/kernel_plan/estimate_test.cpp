@@ -72,6 +72,22 @@ TEST(Estimate, HalfTheEfficiencyTakesTwiceAsLong) {
   EXPECT_NEAR(by_isa(0.5), 2 * by_isa(1), 1e-5);
 }
 
+TEST(Estimate, IsBoundByWhatTakesLonger) {
+  CpuSpec machine;
+  machine.vector_bits = 512;
+  machine.f32_all_flop_per_s = 1e11;
+  machine.dram_read_all_bytes_per_s = 1e10;
+  const KernelMachine on(machine);
+  Graph graph;
+  Node node;
+  const Problem problem{graph, node, {}, {}, on, 1};
+  const auto bound = [&](double flops, double bytes) { return estimate(problem, kWidens, flops, bytes, 1).bound; };
+  EXPECT_EQ(bound(1e11, 0.99e10), "compute");
+  EXPECT_EQ(bound(1e11, 1e10), "compute");  // both take a second
+  EXPECT_EQ(bound(1e11, 1.01e10), "memory");
+  EXPECT_EQ(bound(1, 1), "overhead");
+}
+
 TEST(Estimate, ConversionsAreOfTheMachineThatIsPlannedFor) {
   const KernelMachine cpu(spec("cpu_amx"));
   const KernelMachine gpu(*load_machine_file(std::filesystem::path(TESSERA_MACHINES_DIR) / "nvidia_h200.toml").gpu);

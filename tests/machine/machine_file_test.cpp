@@ -250,6 +250,19 @@ TEST_F(MachineFile, ImpossibleTensixMemoryAndGridsAreRefused) {
               HasSubstr("'l1_read' starts at 9000000000 B/s, above its peak"));
 }
 
+TEST_F(MachineFile, BanksOfPsumMustDivideAPartition) {
+  const auto what_if = [&](const std::string& line) {
+    ::setenv("TESSERA_MACHINES", TESSERA_MACHINES_DIR, 1);
+    return message_of(
+        write("inherits = \"trainium2\"\nsource = \"me\"\n[sources]\n"
+              "me = { kind = \"assumed\", text = \"what if\" }\n[memory]\n" +
+              line + "\n"));
+  };
+  EXPECT_THAT(what_if("psum_banks = 3"),
+              EndsWith("'psum_banks' is 3, which does not divide the 16384 bytes of a PSUM partition"));
+  EXPECT_THAT(what_if("psum_banks = 0"), EndsWith("'psum_banks' is 0, but it must be more than 0"));
+}
+
 TEST_F(MachineFile, NumbersWithoutASourceAreRefused) {
   EXPECT_THAT(fault("[chip]\nsource = \"me\"\n", "[chip]\n"),
               HasSubstr("mine.toml:7:7: 'isa' has no source: write source"));

@@ -157,6 +157,7 @@ TEST(Wiring, ImpossibleOnesAreRefusedWithTheirNumbers) {
   EXPECT_THAT(error_of("AutoNCP(8,2,0.05)", 3), HasSubstr("a sparsity of 0.05"));
   EXPECT_THAT(error_of("AutoNCP(8,2,nan)", 3), HasSubstr("a sparsity of nan"));
   EXPECT_THAT(error_of("Random(8,sparsity=1)", 3), HasSubstr("a sparsity of 1"));
+  EXPECT_THAT(error_of("Random(32768)", 3), HasSubstr("draws 1073741824 times, 67108864 times at most"));
   EXPECT_THAT(error_of("FullyConnected(8,9)", 3), HasSubstr("9 outputs of 8 units"));
   EXPECT_THAT(error_of("FullyConnected(8)", 0), HasSubstr("a wiring of 0 inputs"));
   EXPECT_THAT(error_of("FullyConnected(40000)", 1), HasSubstr("40000 units"));

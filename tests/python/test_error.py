@@ -28,3 +28,9 @@ def test_wrong_python_types_stay_type_errors():
 
 def test_is_shown_under_the_name_that_people_import():
     assert f"{tessera.Error.__module__}.{tessera.Error.__qualname__}" == "tessera.Error"
+
+
+def test_what_the_file_system_refuses_is_an_error_of_ours():
+    with pytest.raises(tessera.Error, match="File name too long") as caught:
+        tessera.Session("a" * 300)
+    assert caught.value.code == "io"

@@ -51,6 +51,27 @@ TEST(Bisect, FindsTheFirstValueThatDiffersAndWhatItReads) {
   EXPECT_EQ(found.first->inputs[0].difference->max_abs, 0);
 }
 
+// A session would make one step of both: then there is no first of them to compare.
+TEST(Bisect, LooksBetweenOperatorsThatWouldBeFused) {
+  Graph graph;
+  const ValueId x = graph.add_input("x", TensorType(ElementType::float32, Shape{1, 1, 2, 2}));
+  const ValueId w = graph.add_constant("w", Array::of<float>(Shape{1, 1, 1, 1}, std::vector<float>{2}));
+  const ValueId y = graph.add("conv", Conv{}, {x, w});
+  graph.outputs = {graph.add("relu", Unary{Unary::Kind::relu}, {y})};
+  const std::vector<Array> inputs{Array::of<float>(Shape{1, 1, 2, 2}, std::vector<float>{1, -2, 3, -4})};
+  std::map<std::string, Array> expected;
+  evaluate(graph, inputs, [&](const Node& node, const std::vector<const Array*>& outputs) {
+    Array value = *outputs[0];
+    value.as<float>()[2] += 1;
+    expected.emplace(node.name, std::move(value));
+  });
+  const Bisection found = bisect(graph, inputs, {}, expected, 1e-4);
+  ASSERT_TRUE(found.first.has_value());
+  EXPECT_EQ(found.first->node, "conv");
+  EXPECT_EQ(found.compared, 2);
+  EXPECT_EQ(found.skipped, 0);
+}
+
 TEST(Bisect, FindsNothingWhereAllAgree) {
   const Chain chain("");
   const Bisection found = bisect(chain.graph, chain.inputs, {}, chain.expected, 1e-4);

@@ -7,6 +7,7 @@
 #include "tessera/machine/machine_file.h"
 #include "tessera/session/session.h"
 #include "tessera/targets/registry.h"
+#include "tessera/targets/tensix/contract/card_plan_table.h"
 #include "tessera/targets/tensix/plan/card_plan_file.h"
 #include "tests/targets/tensix/plan/sample_plan.h"
 
@@ -14,6 +15,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <cmath>
 #include <filesystem>
 #include <string>
 
@@ -50,6 +52,98 @@ TEST(Registry, FindsTargetsByMachineAndLanguage) {
   EXPECT_EQ(find_language("mlx").target.family(), "unified");
   EXPECT_EQ(find_language("nki").target.family(), "neuron");
   EXPECT_THAT(error_text([] { find_language("cuda"); }), HasSubstr("--emit cuda: it is ttnn, mlx or nki"));
+}
+
+TEST(Target, CountsTheImagesOfTheFirstInput) {
+  EXPECT_EQ(batch_of(Graph()), 1);
+  const std::vector<std::pair<Shape, std::int64_t>> cases{
+      {Shape{}, 1}, {Shape{0, 3}, 1}, {Shape{1, 3}, 1}, {Shape{2}, 2}, {Shape{5, 3, 2}, 5}};
+  for (const auto& [shape, images] : cases) {
+    Graph graph;
+    graph.add_input("x", TensorType(ElementType::float32, shape));
+    graph.add_input("y", TensorType(ElementType::float32, Shape{7}));
+    EXPECT_EQ(batch_of(graph), images) << shape.to_string();
+  }
+}
+
+TEST(PlanRequest, GoalsAreCalledAsOnTheCommandLine) {
+  EXPECT_EQ(name(BatchGoal::latency), "latency");
+  EXPECT_EQ(name(BatchGoal::throughput), "throughput");
+}
+
+TEST(CompareArithmetic, RowsAreWhatWasAskedForAndErrorsArePartsOfTheResult) {
+  const auto ramp = [](const Shape& shape, float size) {
+    Array array(ElementType::float32, shape);
+    for (std::int64_t i = 0; i < array.count(); ++i)
+      array.as<float>()[static_cast<std::size_t>(i)] = size * (1 + 0.01f * static_cast<float>(i * 37 % 101));
+    return array;
+  };
+  LoadedNetwork network{.model = "m", .name = "m", .graph = {}};
+  const ValueId x = network.graph.add_input("x", TensorType(ElementType::float32, Shape{32, 64}));
+  network.graph.outputs = {network.graph.add("y", MatMul{}, {x, network.graph.add_constant("w", ramp({64, 32}, 30))})};
+  network.inputs = {ramp({32, 64}, 5)};
+  SimulateHooks hooks;
+  hooks.reference = [](const Graph& graph, const std::vector<Array>& inputs, ReferenceDepth) {
+    ReferenceValues found;
+    found.outputs = evaluate(graph, inputs, [&](const Node& node, const std::vector<const Array*>& outputs) {
+      found.values.emplace(graph.value(node.outputs[0]).name, *outputs[0]);
+    });
+    return found;
+  };
+  const ArithmeticRequest request{
+      .types = {"bfloat16/bfloat16"}, .fidelities = {"HiFi4"}, .accumulations = {"float32"}};
+  const Machine machine = find_machine("wormhole_n150");
+  const json rows = json::parse(target_of(machine).compare_arithmetic(network, machine, request, hooks).json)["rows"];
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0]["accumulation"], "float32");
+  // Results are of the order of 10,000. Both operands and the result keep 8 bits.
+  EXPECT_GT(rows[0]["relative_error"].get<double>(), 0);
+  EXPECT_LT(rows[0]["relative_error"].get<double>(), 3 * std::ldexp(1, -8));
+}
+
+// A file of a liquid layer is read by the target itself; networks are loaded for it.
+TEST(EmitMlx, ANetworkIsLoadedAndALayersFileIsNot) {
+  int loads = 0;
+  EmitRequest request{.language = "mlx", .script = "net.py", .model = "resnet18", .load = [&] {
+                        ++loads;
+                        return small_network();
+                      }};
+  const Target& mlx = find_language("mlx").target;
+  EXPECT_THAT(mlx.emit(request).script.text, HasSubstr("resnet18"));
+  EXPECT_EQ(loads, 1);
+  request.model = "no such layer.safetensors";
+  EXPECT_THAT(error_text([&] { mlx.emit(request); }), HasSubstr("no such layer.safetensors"));
+  EXPECT_EQ(loads, 1);
+}
+
+TEST(PlanDocument, IsKnownByItsFirstBrace) {
+  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "looks_like_plan";
+  for (const auto& [text, plan] :
+       {std::pair{"{}", true}, {" \t\r\n{", true}, {"\t[", false}, {"x{", false}, {" \t", false}}) {
+    write_file_atomically(file, std::string_view(text));
+    EXPECT_EQ(looks_like_plan(file), plan) << text;
+  }
+  EXPECT_FALSE(looks_like_plan(file.string() + ".none"));
+}
+
+TEST(CardPlanSummary, NamesSlidesOnlyWhereThereAreSome) {
+  using tensix::PlannedMove;
+  tensix::CardPlan plan = tensix::good_plan();
+  const auto moves = [&] {
+    const std::string text = tensix::card_plan_summary(plan);
+    const std::size_t at = text.find("  moves ");
+    return text.substr(at, text.find('\n', at) - at);
+  };
+  EXPECT_EQ(moves(), "  moves       0 reshards, 0 spills, 0 restores; 0 reshards within convolutions");
+  plan.steps[1].moves = {{PlannedMove::Kind::spill, "x", tensix::kDramMemoryConfig, 10, ""},
+                         {PlannedMove::Kind::slide, "y", tensix::kL1MemoryConfig, 10, ""}};
+  EXPECT_EQ(moves(), "  moves       0 reshards, 1 spill, 0 restores, 1 slide; 0 reshards within convolutions");
+}
+
+TEST(CardPlanTable, NoBytesAreADash) {
+  EXPECT_EQ(tensix::bytes_of_core(0).text(), "-");
+  EXPECT_EQ(tensix::bytes_of_core(1).text(), "1");
+  EXPECT_EQ(tensix::bytes_of_core(12345).text(), "12,345");
 }
 
 TEST(Registry, SaysWhichFamiliesAreNotPlannedFor) {

@@ -1,4 +1,5 @@
 #include "tessera/targets/apple/emit/mlx.h"
+#include "tessera/targets/apple/emit/mlx_functions.h"
 #include "tessera/targets/neuron/emit/nki.h"
 #include "tessera/targets/tensix/emit/ttnn.h"
 
@@ -125,6 +126,13 @@ TEST(EmitTtnn, WritesEveryCallOfAPlan) {
   for (const emit::ScriptWeight& each : script.weights) names.push_back(each.name);
   EXPECT_THAT(names,
               testing::ElementsAre("conv1.weight", "conv1.bias", "conv2.weight", "conv2.bias", "fc.weight", "fc.bias"));
+}
+
+TEST(EmitMlx, ASlopeOfOneIsTheFunctionThatHasNone) {
+  const auto silu = [](float alpha) { return apple::function_text(Unary{Unary::Kind::silu, alpha}, "x"); };
+  EXPECT_EQ(silu(0), "x * mx.sigmoid(x)");
+  EXPECT_EQ(silu(1), "x * mx.sigmoid(x)");
+  EXPECT_EQ(silu(2), "x * mx.sigmoid(2.0 * x)");
 }
 
 // By its name alone it would be refused: TTNN wants the slope.

@@ -31,8 +31,8 @@ def samples(count, **changes):
     return out
 
 
-def growing(rounds):
-    return {one.name for one in SOAK.judge(rounds) if one.grows}
+def growing(rounds, **options):
+    return {one.name for one in SOAK.judge(rounds, **options) if one.grows}
 
 
 class Judge(unittest.TestCase):
@@ -62,6 +62,12 @@ class Judge(unittest.TestCase):
     def test_a_table_that_is_doubled_once_is_flat(self):
         for when in range(40):
             self.assertEqual(growing(samples(40, heap_bytes=lambda i, when=when: 9984 * (i >= when))), set())
+
+    def test_caches_may_add_what_a_short_run_allows_and_no_more(self):
+        doubled = lambda i: 10_000 * (i >= 22) + 16_000 * (i >= 33)  # noqa: E731
+        self.assertEqual(growing(samples(40, heap_bytes=doubled)), {"heap_bytes"})
+        self.assertEqual(growing(samples(40, heap_bytes=doubled), caches=65536), set())
+        self.assertEqual(growing(samples(40, heap_bytes=lambda i: 8192 * i), caches=65536), {"heap_bytes"})
 
     def test_one_descriptor_more_grows(self):
         self.assertEqual(growing(samples(40, descriptors=lambda i: i >= 25)), {"descriptors"})

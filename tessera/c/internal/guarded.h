@@ -4,10 +4,12 @@
 
 #include "tessera/c/tessera.h"
 #include "tessera/core/error.h"
+#include "tessera/core/file_system.h"
 
 #include <fmt/ranges.h>
 
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <string>
 #include <utility>
@@ -39,6 +41,8 @@ tsr_status guarded(const Body& body) noexcept {
       return keep(error.code(), error.message(), fmt::format("{}", fmt::join(error.context(), "\n")), error.hint());
     } catch (const std::bad_alloc&) {
       return keep(Code::out_of_memory, kNoMemory, "", "");
+    } catch (const std::filesystem::filesystem_error& error) {
+      return keep(Code::io, as_error(error).message(), "", "");
     } catch (const std::exception& error) {
       return keep(Code::internal, error.what(), "", "this is a fault of tessera itself");
     }

@@ -89,9 +89,10 @@ std::vector<Array> same_elements(const X& op, const Arrays& inputs) {
 std::vector<TensorType> infer(const Reshape& op, const Knowns& inputs) {
   inputs.expect_count(2, 2);
   const TensorType& x = inputs[0];
-  const std::optional<Dims> wanted = constant_integers(inputs, 1, "the shape");
-  if (wanted) return {output_type(x.type, resolved(op, x, *wanted, inputs.op()), inputs.op())};
+  std::optional<Dims> wanted = constant_integers(inputs, 1, "the shape");
   const std::int64_t rank = list_length(inputs, 1);
+  if (rank == 0) wanted.emplace();  // a list of no numbers is known before it comes
+  if (wanted) return {output_type(x.type, resolved(op, x, *wanted, inputs.op()), inputs.op())};
   if (rank == TensorType::kUnknown) return {TensorType(x.type, std::nullopt)};
   return {undecided(x, rank, inputs.op())};
 }

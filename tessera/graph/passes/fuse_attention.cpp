@@ -121,7 +121,7 @@ std::optional<Plane> sum_of(const Plane& a, const Plane& b) {
   Plane out;
   for (std::size_t d = 0; d < 4; ++d) {
     if (a.dims[d] != b.dims[d] && a.dims[d] != 1 && b.dims[d] != 1) return std::nullopt;
-    out.dims.push_back(std::max(a.dims[d], b.dims[d]));
+    out.dims.push_back(a.dims[d] == 1 ? b.dims[d] : a.dims[d]);
   }
   const auto at = [](const Plane& plane, const std::array<std::int64_t, 4>& index) {
     std::int64_t place = 0;

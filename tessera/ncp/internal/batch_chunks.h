@@ -3,6 +3,8 @@
 // A batch cut into chunks that are worked on as a whole. How it is cut depends on the batch alone, never on threads, so
 // that sums over chunks always have the same order.
 
+#include "tessera/core/export.h"
+
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -26,8 +28,8 @@ struct BatchChunk {
 };
 
 // Chunks of `rows` samples, the last one of what is left; the chunks that `out` had are used again.
-void cut_batch(std::int64_t batch, std::int64_t steps, std::span<const std::int32_t> lengths, std::int64_t rows,
-               std::vector<BatchChunk>& out);
+TSR_API void cut_batch(std::int64_t batch, std::int64_t steps, std::span<const std::int32_t> lengths, std::int64_t rows,
+                       std::vector<BatchChunk>& out);
 
 // Whole chunks of a batch for each of `size` processes, one after the other and with about as many steps for each:
 // their samples in the order of chunks, so that cutting them again gives the same chunks.

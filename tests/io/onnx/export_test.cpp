@@ -190,6 +190,39 @@ TEST(OnnxExport, LiquidCellsBecomeLoops) {
   for (std::size_t i = 0; i < 8; ++i) EXPECT_NEAR(found.as<float>()[i], expected.as<float>()[i], 1e-5F);
 }
 
+TEST(Export, WindowsComeBackAsTheyWere) {
+  for (const std::vector<std::int64_t>& dilations : std::vector<std::vector<std::int64_t>>{{1, 1}, {2, 2}, {1, 3}}) {
+    Conv op;
+    op.window = {.kernel = {2, 2}, .strides = {2, 1}, .dilations = dilations, .pads = {1, 0, 0, 2}};
+    Graph graph;
+    const ValueId x = graph.add_input("x", TensorType(ElementType::float32, Shape{1, 1, 9, 9}));
+    Array weights(ElementType::float32, Shape{1, 1, 2, 2}), input(ElementType::float32, Shape{1, 1, 9, 9});
+    std::iota(weights.as<float>().begin(), weights.as<float>().end(), 1.0F);
+    std::iota(input.as<float>().begin(), input.as<float>().end(), 0.0F);
+    graph.outputs = {graph.add("conv", op, {x, graph.add_constant("w", weights)})};
+    EXPECT_EQ(evaluate(round_trip(graph), {input}), evaluate(graph, {input})) << dilations[1];
+  }
+}
+
+// Rounded up, 9 elements have 4 windows of 3 in steps of 2. In 5 and two of padding the third of 2 in steps of 4 begins
+// beyond them: opset 22 leaves it out, those before do not.
+TEST(Export, CeilModeMeansTheSameInTheOpsetThatIsWritten) {
+  const auto pool = [](std::int64_t extent, std::int64_t kernel, std::int64_t stride, std::int64_t pad) {
+    MaxPool op{.ceil_mode = true};
+    op.window = {.kernel = {kernel}, .strides = {stride}, .pads = {pad, pad}};
+    Graph graph;
+    const ValueId x = graph.add_input("x", TensorType(ElementType::float32, Shape{1, 1, extent}));
+    graph.outputs = {graph.add("pool", op, {x})};
+    return graph;
+  };
+  const Graph whole = pool(9, 3, 2, 0), beyond = pool(5, 2, 4, 1);
+  EXPECT_EQ(whole.value(whole.outputs[0]).type.shape(), (Shape{1, 1, 4}));
+  EXPECT_EQ(beyond.value(beyond.outputs[0]).type.shape(), (Shape{1, 1, 2}));
+  expect_same_graph(whole, round_trip(whole, {.opset = 17}));
+  EXPECT_THAT([&] { export_onnx_bytes(beyond, {.opset = 17}); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("from opset 22 on only")));
+}
+
 TEST(Export, PartsOfASplitThatNobodyReadsAreWritten) {
   Graph graph;
   const ValueId x = graph.add_input("x", TensorType(ElementType::float32, Shape{2, 6}));

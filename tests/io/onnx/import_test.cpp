@@ -361,6 +361,35 @@ TEST(Import, TruncatedModelsAreRefused) {
   }
 }
 
+TEST(Import, TheFirstUpsampleTakesItsScalesFromAnAttributeAlone) {
+  const auto model = [](const std::vector<std::string>& inputs) {
+    ModelBuilder model(7);
+    model.input("x", {1, 1, 1, 2});
+    model.output("y");
+    model.floats("s", {4}, {1, 1, 1, 2});
+    pb::AttributeProto& scales =
+        ModelBuilder::attribute(model.node("Upsample", inputs, {"y"}), "scales", pb::AttributeProto::FLOATS);
+    for (const float scale : {1, 1, 2, 1}) scales.add_floats(scale);
+    return model;
+  };
+  EXPECT_THAT(run(model({"x"}), {floats({1, 1, 1, 2}, {3, 4})}), ElementsAre(3, 4, 3, 4));
+  EXPECT_FALSE(check_onnx_bytes(model({"x", "s"}).bytes()).problems.empty());
+}
+
+TEST(Import, TheHiddenSizeIsThatOfTheRecurrentWeightsWhereItIsNotSaid) {
+  for (const std::int64_t said : {0, 2, 3}) {
+    ModelBuilder model;
+    model.input("x", {3, 1, 4});
+    model.output("y");
+    model.floats("w", {1, 2, 4}, std::vector<float>(8, 0.5f));
+    model.floats("r", {1, 2, 2}, std::vector<float>(4, 0.5f));
+    pb::NodeProto& node = model.node("RNN", {"x", "w", "r"}, {"y"});
+    if (said != 0) ModelBuilder::integer(node, "hidden_size", said);
+    const ImportReport report = check_onnx_bytes(model.bytes());
+    EXPECT_EQ(report.problems.empty(), said != 3) << said;
+  }
+}
+
 TEST(Import, ScansBackwardsAndAcross) {
   ModelBuilder model;
   model.input("x", {2, 3});

@@ -55,6 +55,24 @@ TEST_F(Sequence, WhatIsPutInComesOutJoined) {
   EXPECT_THAT(run(model, x), ElementsAre(1, 2, 1, 2, 3, 4, 3, 4, 5, 6, 5, 6));
 }
 
+TEST_F(Sequence, WhatIsTakenOutIsWhereItIsSaidOrTheLast) {
+  for (const bool said : {true, false}) {
+    ModelBuilder other;
+    other.input("x", {2});
+    other.output("y");
+    other.initializer("first", {}, pb::TensorProto::INT64).add_int64_data(0);
+    other.node("Neg", {"x"}, {"n"});
+    other.node("SequenceConstruct", {"x", "n"}, {"s"});
+    if (said)
+      other.node("SequenceErase", {"s", "first"}, {"t"});
+    else
+      other.node("SequenceErase", {"s"}, {"t"});
+    other.node("SequenceAt", {"t", "first"}, {"y"});
+    const float sign = said ? -1 : 1;
+    EXPECT_THAT(run(other, Array::of<float>(Shape{2}, std::vector<float>{3, 4})), ElementsAre(3 * sign, 4 * sign));
+  }
+}
+
 TEST_F(Sequence, LengthIsAConstant) {
   model.node("SequenceEmpty", {}, {"s"});
   model.node("SequenceInsert", {"s", "x"}, {"t"});

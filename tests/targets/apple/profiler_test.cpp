@@ -161,6 +161,17 @@ TEST(Profiler, RefusesSettingsOfNothing) {
   EXPECT_THROW(Profiler(ncp::CfcLayer{.inputs = 0, .units = 2}, device_profile("M1")), Error);
 }
 
+TEST(Verdicts, OfTheHostSayWhatItsMemoryAloneWouldFeed) {
+  const ncp::CfcLayer layer{.inputs = 16, .units = 32};
+  Profiler profiler(layer, host());
+  const Verdict compute = validate_performance(profiler, {.batch_size = 16, .seq_length = 8, .num_runs = 3})[0];
+  const double intensity =
+      model_run(ncp::forward_work(layer, 16, 8, {.fusion = ncp::Fusion::full, .skips_absent_synapses = true}), host())
+          .intensity();
+  EXPECT_THAT(compute.why, HasSubstr(fmt::format("{:.3g} FLOP/B: memory alone would feed {:.3g} TFLOP/s, ", intensity,
+                                                 intensity * host().peak_bytes_per_s / 1e12)));
+}
+
 TEST(Verdicts, SayWhatIsMissedAndWhy) {
   const DeviceProfile device = device_profile("M1");
   Profiler profiler(create_optimized_model(device, 64), device);

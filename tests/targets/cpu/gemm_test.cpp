@@ -130,6 +130,18 @@ TEST(MatMulKernels, AgreeOnBatchesVectorsAndBroadcasting) {
                   usable("MatMul", type));
 }
 
+// Beside an extent of 1, one of 0 stays one: there is nothing to compute, and nothing to read.
+TEST(MatMulKernels, LeaveEmptyBatchesToTheDefinition) {
+  using Dims = std::vector<std::int64_t>;
+  const std::vector<std::pair<Dims, Dims>> shapes = {{{5, 7}, {0, 7, 9}},          {{1, 5, 7}, {0, 7, 9}},
+                                                     {{0, 5, 7}, {7, 9}},          {{0, 5, 7}, {1, 7, 9}},
+                                                     {{2, 1, 5, 7}, {1, 0, 7, 9}}, {{7}, {0, 7, 9}}};
+  for (const auto& [a, b] : shapes)
+    for (const bool constant : {false, true})
+      for (const ElementType type : {kF32, kBf16})
+        EXPECT_TRUE(check_spec({.op = MatMul{}, .a = a, .b = b, .constant_b = constant, .type = type}).empty());
+}
+
 TEST(GemmKernels, AgreeOnRandomProblems) {
   fuzz([](std::mt19937_64& random) {
     const auto below = [&](std::int64_t n) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <string>
 
 namespace tessera::neuron {
@@ -32,6 +33,33 @@ double simulated(std::string_view step, std::int64_t height, ElementType type, s
 }
 
 constexpr ElementType kF32 = ElementType::float32, kF16 = ElementType::float16;
+
+TEST(Ladder, EveryStepRunsOnEveryCaseButTheOneForSmallImages) {
+  std::map<std::string, int> small, large;
+  for (const LadderStep& each : ladder_steps()) {
+    EXPECT_EQ(conv_steps()[static_cast<std::size_t>(each.number)].name, each.step.name);
+    ++(each.problem.h == 224 ? large : small)[std::string(each.step.name)];
+  }
+  for (const ConvStep& step : conv_steps()) {
+    EXPECT_EQ(small[std::string(step.name)], 4) << step.name;  // two types, without and with a pool
+    EXPECT_EQ(large[std::string(step.name)], step.name == "small" ? 0 : 4) << step.name;
+  }
+}
+
+TEST(Ladder, KnowsWhatWasPublishedAndForWhichPool) {
+  const auto published = [](std::string_view step, ElementType type, std::int64_t pool) {
+    ConvProblem p{.h = 224, .w = 224, .type = type};
+    p.pool = pool;
+    return published_us(step, p).value_or(0);
+  };
+  EXPECT_EQ(published("native", kF16, 1), 930);
+  EXPECT_EQ(published("native", kF16, 2), 870);
+  EXPECT_EQ(published("independent", kF32, 1), 3832);
+  EXPECT_EQ(published("independent", kF32, 2), 3830);
+  EXPECT_EQ(published("independent", kF16, 2), 825);
+  EXPECT_EQ(published("independent", kF16, 3), 0);
+  EXPECT_EQ(published("cached", kF32, 1), 0) << "of float16 alone";
+}
 
 TEST(LadderLong, EveryStepIsWithinAQuarterOfWhatWasMeasured) {
   int compared = 0;

@@ -100,6 +100,19 @@ TEST(Pipeline, SeparateTransfersHideALargeOutputToo) {
   EXPECT_GT(overlapped - pipelined, 0.5 * host_model(n150()).read_ns(large.output_bytes));
 }
 
+// Then neither the network nor its input counts: an output is read, and only then overwritten by the next one.
+TEST(Pipeline, AnOutputIsOverwrittenOnlyWhenItHasBeenRead) {
+  Network writer = kUNet;
+  writer.samples_per_s *= 1e6;
+  writer.input_bytes = 64;
+  writer.output_bytes = 256 << 20;
+  const double move = dram_move_ns(n150(), writer.output_bytes), read = host_model(n150()).read_ns(writer.output_bytes);
+  constexpr int kBatches = 300;
+  // The first of them has nothing to wait for.
+  EXPECT_GE(kBatches * time_of(writer, Executor::traced_pipelined_io, kBatches).end_to_end_ns,
+            (kBatches - 1) * (move + read));
+}
+
 TEST(Pipeline, AnInputThatTakesLongerThanTheNetworkBoundsIt) {
   Network fed = kResNet50;
   fed.input_bytes *= 10;

@@ -169,6 +169,26 @@ std::vector<std::string> placed_by(Device& device, const std::function<void()>& 
   return out;
 }
 
+// One list of divisors for all windows, a second where those along the border hold fewer pixels.
+TEST(Pool, AveragesHaveASecondScalarOnlyWhereDivisorsDiffer) {
+  const auto scalars = [](std::int64_t pad, bool include, bool ceil = false) {
+    const std::int64_t pixels = ceil ? 7 : 8;
+    PoolProblem p{.kind = PoolKind::average, .batch = 1, .height = pixels, .width = pixels, .channels = 32};
+    p.window = {.kernel_h = 2, .kernel_w = 2, .stride_h = 2, .stride_w = 2};
+    p.window.top = p.window.bottom = p.window.left = p.window.right = pad;
+    p.count_include_pad = include;
+    p.ceil_mode = ceil;
+    p.grid = {8, 8};
+    const PoolPlan plan = plan_pool(p);
+    return std::ranges::count_if(plan.buffers, [](const auto& buffer) { return buffer.name == "scalar"; });
+  };
+  EXPECT_EQ(scalars(0, true), 1);
+  EXPECT_EQ(scalars(0, false), 1);
+  EXPECT_EQ(scalars(1, true), 1);
+  EXPECT_EQ(scalars(1, false), 2);
+  EXPECT_EQ(scalars(0, true, true), 2);  // the last windows reach beyond the image
+}
+
 TEST(Pool, InSlicesAndWithIndicesEveryAddressIsThatOfTheRealOne) {
   const Json answers = golden::load("pool_slice_buffers_n150");
   int equal = 0, refused = 0;

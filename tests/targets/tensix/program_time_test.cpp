@@ -135,6 +135,35 @@ TEST(ProgramTime, IsMonotonousInEveryCount) {
   }
 }
 
+// The core that has most to do is busy for as long: one that sends much or one that receives much.
+TEST(ProgramTime, AReshardMovesTheLargerOfBothShards) {
+  const OperandFacts few = tiles(2048, 64, OperandPlace::height_sharded, 8),
+                     many = tiles(2048, 64, OperandPlace::height_sharded, 64);
+  const double bytes = 2048 / 8 * 64 * 2.0;  // bfloat16
+  for (const auto& operands : {std::array{few, many}, std::array{many, few}})
+    EXPECT_EQ(tensor_work(ProgramKind::reshard, operands).sent_bytes, bytes);
+}
+
+// Of a grid of 2 x 4 cores each row is sent its rows of A, each column its columns of B: both lie in DRAM and are read
+// once for each core that sends them.
+TEST(ProgramTime, AMatmulReadsOperandsOncePerSender) {
+  MatmulProblem p{.m = 4, .k = 8, .n = 8};  // tiles
+  MatmulPlan plan;
+  plan.cores = CoreRange({0, 0}, {3, 1});
+  plan.program = {.kind = MatmulKind::multicast_2d, .grid = {4, 2}, .block_k = 8, .per_core_m = 2, .per_core_n = 2};
+  plan.output = kDramMemoryConfig;
+  const double tile = 2048;  // bytes of bfloat16
+  const ProgramWork both = matmul_work(p, plan);
+  EXPECT_EQ(both.weight_receivers, 2);  // the rows of cores
+  EXPECT_EQ(both.receivers, 4);
+  EXPECT_EQ(both.dram_read_bytes, 2 * (2 * 8) * tile + 4 * (8 * 2) * tile);
+  plan.program.kind = MatmulKind::multicast_1d;  // A to all, columns split over eight cores
+  plan.program.per_core_m = 4, plan.program.per_core_n = 1;
+  const ProgramWork first = matmul_work(p, plan);
+  EXPECT_EQ(first.weight_receivers, ProgramWork().weight_receivers);
+  EXPECT_EQ(first.dram_read_bytes, (4 * 8) * tile + 8 * (8 * 1) * tile);
+}
+
 TEST(ProgramTime, NothingIsFasterThanItsRoof) {
   for (const char* name : {"wormhole_n150", "blackhole_p150"}) {
     const Card card(name);

@@ -3,6 +3,7 @@
 // Functions of one and two numbers as MLX has them, and arrays in another order of dimensions.
 
 #include "tessera/core/array.h"
+#include "tessera/core/export.h"
 #include "tessera/graph/ops/binary.h"
 #include "tessera/graph/ops/unary.h"
 
@@ -20,7 +21,7 @@ Extents extents_of(const Shape& shape);
 Array permuted(const Array& x, const Extents& order);
 
 // Python; x, a and b stand for numbers. Nothing where MLX has no such function.
-std::optional<std::string> function_text(const Unary& op, const std::string& x);
+TSR_API std::optional<std::string> function_text(const Unary& op, const std::string& x);
 std::optional<std::string> binary_text(Binary::Kind kind, const std::string& a, const std::string& b);
 
 }  // namespace tessera::apple

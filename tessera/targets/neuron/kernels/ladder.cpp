@@ -50,17 +50,24 @@ std::vector<ConvProblem> ladder_cases() {
   return out;
 }
 
-std::vector<LadderRow> conv_ladder(const NeuronSpec& spec) {
-  std::vector<LadderRow> rows;
+std::vector<LadderStep> ladder_steps() {
+  std::vector<LadderStep> out;
   for (const ConvProblem& p : ladder_cases()) {
     int number = 0;
     for (const ConvStep& step : conv_steps()) {
       const int mine = number++;
       if (step.name == "small" && p.h == 224) continue;
-      rows.push_back({mine, std::string(step.name), p, run_conv(spec, p, step.run).profile, conv_bound(spec, p),
-                      has_published_times(spec) ? published_us(step.name, p) : std::nullopt});
+      out.push_back({mine, step, p});
     }
   }
+  return out;
+}
+
+std::vector<LadderRow> conv_ladder(const NeuronSpec& spec) {
+  std::vector<LadderRow> rows;
+  for (const auto& [number, step, p] : ladder_steps())
+    rows.push_back({number, std::string(step.name), p, run_conv(spec, p, step.run).profile, conv_bound(spec, p),
+                    has_published_times(spec) ? published_us(step.name, p) : std::nullopt});
   return rows;
 }
 

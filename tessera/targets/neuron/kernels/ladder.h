@@ -32,6 +32,13 @@ TSR_API std::optional<double> published_us(std::string_view step, const ConvProb
 // Large (224x224) and small (32x16) images, float32 and float16, without and with a pool of 2. The step for small
 // images runs on those only.
 TSR_API std::vector<ConvProblem> ladder_cases();
+// What runs on which of them, in the order of conv_ladder().
+struct LadderStep {
+  int number = 0;
+  ConvStep step;
+  ConvProblem problem;
+};
+TSR_API std::vector<LadderStep> ladder_steps();
 TSR_API std::vector<LadderRow> conv_ladder(const NeuronSpec& spec);
 
 }  // namespace tessera::neuron

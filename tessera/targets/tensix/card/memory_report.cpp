@@ -2,6 +2,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
+#include "tessera/core/file_system.h"
 
 #include <array>
 #include <cstdlib>
@@ -83,9 +84,7 @@ std::string detailed_rows(const Device& device, const std::string& id) {
 }
 
 void write_report(const MemoryReport& report, const std::string& prefix, const std::filesystem::path& directory) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  check(!error, Code::io, "cannot make the report directory {}: {}", directory.string(), error.message());
+  make_folders(directory);
   write_file_atomically(directory / (prefix + "l1_usage_summary.csv"), report.l1_usage_summary);
   write_file_atomically(directory / (prefix + "memory_usage_summary.csv"), report.memory_usage_summary);
   write_file_atomically(directory / (prefix + "detailed_memory_usage.csv"), report.detailed_memory_usage);

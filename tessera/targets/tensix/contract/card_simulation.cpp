@@ -2,6 +2,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/file.h"
+#include "tessera/core/file_system.h"
 #include "tessera/core/text.h"
 #include "tessera/report/difference.h"
 #include "tessera/report/table.h"
@@ -292,7 +293,7 @@ class CardSimulatedRun : public SimulatedRun {
 
   void write_reports() const {
     if (request_.memory_reports.empty()) return;
-    std::filesystem::create_directories(request_.memory_reports);
+    make_folders(request_.memory_reports);
     write_file_atomically(request_.memory_reports / "l1_timeline.svg", memory_svg());
     write_file_atomically(request_.memory_reports / "steps.csv", render_csv(step_table()));
   }

@@ -4,6 +4,7 @@
 // Who walks over a network asks the row; only who knows the operator looks inside.
 
 #include "tessera/core/array.h"
+#include "tessera/core/export.h"
 
 #include <any>
 #include <concepts>
@@ -64,6 +65,6 @@ template <auto function>
 inline constexpr auto on_layer = &OnLayer<function>::call;
 
 // Weights for several images side by side in channels: one after the other.
-Constant repeated(const Constant& given, std::int64_t times);
+TSR_API Constant repeated(const Constant& given, std::int64_t times);
 
 }  // namespace tessera::tensix

@@ -50,6 +50,21 @@ TEST(L1Timeline, TellsWhatIsInL1WhileEachProgramRuns) {
   EXPECT_EQ(timeline.steps[timeline.programs[1].step].name, "second");
 }
 
+TEST(L1Timeline, APeakIsKeptThoughWhatMadeItIsGone) {
+  const auto device = card();
+  L1Recorder recorder(device);
+  recorder.begin_step("x", "y");
+  DeviceTensor a = tensor(device, kL1MemoryConfig);  // 64 x 2 tiles over 64 banks
+  EXPECT_EQ(recorder.step_peak_bytes(), 4096);
+  {
+    const DeviceTensor b = tensor(device, kL1MemoryConfig);
+    EXPECT_EQ(recorder.step_peak_bytes(), 8192);
+  }
+  EXPECT_EQ(recorder.step_peak_bytes(), 8192);
+  recorder.begin_step("next", "y");
+  EXPECT_EQ(recorder.step_peak_bytes(), 4096);
+}
+
 TEST(L1Timeline, CircularBuffersBelongToTheProgramThatFollows) {
   const auto device = card();
   L1Recorder recorder(device);

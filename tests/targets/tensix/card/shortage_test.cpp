@@ -88,5 +88,13 @@ TEST(Shortage, L1SmallAndDram) {
   EXPECT_EQ(refused(*device, BufferType::dram, bank).shortage, Shortage::none);
 }
 
+TEST(Shortage, AHintSaysWhatWouldHelp) {
+  const auto with = n150();
+  const auto without = Device::open(load_machine("wormhole_n150"), {.l1_small_bytes = 0, .values = false});
+  EXPECT_THAT(refused(*with, BufferType::l1_small, 2 * kSmall).hint, HasSubstr("pass a larger l1_small_size"));
+  EXPECT_THAT(refused(*without, BufferType::l1_small, 64).hint, HasSubstr("L1_SMALL has 0 B until"));
+  EXPECT_THAT(refused(*with, BufferType::l1, 2 << 20).hint, HasSubstr("shard over more cores"));
+}
+
 }  // namespace
 }  // namespace tessera::tensix

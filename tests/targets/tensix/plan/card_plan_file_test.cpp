@@ -7,6 +7,7 @@
 #include "tessera/io/plan_document.h"
 #include "tessera/machine/machine_digest.h"
 #include "tessera/machine/machine_file.h"
+#include "tessera/targets/tensix/plan/digest.h"
 #include "tests/targets/tensix/plan/sample_plan.h"
 
 #include <gmock/gmock.h>
@@ -190,6 +191,15 @@ TEST(CardPlanFile, FieldsThatAreWrongAreNamedWithWhatWasFound) {
     SCOPED_TRACE(wrong.place);
     EXPECT_THAT(refusal(changed(wrong[0], wrong[1])), AllOf(HasSubstr(wrong[2]), HasSubstr(wrong[3])));
   }
+}
+
+TEST(CardPlanFile, IsReadOutOfAPlanDocument) {
+  const std::string plan = encode_card_plan(plan_with_every_field());
+  const auto document = [&](const std::string& target) {
+    return R"({"kind": "tessera plan", "target": ")" + target + R"(", "body": )" + plan + "}";
+  };
+  EXPECT_EQ(encode_card_plan(parse_card_plan(document("tensix"))), plan);
+  EXPECT_THAT(refusal(document("cpu")), HasSubstr("this machine's own processor"));
 }
 
 TEST(CardPlanFile, WhatIsNoCardPlanIsRefused) {

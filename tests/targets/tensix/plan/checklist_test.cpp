@@ -68,6 +68,13 @@ TEST(Checklist, AnInputInOtherShardsIsSeenUnlessAReshardIsPlanned) {
   EXPECT_EQ(item(plan, "sharding matches between neighbours").verdict, CheckVerdict::pass);
 }
 
+TEST(Checklist, AConvolutionWithoutALayoutWantsNoShards) {
+  CardPlan plan = good_plan();
+  EXPECT_THAT(item(plan, "sharding matches between neighbours").evidence, HasSubstr("6 of 6 sharded inputs"));
+  plan.steps[2].config.conv.shard_layout.reset();
+  EXPECT_THAT(item(plan, "sharding matches between neighbours").evidence, HasSubstr("5 of 5 sharded inputs"));
+}
+
 TEST(Checklist, ReshardsThatDoNotPayAreNamed) {
   CardPlan plan = good_plan();
   plan.steps[2].moves = {{PlannedMove::Kind::reshard, "conv1.out",

@@ -43,6 +43,28 @@ TEST(L1TimelinePicture, EveryBufferAndEveryProgramsCircularBuffersAreDrawnToScal
               AllOf(HasSubstr("conv&lt;1&gt;"), HasSubstr("limit"), HasSubstr("4,096 B of each core at 1,478,656")));
 }
 
+TEST(L1TimelinePicture, WhatIsDrawnHasAnExtentAndTheLegendDoesNotOverlap) {
+  const Markup markup = read_markup(l1_timeline_svg(timeline(), "net"), false);
+  double end = 0;  // of the entry before
+  int entries = 0;
+  for (const MarkupElement& element : markup.elements) {
+    const auto number = [&](const char* key) { return std::stod(element.attributes.at(key)); };
+    if (element.tag == "rect") {
+      EXPECT_GT(number("width"), 0);
+      EXPECT_GT(number("height"), 0);
+    }
+    if (!element.attributes.contains("y") || !element.attributes.contains("x")) continue;
+    if (element.tag == "rect" && element.attributes.at("y") == "42") {
+      EXPECT_GE(number("x"), end);
+      ++entries;
+    }
+    // A letter of that size is some 5 pixels wide.
+    if (element.tag == "text" && element.attributes.at("y") == "52")
+      end = number("x") + 5 * static_cast<double>(element.text.size());
+  }
+  EXPECT_EQ(entries, 4);
+}
+
 TEST(L1TimelinePicture, ThePageHasTheStepsToo) {
   Table steps({{.name = "step"}, {.name = "peak", .unit = "B", .align = Align::right}});
   steps.add_row({"a<b", 17});

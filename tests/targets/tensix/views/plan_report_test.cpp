@@ -5,6 +5,7 @@
 #include "tessera/core/file.h"
 #include "tessera/graph/zoo/zoo.h"
 #include "tessera/targets/tensix/plan/plan_network.h"
+#include "tessera/targets/tensix/views/plan_tables.h"
 
 #include "plan_fixture.h"
 
@@ -175,6 +176,22 @@ TEST(PlanAdvice, NamesLayersThatLeaveCoresIdle) {
   EXPECT_DOUBLE_EQ(idle.at_most_ns, report.steps[0].ns / 4);
 }
 
+TEST(PlanAdvice, CountsTheLayersThatALineDoesNotName) {
+  PlanReport report = SamplePlan().report();
+  PlanReport::Step step = report.steps[1];
+  step.share = 0.1;
+  for (const std::size_t more : {0, 2}) {
+    report.steps.assign(3 + more, step);
+    for (std::size_t i = 0; i < report.steps.size(); ++i) report.steps[i].node = fmt::format("layer{}", i);
+    report.kernels_ns = report.device_ns = step.ns * static_cast<double>(report.steps.size());
+    const std::string line = advice_with(report, "bound by math").detail;
+    EXPECT_THAT(line, HasSubstr("layer0 (10 %), layer1 (10 %), layer2 (10 %)"));
+    EXPECT_EQ(line.find("layer3"), std::string::npos);
+    EXPECT_EQ(line.find(" and 2 more;") != std::string::npos, more > 0) << line;
+    EXPECT_EQ(line.find(" more;") != std::string::npos, more > 0) << line;
+  }
+}
+
 TEST(PlanAdvice, NothingIsSaidOfAnEmptyPlan) {
   EXPECT_TRUE(plan_advice(PlanReport{}).empty());
   SamplePlan sample;
@@ -182,6 +199,16 @@ TEST(PlanAdvice, NothingIsSaidOfAnEmptyPlan) {
   sample.plan.kernels_ns = 0;
   const PlanReport report = sample.report();
   EXPECT_THAT(plan_report_text(report), HasSubstr("net"));
+}
+
+TEST(PlanReportText, AlternativesShowTheirBytesIfTheyAreKnown) {
+  SamplePlan sample;
+  sample.plan.steps[0].alternatives[0].l1_bytes = 0;  // refused before anything was counted
+  const Table table = plan_alternative_table(sample.report(), 8);
+  ASSERT_EQ(table.rows().size(), 3u);
+  EXPECT_EQ(table.rows()[0][4].text(), "500,000");
+  EXPECT_EQ(table.rows()[1][4].text(), "700,000");
+  EXPECT_EQ(table.rows()[2][4].text(), Cell().text());
 }
 
 TEST(PlanReportText, CsvHasARowForEachStepAndMove) {

@@ -41,10 +41,11 @@ GemmShape read_matmul(const Shape& a, const Shape& b) {
   p.resize(p.size() - 2), q.resize(q.size() - 2);
   const std::size_t rank = std::max(p.size(), q.size());
   p.insert(p.begin(), rank - p.size(), 1), q.insert(q.begin(), rank - q.size(), 1);
+  const auto broadcast = [&](std::size_t d) { return p[d] == 1 ? q[d] : p[d]; };  // an extent of 0 stays one
   std::int64_t count = 1;
   for (std::size_t d = 0; d < rank; ++d) {
     s.a_count *= p[d], s.b_count *= q[d];
-    count *= std::max(p[d], q[d]);
+    count *= broadcast(d);
   }
   if (s.b_count == 1) {  // one tall matrix
     s.m *= s.a_count;
@@ -55,7 +56,7 @@ GemmShape read_matmul(const Shape& a, const Shape& b) {
   for (std::int64_t i = 0; i < count; ++i) {
     std::int64_t rest = i, at_a = 0, at_b = 0, step_a = 1, step_b = 1;
     for (std::size_t d = rank; d-- > 0;) {
-      const std::int64_t extent = std::max(p[d], q[d]), index = rest % extent;
+      const std::int64_t extent = broadcast(d), index = rest % extent;
       rest /= extent;
       if (p[d] > 1) at_a += index * step_a;
       if (q[d] > 1) at_b += index * step_b;
