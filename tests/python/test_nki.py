@@ -236,3 +236,49 @@ def test_the_page_says_what_happens(capsys):
     first, second = capsys.readouterr().out.splitlines()
     assert first == "2.0"
     assert second.endswith(" us")
+
+
+# What one engine makes for the other comes back to it, turn by turn.
+def turns(loop, middle_end=True):
+    def kernel(a):
+        out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(a)
+        for i in loop(a.shape[1] // 512):
+            here = slice(512 * i, 512 * i + 512)
+            once = nisa.tensor_copy(tile[:, here], engine=nisa.vector_engine)
+            twice = nisa.activation(nl.exp, once)
+            nl.store(out[:, here], nisa.tensor_copy(twice, engine=nisa.vector_engine))
+        return out
+
+    made = nki.jit(kernel)
+    if not middle_end:
+        made = nki.compiler.skip_middle_end_transformations(made)
+    x = np.linspace(-1, 1, 128 * 4096, dtype=np.float32).reshape(128, 4096)
+    bench = nki.benchmark(made)
+    bench(x)
+    assert np.allclose(made(x), np.exp(x))
+    return bench.benchmark_result.nc_latency.us
+
+
+def test_turns_of_a_sequential_range_stay_in_order_unless_the_middle_end_is_left_out():
+    unrolled = turns(range)
+    assert turns(nl.affine_range) == turns(nl.static_range) == unrolled
+    assert turns(nl.sequential_range) > 1.1 * unrolled
+    assert turns(nl.sequential_range, middle_end=False) == unrolled
+
+
+@pytest.mark.parametrize(("target", "dtype", "ns"), [("trn2", "float32", 12.5), ("trn2", "float16", None), ("trn1", "float16", 12.5)])
+def test_loads_that_transpose_pay_for_every_element(target, dtype, ns):
+    def kernel(a):
+        out = nl.ndarray((128, 1024), dtype=a.dtype, buffer=nl.shared_hbm)
+        for i in nl.affine_range(8):
+            nl.store(out[:, 128 * i : 128 * i + 128], nl.load_transpose2d(a[128 * i : 128 * i + 128, :]))
+        return out
+
+    x = (np.arange(1024 * 128) % 2047).reshape(1024, 128).astype(dtype)
+    made = nki.jit(kernel, platform_target=target)
+    assert np.array_equal(made(x), x.T)
+    bench = nki.benchmark(made)
+    bench(x)
+    turned_us = 8 * 8 * 128 * (ns or 2 / 23 / 0.9) / 1000  # of each engine
+    assert turned_us < bench.benchmark_result.nc_latency.us - 10 < turned_us + 20

@@ -73,19 +73,21 @@ def trace(
     """Memory is a tile's until the kernel lets go of it. Where that is too much, the kernel is traced once more without
     limits to learn which instruction is the last to use each tile, and again with memory that is free behind that."""
 
+    middle_end = not getattr(function, "skips_middle_end", False)
+
     def run(recorder: Recorder) -> Trace:
         return _trace(function, recorder, args, kwargs, launch, programs)
 
     try:
-        return run(Recorder(device, values))
+        return run(Recorder(device, values, middle_end=middle_end))
     except Error as full:
         if getattr(full, "code", "") != "out_of_memory":
             raise
         try:
-            lifetimes = run(Recorder(device, False, endless_memory=True)).recorder.kernel.lifetimes()
+            lifetimes = run(Recorder(device, False, endless_memory=True, middle_end=middle_end)).recorder.kernel.lifetimes()
         except Error:
             raise full from None
-        return run(Recorder(device, values, lifetimes=lifetimes))
+        return run(Recorder(device, values, lifetimes=lifetimes, middle_end=middle_end))
 
 
 def _trace(function: Callable[..., Any], recorder: Recorder, args: Any, kwargs: Any, launch: Launch, programs: Any) -> Trace:

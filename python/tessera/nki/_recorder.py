@@ -36,8 +36,10 @@ class Program:
 class Recorder:
     """A kernel that is being written, results that have no tile yet, and what programs of one launch share."""
 
-    def __init__(self, device: str, values: bool, endless_memory: bool = False, lifetimes: Sequence[int] = ()) -> None:
-        self.device, self.values = device, values
+    def __init__(
+        self, device: str, values: bool, endless_memory: bool = False, lifetimes: Sequence[int] = (), middle_end: bool = True
+    ) -> None:
+        self.device, self.values, self.middle_end = device, values, middle_end
         self.kernel = NkiKernel(device, values, endless_memory, list(lifetimes))
         self.limits: dict[str, int] = self.kernel.limits()
         self.pending: weakref.WeakValueDictionary[int, Pending] = weakref.WeakValueDictionary()  # by their order

@@ -123,6 +123,12 @@ class TSR_API Kernel {
   std::int64_t turn() const;
   void set_turn(std::int64_t turn);
 
+  // A loop whose turns stay in order, NKI's sequential_range: no engine takes an instruction of a later turn before those
+  // of an earlier one. Whole loops that are not told so are free to overlap, as far as data and memory let them.
+  void begin_sequential_range();
+  void next_sequential_turn();
+  void end_sequential_range();
+
   // Instructions from here on belong to this line of somebody's script; "" returns to the lines of C++.
   void set_location(std::string location);
 
