@@ -235,6 +235,8 @@ void bind_nki(nb::module_& module) {
       .def("begin_affine_range", [](NkiKernel& k) { k.kernel.begin_affine_range(); })
       .def("next_turn", [](NkiKernel& k) { k.kernel.next_turn(); })
       .def("end_affine_range", [](NkiKernel& k) { k.kernel.end_affine_range(); })
+      .def("run_turns_as_written", [](NkiKernel& k) { k.kernel.run_turns_as_written(); })
+      .def("carried", [](const NkiKernel& k) { return k.kernel.carried(); })
       .def("begin_sequential_range", [](NkiKernel& k) { k.kernel.begin_sequential_range(); })
       .def("next_sequential_turn", [](NkiKernel& k) { k.kernel.next_sequential_turn(); })
       .def("end_sequential_range", [](NkiKernel& k) { k.kernel.end_sequential_range(); })

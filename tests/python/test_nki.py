@@ -282,3 +282,24 @@ def test_loads_that_transpose_pay_for_every_element(target, dtype, ns):
     bench(x)
     turned_us = 8 * 8 * 128 * (ns or 2 / 23 / 0.9) / 1000  # of each engine
     assert turned_us < bench.benchmark_result.nc_latency.us - 10 < turned_us + 20
+
+
+def test_without_a_middle_end_turns_run_as_they_are_written():
+    def kernel(a):
+        out = nl.ndarray((128, 1), dtype=a.dtype, buffer=nl.shared_hbm)
+        tile, best = nl.load(a), nl.ndarray((128, 1), dtype=a.dtype, buffer=nl.sbuf)
+        for i in nl.affine_range(a.shape[1]):
+            if i == 0:
+                best[...] = nl.copy(tile[:, 0:1])
+            else:
+                best[:, 0:1] = nisa.tensor_tensor(nl.copy(best[:, 0:1]), tile[:, i : i + 1], op=nl.maximum)
+        nl.store(out, best)
+        return out
+
+    x = np.random.default_rng(1).uniform(-1, 1, (128, 5)).astype(np.float32)
+    with pytest.raises(tessera.InvalidArgument, match="its turns have no order"):
+        nki.jit(kernel)(x)
+    made = nki.compiler.skip_middle_end_transformations(nki.jit(kernel))
+    with pytest.warns(UserWarning, match="in turn 1 of the affine_range.*skips the middle end"):
+        got = made(x)
+    assert np.array_equal(got, x.max(axis=1, keepdims=True))

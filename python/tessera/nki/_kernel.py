@@ -7,6 +7,7 @@ import inspect
 import itertools
 import json
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -133,6 +134,9 @@ def _trace(function: Callable[..., Any], recorder: Recorder, args: Any, kwargs: 
                 raise
             raise located(error, line) from None
         _check_written(recorder, result)
+    carried = recorder.kernel.carried()
+    if carried and values:
+        warnings.warn(f"{carried}: turns run as they are written only because the kernel skips the middle end", stacklevel=2)
     return Trace(recorder, result, arrays)
 
 

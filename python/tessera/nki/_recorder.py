@@ -41,6 +41,8 @@ class Recorder:
     ) -> None:
         self.device, self.values, self.middle_end = device, values, middle_end
         self.kernel = NkiKernel(device, values, endless_memory, list(lifetimes))
+        if not middle_end:
+            self.kernel.run_turns_as_written()
         self.limits: dict[str, int] = self.kernel.limits()
         self.pending: weakref.WeakValueDictionary[int, Pending] = weakref.WeakValueDictionary()  # by their order
         self.count = 0

@@ -87,8 +87,8 @@ class Core : public std::enable_shared_from_this<Core> {
   std::int64_t turn() const { return static_cast<std::int64_t>(past_turns_.size()) - 1; }
   void set_turn(std::int64_t turn);
 
-  // A loop whose turns stay in order: no engine, and not the queue of copies, takes an instruction of a later turn before
-  // those of an earlier one.
+  // A loop whose turns stay in order: no engine, and not the queue of copies, takes an instruction of a later turn
+  // before those of an earlier one.
   void begin_ordered_loop();
   void next_ordered_turn();
   void end_ordered_loop();
@@ -110,6 +110,11 @@ class Core : public std::enable_shared_from_this<Core> {
   }
 
   const Lifetimes& lifetimes() const { return last_uses_; }
+
+  // Whether turns of loops without order are run as they are written all the same, and then what the first one was that
+  // met another one.
+  bool turns_as_written = false;
+  std::string carried;
 
   const NeuronSpec spec;
   const KernelOptions options;

@@ -121,7 +121,8 @@ DmaCost dma_cost(const NeuronSpec& spec, const View& dst, const View& src) {
     const bool by_engines = has_transposing_dma(spec) && bytes == 2 && dst.memory() == Memory::sbuf;
     const double share = src.memory() == Memory::sbuf ? kTurnWithinSbufRate : kTurnFromHbmRate;
     out.segment_ns = by_engines ? moving_ns / share
-                                : static_cast<double>(out.segment_elements) * std::max(kTurnedElementNs, moving_ns / static_cast<double>(out.segment_elements));
+                                : static_cast<double>(out.segment_elements) *
+                                      std::max(kTurnedElementNs, moving_ns / static_cast<double>(out.segment_elements));
   }
   const double partition_ns = out.rows                ? moving_ns
                               : out.turned            ? out.segment_ns * static_cast<double>(out.segments_per_partition)

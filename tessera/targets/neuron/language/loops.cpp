@@ -3,8 +3,11 @@
 #include "tessera/core/error.h"
 #include "tessera/targets/neuron/core/core.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
+#include <string>
 #include <utility>
 
 namespace tessera::neuron {
@@ -109,14 +112,16 @@ void Core::touch(std::string_view op, const View& view, Use use) {
       const std::int64_t common = common_elements(mine.pattern, each.pattern);
       if (common == 0) continue;
       const auto depth = static_cast<std::size_t>(other - each.turns->data());
-      fail(
-          Code::invalid_argument,
-          Hint{"index the tile by the loop's variable, make it inside of the loop, or use sequential_range; only "
-               "products may be added up in PSUM"},
-          "{} {} {} in turn {} of the affine_range at {}, and turn {} {} {} bytes of the same ('{}', in {}) at {}: its "
-          "turns have no order",
-          op, verb(use, false), view.text(), (*turns_)[depth].turn, loop_lines_[other->loop], other->turn,
+      const std::string found = fmt::format(
+          "{} {} {} in turn {} of the affine_range at {}, and turn {} {} {} bytes of the same ('{}', in {}) at {}", op,
+          verb(use, false), view.text(), (*turns_)[depth].turn, loop_lines_[other->loop], other->turn,
           verb(each.use, true), common * element_bytes(tile.type), tile.name, name(tile.memory), each.line);
+      check(turns_as_written, Code::invalid_argument,
+            Hint{"index the tile by the loop's variable, make it inside of the loop, or use sequential_range; only "
+                 "products may be added up in PSUM"},
+            "{}: its turns have no order", found);
+      if (carried.empty()) carried = found;
+      break;
     }
   tile.touched_by_read = tile.touched_by_read || use == Use::read;
   tile.touches.push_back(std::move(mine));
