@@ -2,6 +2,7 @@
 
 import inspect
 import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -206,11 +207,15 @@ def test_errors_name_the_line():
     ids=str,
 )
 @pytest.mark.parametrize("pool_size", [1, 2])
-def test_the_script_of_the_tuner_computes_and_takes_what_it_says(shape, dtype, pool_size):
+@pytest.mark.parametrize("api", [2025, 2026])
+def test_the_script_of_the_tuner_computes_and_takes_what_it_says(shape, dtype, pool_size, api):
     n, ic, h, w, oc, k = shape
     if (h - k + 1) % pool_size or (w - k + 1) % pool_size:
         h += 1
-    script, us = nki.conv2d_script((n, ic, h, w), oc, kernel=k, dtype=dtype, pool_size=pool_size)
+    script, us = nki.conv2d_script((n, ic, h, w), oc, kernel=k, dtype=dtype, pool_size=pool_size, api=api)
+    assert ("import neuronxcc.nki as nki" in script) == (api == 2025)
+    if api == 2026:
+        assert not re.search(r"= nisa\.[a-z_0-9]+\(|par_dim|static_range|mgrid|_engine|benchmark", script)
     names = {"__name__": "script"}
     exec(compile(script, "script.py", "exec"), names)  # noqa: S102
     X, W, bias = operands(n, ic, h, w, oc, k, dtype)

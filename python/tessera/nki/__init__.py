@@ -164,6 +164,9 @@ def conv2d_script(
     dtype: Any = np.float32,
     pool_size: int = 1,
     platform_target: str | None = None,
+    api: int = 2025,
 ) -> tuple[str, float]:
-    """The fastest schedule that the tuner finds for a fused convolution, as a script, and its simulated microseconds."""
-    return nki_conv2d_script(list(x_shape), out_channels, kernel, type_name(dtype), pool_size, default_device(platform_target))
+    """The fastest schedule that the tuner finds for a fused convolution, as a script, and its simulated microseconds.
+    `api`: 2025, results of instructions, for neuronxcc.nki; 2026, results where dst says, for nki."""
+    device = default_device(platform_target)
+    return nki_conv2d_script(list(x_shape), out_channels, kernel, type_name(dtype), pool_size, device, api)
