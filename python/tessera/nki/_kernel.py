@@ -257,6 +257,8 @@ class Artifacts:
             os.makedirs(self.folder, exist_ok=True)
         text = json.dumps({"format": "tessera simulated kernel", "kernel": name, "device": device, "summary": summary}, indent=1)
         for each in files:
+            if os.path.dirname(each):
+                os.makedirs(os.path.join(self.folder or "", os.path.dirname(each)), exist_ok=True)
             with open(os.path.join(self.folder or "", each), "w", encoding="utf-8") as file:
                 file.write(text + "\n")
 
