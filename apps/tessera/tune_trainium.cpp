@@ -38,6 +38,7 @@ using neuron::ConvTuning;
 struct TuneTrainiumOptions {
   TrainiumArgument layer;
   std::string emit, output;
+  int api = 2025;
 };
 
 Table trial_table(const ConvTuning& tuning) {
@@ -94,7 +95,8 @@ void tune(const TuneTrainiumOptions& o, const Context& context) {
   const neuron::ConvProblem problem = o.layer.problem();
   const ConvTuning tuning = tune_conv(spec, problem);
   if (!o.emit.empty()) {
-    const std::string script = neuron::nki_script(problem, tuning.winner().schedule);
+    const std::string script = neuron::nki_script(problem, tuning.winner().schedule,
+                                                  o.api == 2026 ? neuron::NkiApi::nki2026 : neuron::NkiApi::nki2025);
     if (o.output.empty()) return context.print(script);
     write_file_atomically(o.output, script);
   }
@@ -152,6 +154,11 @@ void add_tune_trainium(CLI::App& tune_command, const Context& context) {
   CLI::Option* emit = command->add_option("--emit", o->emit, "Write the best schedule as a script: nki")
                           ->check(CLI::IsMember({"nki"}))
                           ->type_name("WHAT");
+  command->add_option("--api", o->api, "Of the script: 2025, for neuronxcc.nki, or 2026, for nki, with results by dst=")
+      ->check(CLI::IsMember({2025, 2026}))
+      ->type_name("YEAR")
+      ->capture_default_str()
+      ->needs(emit);
   command->add_option("-o,--output", o->output, "Write the script to this file; default: print it instead of the table")
       ->type_name("FILE.py")
       ->needs(emit);

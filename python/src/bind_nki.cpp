@@ -235,6 +235,11 @@ void bind_nki(nb::module_& module) {
       .def("begin_affine_range", [](NkiKernel& k) { k.kernel.begin_affine_range(); })
       .def("next_turn", [](NkiKernel& k) { k.kernel.next_turn(); })
       .def("end_affine_range", [](NkiKernel& k) { k.kernel.end_affine_range(); })
+      .def("run_turns_as_written", [](NkiKernel& k) { k.kernel.run_turns_as_written(); })
+      .def("carried", [](const NkiKernel& k) { return k.kernel.carried(); })
+      .def("begin_sequential_range", [](NkiKernel& k) { k.kernel.begin_sequential_range(); })
+      .def("next_sequential_turn", [](NkiKernel& k) { k.kernel.next_sequential_turn(); })
+      .def("end_sequential_range", [](NkiKernel& k) { k.kernel.end_sequential_range(); })
       .def("turn", [](const NkiKernel& k) { return k.kernel.turn(); })
       .def("set_turn", [](NkiKernel& k, std::int64_t turn) { k.kernel.set_turn(turn); })
       .def("set_location", [](NkiKernel& k, const std::string& location) { k.kernel.set_location(location); })
@@ -268,7 +273,9 @@ void bind_nki(nb::module_& module) {
   module.def(
       "nki_conv2d_script",
       [](const std::vector<std::int64_t>& x, std::int64_t out_channels, std::int64_t kernel, const std::string& dtype,
-         std::int64_t pool, const std::string& device) {
+         std::int64_t pool, const std::string& device, int api) {
+        check(api == 2025 || api == 2026, Code::invalid_argument, "there is no API of {}: there are 2025 and 2026",
+              api);
         check(x.size() == 4, Code::invalid_argument, "an image has 4 dimensions, not {}", x.size());
         const Machine machine = load_machine(device);
         neuron::ConvProblem p{x[0], x[1], out_channels, x[2], x[3], kernel, pool, type_named(dtype)};
@@ -277,9 +284,11 @@ void bind_nki(nb::module_& module) {
           const nb::gil_scoped_release release;
           tuning = tune_conv(neuron_of(machine), p);
         }
-        return std::make_pair(nki_script(p, tuning.winner().schedule), tuning.winner().profile->total_us());
+        return std::make_pair(
+            nki_script(p, tuning.winner().schedule, api == 2026 ? neuron::NkiApi::nki2026 : neuron::NkiApi::nki2025),
+            tuning.winner().profile->total_us());
       },
-      "x_shape"_a, "out_channels"_a, "kernel"_a, "dtype"_a, "pool"_a, "device"_a,
+      "x_shape"_a, "out_channels"_a, "kernel"_a, "dtype"_a, "pool"_a, "device"_a, "api"_a = 2025,
       "The fastest schedule of a fused convolution as an NKI script, and its simulated microseconds.");
 }
 

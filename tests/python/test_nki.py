@@ -2,6 +2,7 @@
 
 import inspect
 import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -206,11 +207,15 @@ def test_errors_name_the_line():
     ids=str,
 )
 @pytest.mark.parametrize("pool_size", [1, 2])
-def test_the_script_of_the_tuner_computes_and_takes_what_it_says(shape, dtype, pool_size):
+@pytest.mark.parametrize("api", [2025, 2026])
+def test_the_script_of_the_tuner_computes_and_takes_what_it_says(shape, dtype, pool_size, api):
     n, ic, h, w, oc, k = shape
     if (h - k + 1) % pool_size or (w - k + 1) % pool_size:
         h += 1
-    script, us = nki.conv2d_script((n, ic, h, w), oc, kernel=k, dtype=dtype, pool_size=pool_size)
+    script, us = nki.conv2d_script((n, ic, h, w), oc, kernel=k, dtype=dtype, pool_size=pool_size, api=api)
+    assert ("import neuronxcc.nki as nki" in script) == (api == 2025)
+    if api == 2026:
+        assert not re.search(r"= nisa\.[a-z_0-9]+\(|par_dim|static_range|mgrid|_engine|benchmark", script)
     names = {"__name__": "script"}
     exec(compile(script, "script.py", "exec"), names)  # noqa: S102
     X, W, bias = operands(n, ic, h, w, oc, k, dtype)
@@ -236,3 +241,70 @@ def test_the_page_says_what_happens(capsys):
     first, second = capsys.readouterr().out.splitlines()
     assert first == "2.0"
     assert second.endswith(" us")
+
+
+# What one engine makes for the other comes back to it, turn by turn.
+def turns(loop, middle_end=True):
+    def kernel(a):
+        out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(a)
+        for i in loop(a.shape[1] // 512):
+            here = slice(512 * i, 512 * i + 512)
+            once = nisa.tensor_copy(tile[:, here], engine=nisa.vector_engine)
+            twice = nisa.activation(nl.exp, once)
+            nl.store(out[:, here], nisa.tensor_copy(twice, engine=nisa.vector_engine))
+        return out
+
+    made = nki.jit(kernel)
+    if not middle_end:
+        made = nki.compiler.skip_middle_end_transformations(made)
+    x = np.linspace(-1, 1, 128 * 4096, dtype=np.float32).reshape(128, 4096)
+    bench = nki.benchmark(made)
+    bench(x)
+    assert np.allclose(made(x), np.exp(x))
+    return bench.benchmark_result.nc_latency.us
+
+
+def test_turns_of_a_sequential_range_stay_in_order_unless_the_middle_end_is_left_out():
+    unrolled = turns(range)
+    assert turns(nl.affine_range) == turns(nl.static_range) == unrolled
+    assert turns(nl.sequential_range) > 1.1 * unrolled
+    assert turns(nl.sequential_range, middle_end=False) == unrolled
+
+
+@pytest.mark.parametrize(("target", "dtype", "ns"), [("trn2", "float32", 12.5), ("trn2", "float16", None), ("trn1", "float16", 12.5)])
+def test_loads_that_transpose_pay_for_every_element(target, dtype, ns):
+    def kernel(a):
+        out = nl.ndarray((128, 1024), dtype=a.dtype, buffer=nl.shared_hbm)
+        for i in nl.affine_range(8):
+            nl.store(out[:, 128 * i : 128 * i + 128], nl.load_transpose2d(a[128 * i : 128 * i + 128, :]))
+        return out
+
+    x = (np.arange(1024 * 128) % 2047).reshape(1024, 128).astype(dtype)
+    made = nki.jit(kernel, platform_target=target)
+    assert np.array_equal(made(x), x.T)
+    bench = nki.benchmark(made)
+    bench(x)
+    turned_us = 8 * 8 * 128 * (ns or 2 / 23 / 0.9) / 1000  # of each engine
+    assert turned_us < bench.benchmark_result.nc_latency.us - 10 < turned_us + 20
+
+
+def test_without_a_middle_end_turns_run_as_they_are_written():
+    def kernel(a):
+        out = nl.ndarray((128, 1), dtype=a.dtype, buffer=nl.shared_hbm)
+        tile, best = nl.load(a), nl.ndarray((128, 1), dtype=a.dtype, buffer=nl.sbuf)
+        for i in nl.affine_range(a.shape[1]):
+            if i == 0:
+                best[...] = nl.copy(tile[:, 0:1])
+            else:
+                best[:, 0:1] = nisa.tensor_tensor(nl.copy(best[:, 0:1]), tile[:, i : i + 1], op=nl.maximum)
+        nl.store(out, best)
+        return out
+
+    x = np.random.default_rng(1).uniform(-1, 1, (128, 5)).astype(np.float32)
+    with pytest.raises(tessera.InvalidArgument, match="its turns have no order"):
+        nki.jit(kernel)(x)
+    made = nki.compiler.skip_middle_end_transformations(nki.jit(kernel))
+    with pytest.warns(UserWarning, match="in turn 1 of the affine_range.*skips the middle end"):
+        got = made(x)
+    assert np.array_equal(got, x.max(axis=1, keepdims=True))

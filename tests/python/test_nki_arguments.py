@@ -262,3 +262,24 @@ def test_dma_copy_combines_with_what_is_there():
     assert np.array_equal(nki.jit(kernel)(x, np.maximum), x)
     with pytest.raises(tessera.InvalidArgument, match="is no operation"):
         nki.jit(kernel)(x, np.sin)
+
+
+@pytest.mark.parametrize(
+    ("runs", "nth", "traces", "reports"),
+    [(20, 10, ["t_exec_10.ntff", "t_exec_20.ntff"], 2), (5, 10, ["t_exec_10.ntff"], 1), (None, 3, ["t_exec_3.ntff"], 0), (1, None, ["t.ntff"], 1)],
+)
+def test_profile_leaves_a_file_for_every_nth_run(tmp_path, runs, nth, traces, reports):
+    def kernel(a):
+        out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.load(a))
+        return out
+
+    folder = tmp_path / "profiles"
+    nki.profile(
+        working_directory=str(folder), save_neff_name="k.neff", save_trace_name="t.ntff", num_execs=runs, profile_nth=nth
+    )(kernel)(np.ones((128, 8), dtype=np.float32))
+    assert sorted(each.name for each in folder.iterdir() if each.suffix == ".ntff") == traces
+    assert (folder / "k.neff").exists()
+    assert len(list((folder / "json_reports").iterdir()) if (folder / "json_reports").exists() else []) == reports
+    with pytest.raises(tessera.InvalidArgument, match="no run 0"):
+        nki.profile(num_execs=0)

@@ -6,6 +6,7 @@ are honoured or refused by name.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -140,18 +141,24 @@ def profile(
     save_neff_name: str = "file.neff",
     save_trace_name: str = "profile.ntff",
     overwrite: bool = False,
+    num_execs: int | None = None,
     profile_nth: int | None = None,
     platform_target: str | None = None,
     additional_compile_opt: str = "",
 ) -> Any:
-    """Times a kernel and leaves its summary in files. Every run is the same, so the n-th is any."""
-    if profile_nth is not None and int(profile_nth) < 1:
-        raise InvalidArgument(f"profile: there is no run {profile_nth}")
+    """Times a kernel and leaves its summary in files, one for every `profile_nth` of `num_execs` runs. Every run is the
+    same, so the n-th is any."""
+    for count in (num_execs, profile_nth):
+        if count is not None and int(count) < 1:
+            raise InvalidArgument(f"profile: there is no run {count}")
     if overwrite not in (True, False):
         raise InvalidArgument(f"profile: overwrite={overwrite!r}")
     _check_options(additional_compile_opt)
     stem, dot, end = save_trace_name.rpartition(".")
-    traces = [f"{stem}_exec_{profile_nth}{dot}{end}" if profile_nth and stem else save_trace_name]
+    nth = int(profile_nth or 1)
+    runs = list(range(nth, int(num_execs) + 1, nth)) if num_execs else []
+    traces = [f"{stem}_exec_{k}{dot}{end}" if k > 1 and stem else save_trace_name for k in runs or [nth]]
+    traces += [os.path.join("json_reports", f"report_{k}.json") for k in runs or [nth] if num_execs]
     files = Artifacts(working_directory, save_neff_name, traces) if working_directory is not None else Artifacts()
     return _timed(kernel, platform_target, True, files)
 
@@ -164,6 +171,9 @@ def conv2d_script(
     dtype: Any = np.float32,
     pool_size: int = 1,
     platform_target: str | None = None,
+    api: int = 2025,
 ) -> tuple[str, float]:
-    """The fastest schedule that the tuner finds for a fused convolution, as a script, and its simulated microseconds."""
-    return nki_conv2d_script(list(x_shape), out_channels, kernel, type_name(dtype), pool_size, default_device(platform_target))
+    """The fastest schedule that the tuner finds for a fused convolution, as a script, and its simulated microseconds.
+    `api`: 2025, results of instructions, for neuronxcc.nki; 2026, results where dst says, for nki."""
+    device = default_device(platform_target)
+    return nki_conv2d_script(list(x_shape), out_channels, kernel, type_name(dtype), pool_size, device, api)

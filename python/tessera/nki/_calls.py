@@ -39,12 +39,15 @@ def public(function: _F) -> _F:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            return function(*args, **kwargs)
+            result = function(*args, **kwargs)
         except TypeError as error:
             why = None if isinstance(error, Error) else _explained(function, args, kwargs)
             if why is None:
                 raise
             raise InvalidArgument(why) from None
+        if kwargs.get("dtype") is not None and hasattr(result, "has_own_type"):
+            result.has_own_type, result.is_masked = True, kwargs.get("mask") is not None
+        return result
 
     return call  # type: ignore[return-value]
 

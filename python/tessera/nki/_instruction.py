@@ -130,7 +130,7 @@ def elementwise(
     shape = [int(n) for n in shape]
 
     def run(dst: Tile) -> None:
-        region, table = shape, None
+        region, table, box = shape, None, None
         if mask is None:
             to = fit(dst.access, shape) if list(dst.shape) != shape else dst.access
             views = [each.access for each in tiles]
@@ -171,6 +171,9 @@ def elementwise(
             out, sums = out
             kernel.array(results[1]).reshape(-1)[:] = np.asarray(sums).reshape(-1)
             kernel.wrote(results[1])
+        if region != shape and list(np.shape(out)) == shape:
+            # Numbers that come from no operand are those of the whole shape.
+            out = out[tuple(slice(begin, begin + n) for (begin, _), n in zip(box, region))]
         _put(kernel.array(to), out, table)
         kernel.wrote(to)
 

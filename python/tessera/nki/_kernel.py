@@ -7,6 +7,7 @@ import inspect
 import itertools
 import json
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -73,19 +74,21 @@ def trace(
     """Memory is a tile's until the kernel lets go of it. Where that is too much, the kernel is traced once more without
     limits to learn which instruction is the last to use each tile, and again with memory that is free behind that."""
 
+    middle_end = not getattr(function, "skips_middle_end", False)
+
     def run(recorder: Recorder) -> Trace:
         return _trace(function, recorder, args, kwargs, launch, programs)
 
     try:
-        return run(Recorder(device, values))
+        return run(Recorder(device, values, middle_end=middle_end))
     except Error as full:
         if getattr(full, "code", "") != "out_of_memory":
             raise
         try:
-            lifetimes = run(Recorder(device, False, endless_memory=True)).recorder.kernel.lifetimes()
+            lifetimes = run(Recorder(device, False, endless_memory=True, middle_end=middle_end)).recorder.kernel.lifetimes()
         except Error:
             raise full from None
-        return run(Recorder(device, values, lifetimes=lifetimes))
+        return run(Recorder(device, values, lifetimes=lifetimes, middle_end=middle_end))
 
 
 def _trace(function: Callable[..., Any], recorder: Recorder, args: Any, kwargs: Any, launch: Launch, programs: Any) -> Trace:
@@ -131,6 +134,9 @@ def _trace(function: Callable[..., Any], recorder: Recorder, args: Any, kwargs: 
                 raise
             raise located(error, line) from None
         _check_written(recorder, result)
+    carried = recorder.kernel.carried()
+    if carried and values:
+        warnings.warn(f"{carried}: turns run as they are written only because the kernel skips the middle end", stacklevel=2)
     return Trace(recorder, result, arrays)
 
 
@@ -251,6 +257,8 @@ class Artifacts:
             os.makedirs(self.folder, exist_ok=True)
         text = json.dumps({"format": "tessera simulated kernel", "kernel": name, "device": device, "summary": summary}, indent=1)
         for each in files:
+            if os.path.dirname(each):
+                os.makedirs(os.path.join(self.folder or "", os.path.dirname(each)), exist_ok=True)
             with open(os.path.join(self.folder or "", each), "w", encoding="utf-8") as file:
                 file.write(text + "\n")
 

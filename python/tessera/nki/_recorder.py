@@ -36,9 +36,13 @@ class Program:
 class Recorder:
     """A kernel that is being written, results that have no tile yet, and what programs of one launch share."""
 
-    def __init__(self, device: str, values: bool, endless_memory: bool = False, lifetimes: Sequence[int] = ()) -> None:
-        self.device, self.values = device, values
+    def __init__(
+        self, device: str, values: bool, endless_memory: bool = False, lifetimes: Sequence[int] = (), middle_end: bool = True
+    ) -> None:
+        self.device, self.values, self.middle_end = device, values, middle_end
         self.kernel = NkiKernel(device, values, endless_memory, list(lifetimes))
+        if not middle_end:
+            self.kernel.run_turns_as_written()
         self.limits: dict[str, int] = self.kernel.limits()
         self.pending: weakref.WeakValueDictionary[int, Pending] = weakref.WeakValueDictionary()  # by their order
         self.count = 0

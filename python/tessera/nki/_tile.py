@@ -520,6 +520,8 @@ class Pending(Tile):
     """
 
     converts = False  # whether a type that differs from the destination's is one to round to on the way
+    has_own_type = False  # whether the kernel said which one
+    is_masked = False
 
     def __init__(
         self,
@@ -614,6 +616,13 @@ def store_into(target: Tile, value: Any) -> None:
     from tessera.nki import isa
 
     recorder = target.recorder
+    if isinstance(value, Pending) and value.has_own_type and value.type_name not in (target.type_name, "float32"):
+        # Numbers are rounded to the type that the kernel asks for, and then put.
+        if value.is_masked and value.goes_to(target):
+            _put_rounded(target, value)
+            return
+        if not value.masked_out:
+            value.access  # noqa: B018
     if isinstance(value, Pending) and value.goes_to(target):
         if target.memory == "hbm":
             raise located(
@@ -637,6 +646,22 @@ def store_into(target: Tile, value: Any) -> None:
             isa.tensor_copy(source, dst=target)
     else:
         isa.memset(target, float(value))
+
+
+def _put_rounded(target: Tile, value: Pending) -> None:
+    """A mask leaves numbers as they are: those that the instruction changed are rounded."""
+    from tessera.nki._dtypes import as_type
+
+    recorder = target.recorder
+    if not recorder.values:
+        value.into(target)
+        return
+    array = recorder.kernel.array(target.access)
+    before = array.copy()
+    value.into(target)
+    new = ~((array == before) | (np.isnan(array) & np.isnan(before)))
+    array[new] = as_type(array, value.type_name).astype(np.float32)[new]
+    recorder.kernel.wrote(target.access)
 
 
 def _aligned(view: NkiView, rank: int) -> NkiView:

@@ -1,6 +1,7 @@
 """nki.compiler: where tiles are put, and what the compiler is told.
 
 What is told about schedules is checked and has no effect: the simulator's own schedule is what a compiler may arrange.
+Only without its middle end are the turns of a sequential_range as free as those of an unrolled loop.
 """
 
 from __future__ import annotations
@@ -29,7 +30,19 @@ def _decorator(name: str) -> Callable[..., Any]:
     return public(decorate)
 
 
-skip_middle_end_transformations = _decorator("skip_middle_end_transformations")
+@public
+def skip_middle_end_transformations(func: Any = None, *, log_level: int | None = None) -> Any:
+    """A kernel whose loops the compiler leaves as they are."""
+    if log_level is not None and not isinstance(log_level, int):
+        raise InvalidArgument("skip_middle_end_transformations: log_level is a number")
+
+    def mark(given: Any) -> Any:
+        getattr(given, "function", given).skips_middle_end = True
+        return given
+
+    return mark if func is None else mark(func)
+
+
 enable_stack_allocator = _decorator("enable_stack_allocator")
 force_auto_alloc = _decorator("force_auto_alloc")
 

@@ -183,6 +183,52 @@ TEST_F(KernelTest, CostsFollowTheRules) {
   EXPECT_NEAR(slice.engine_ns[15], 8 * (74 + 128 * 0.714), 1e-9);
 }
 
+// Copies in which partitions and free dimensions change places.
+TEST_F(KernelTest, CopiesThatTurnPayForEveryElement) {
+  const View square = k.output("square", kF32, {1024, 1024}), half = k.output("half", kF16, {1024, 1024});
+  const View x32 = k.sbuf("x32", kF32, {128, 128}), x16 = k.sbuf("x16", kF16, {128, 128});
+  const auto part = [](const View& of) { return of.slice(0, 0, 128).slice(1, 0, 128); };
+  const DmaCost turned = dma_cost(trainium2(), x32, part(square).permuted({1, 0}));
+  EXPECT_TRUE(turned.turned);
+  EXPECT_NEAR(turned.engine_ns[15], 8 * 128 * 12.5, 1e-9);
+  EXPECT_NEAR(dma_cost(trainium2(), part(square).permuted({1, 0}), x32).engine_ns[0], 8 * 128 * 12.5, 1e-9);
+  EXPECT_FALSE(dma_cost(trainium2(), x32, part(square)).turned);
+  // A column in each partition has nothing to change places with.
+  EXPECT_FALSE(dma_cost(trainium2(), x32.slice(1, 0, 1), part(square).slice(0, 0, 1).permuted({1, 0})).turned);
+  // Engines of NeuronCore-v3 turn two bytes at nine tenths of their rate, half of it from SBUF; those of v2 do not.
+  EXPECT_NEAR(dma_cost(trainium2(), x16, part(half).permuted({1, 0})).engine_ns[0], 8 * 256 / 23.0 / 0.9, 1e-9);
+  EXPECT_NEAR(dma_cost(trainium2(), x16, x16.permuted({1, 0})).engine_ns[0], 8 * 256 / 23.0 / 0.5, 1e-9);
+  const NeuronSpec trainium1 = neuron_of(load_machine(TESSERA_MACHINES_DIR "/trainium1.toml"));
+  EXPECT_NEAR(dma_cost(trainium1, x16, part(half).permuted({1, 0})).engine_ns[0], 8 * 128 * 12.5, 1e-9);
+}
+
+// One engine makes what another one needs, and then something that the next turn needs.
+TEST_F(KernelTest, OrderedTurnsKeepEveryEngineInOrder) {
+  const auto time = [](bool ordered) {
+    Kernel loop(trainium2(), {.values = false});
+    const View x = loop.sbuf("x", kF32, {128, 512});
+    loop.memset(x, 1);
+    if (ordered) loop.begin_sequential_range();
+    for (int i = 0; i < 16; ++i) {
+      if (ordered) loop.next_sequential_turn();
+      const View a = loop.sbuf("a", kF32, {128, 512}), b = loop.sbuf("b", kF32, {128, 512});
+      loop.tensor_copy(a, x, Engine::vector);
+      loop.activation(b, Function::exp, a);
+      loop.tensor_copy(a, b, Engine::vector);
+    }
+    if (ordered) loop.end_sequential_range();
+    loop.tensor_copy(loop.sbuf("free", kF32, {128, 512}), x, Engine::vector);
+    return loop.profile();
+  };
+  const Profile free = time(false), ordered = time(true);
+  EXPECT_EQ(free.vector.instructions, ordered.vector.instructions);
+  EXPECT_EQ(free.vector.active_ns, ordered.vector.active_ns);
+  // VectorE never waits: a copy of a later turn is always ready. In order, each turn waits for ScalarE.
+  EXPECT_LT(free.total_ns, 10'000 + 35 * 512 / 0.96 + 2'000);
+  EXPECT_GT(ordered.total_ns, 10'000 + 16 * (2 * 512 / 0.96 + 512 / 1.2));
+  EXPECT_LT(ordered.total_ns, 10'000 + 16 * (2 * 512 / 0.96 + 512 / 1.2 + 300) + 2'000);
+}
+
 // Memory that is given back is used again, by whoever comes once those before are through.
 TEST_F(KernelTest, TilesInALoopOverlapAsFarAsMemoryGoes) {
   const auto time = [](std::int64_t columns) {

@@ -62,11 +62,11 @@ class affine_range:  # noqa: N801
             recorder.kernel.end_affine_range()
 
 
-class sequential_range:  # noqa: N801
-    """A loop whose turns come one after the other."""
+class static_range:  # noqa: N801
+    """A loop that is unrolled: its turns are written one after the other, and overlap as data and memory let them."""
 
     def __init__(self, *args: Any, directives: Any = None) -> None:
-        _directives("sequential_range", directives)
+        _directives(type(self).__name__, directives)
         self.numbers = range(*(int(a) for a in args))
 
     def __len__(self) -> int:
@@ -76,7 +76,22 @@ class sequential_range:  # noqa: N801
         return (LoopIndex.of(number, at == 0) for at, number in enumerate(self.numbers))
 
 
-static_range = sequential_range
+class sequential_range(static_range):  # noqa: N801
+    """A loop whose turns come one after the other. The compiler's middle end keeps them in order on every engine; without
+    it (nki.compiler.skip_middle_end_transformations) they are what an unrolled loop is."""
+
+    def __iter__(self) -> Iterator[int]:
+        recorder = current()
+        if not recorder.middle_end:
+            yield from super().__iter__()
+            return
+        recorder.kernel.begin_sequential_range()
+        try:
+            for index in super().__iter__():
+                recorder.kernel.next_sequential_turn()
+                yield index
+        finally:
+            recorder.kernel.end_sequential_range()
 
 
 @public

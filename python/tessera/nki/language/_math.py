@@ -10,6 +10,7 @@ import numpy as np
 from tessera._tessera import InvalidArgument
 from tessera.nki._calls import public
 from tessera.nki._dtypes import is_float, promoted, type_name
+from tessera.nki._index import resolved
 from tessera.nki._instruction import elementwise, is_column, reduction
 from tessera.nki._tile import Tile
 from tessera.nki.language._memory import broadcast_to, copy
@@ -226,6 +227,8 @@ def rms_norm(
     from tessera.nki import isa
 
     kind = type_name(compute_dtype) if compute_dtype is not None else "float32"
+    if resolved(mask) is False:
+        return binary("multiply", x, w, dtype or x.dtype, mask)
     squares = isa.activation("square", x, dtype=kind, mask=mask)
     total = isa.tensor_reduce("add", squares, _axes(axis), dtype=kind, mask=mask, keepdims=True)
     scaled = isa.tensor_scalar(total, "multiply", 1.0 / n, op1="add", operand1=epsilon)

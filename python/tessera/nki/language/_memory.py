@@ -12,6 +12,7 @@ from tessera.nki import _dma, _ops
 from tessera.nki._calls import public
 from tessera.nki._dtypes import as_floats, element_bytes, type_name
 from tessera.nki._index import resolved
+from tessera.nki._instruction import named_location
 from tessera.nki._recorder import current
 from tessera.nki._tile import Pending, Tile, _of_base
 
@@ -177,6 +178,7 @@ def shared_identity_matrix(n: int, dtype: Any = "uint8", *, name: str = "") -> T
 def load(src: Tile, *, mask: Any = None, dtype: Any = None, name: str | None = None) -> Pending:
     if not isinstance(src, Tile):
         raise InvalidArgument(f"load reads a tensor in HBM, not {type(src).__name__}")
+    named_location(name)
     kind = type_name(dtype or src.dtype)
     return Pending(
         current(), lambda to: _dma.transfer(to, src, mask), src.shape, kind, "sbuf", [src], name or "loaded", resolved(mask) is False

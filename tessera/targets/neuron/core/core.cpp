@@ -22,6 +22,7 @@ Core::Core(const NeuronSpec& machine, KernelOptions chosen)
   for (const Engine each : {Engine::tensor, Engine::vector, Engine::scalar, Engine::gpsimd})
     engines_[static_cast<std::size_t>(each)] = timeline.add_resource(std::string(name(each)), 1, sim::Order::oldest);
   queue_ = timeline.add_resource("dma queue", 1, sim::Order::oldest);
+  std::fill(std::begin(turn_gates_), std::end(turn_gates_), TaskId::none);
   for (int i = 0; i < spec.dma_engines; ++i) dma_.push_back(timeline.add_resource(fmt::format("dma {}", i)));
   if (!spec.vector_and_scalar_share_psum) psum_port_ = timeline.add_buffer("PSUM port of vector and scalar", 1);
   if (!spec.vector_and_gpsimd_share_sbuf) sbuf_port_ = timeline.add_buffer("SBUF port of vector and gpsimd", 1);
@@ -241,6 +242,7 @@ void Core::record(Engine engine, std::string_view label, const Cost& cost, std::
   Access access;
   access.engine = engine;
   access.busy = timeline.add_task(engines_[static_cast<std::size_t>(engine)], cost.busy_ns, label);
+  keep_turn_order(access.busy, engine);
   for (const View& each : inputs) depend(access.busy, engine, each, false);
   bool psum = false, sbuf = false;
   for (View& each : results) {
@@ -293,6 +295,7 @@ void Core::record_dma(const DmaCost& cost, View& dst, const View& src) {
   Access access;
   access.engine = Engine::dma;
   const TaskId issue = timeline.add_task(queue_, cost.issue_ns, "issue");
+  keep_turn_order(issue, Engine::dma);
   depend(issue, Engine::dma, src, false);
   if (to_hbm) {
     wait_in_hbm(issue, dst);

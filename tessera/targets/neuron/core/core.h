@@ -87,6 +87,12 @@ class Core : public std::enable_shared_from_this<Core> {
   std::int64_t turn() const { return static_cast<std::int64_t>(past_turns_.size()) - 1; }
   void set_turn(std::int64_t turn);
 
+  // A loop whose turns stay in order: no engine, and not the queue of copies, takes an instruction of a later turn
+  // before those of an earlier one.
+  void begin_ordered_loop();
+  void next_ordered_turn();
+  void end_ordered_loop();
+
   // Runs body; an Error of it tells the line of the kernel.
   template <class Body>
   void at(const std::source_location& where, Body&& body) {
@@ -104,6 +110,11 @@ class Core : public std::enable_shared_from_this<Core> {
   }
 
   const Lifetimes& lifetimes() const { return last_uses_; }
+
+  // Whether turns of loops without order are run as they are written all the same, and then what the first one was that
+  // met another one.
+  bool turns_as_written = false;
+  std::string carried;
 
   const NeuronSpec spec;
   const KernelOptions options;
@@ -125,6 +136,8 @@ class Core : public std::enable_shared_from_this<Core> {
   void count_bytes(const View& view, bool write);
 
   void enter_turn();
+  void keep_turn_order(sim::TaskId task, Engine engine);
+  void close_ordered_turn();
   void keep_line();  // the tasks since the last call belong to the kernel's line
   void wait_in_hbm(sim::TaskId task, const View& dst);
 
@@ -133,6 +146,11 @@ class Core : public std::enable_shared_from_this<Core> {
   std::vector<std::string> loop_lines_;  // by LoopTurn::loop
   LoopTurns turns_;
   std::vector<LoopTurns> past_turns_{nullptr};  // the last one is where the kernel is
+  // Of loops whose turns stay in order: how many are open, what an engine's instructions wait for, and what it has been
+  // given in this turn.
+  int ordered_loops_ = 0;
+  sim::TaskId turn_gates_[5];
+  std::vector<sim::TaskId> turn_tasks_[5];
   Space sbuf_, psum_;
   Lifetimes last_uses_;
   std::int64_t instructions_ = 0;

@@ -12,6 +12,13 @@ constexpr std::int64_t kRowBytes = 256;
 // What issuing a copy of rows takes, fitted to a public kernel that loads image rows one by one: 3,556 copies in the
 // 824 us that the PE array needs.
 constexpr double kRowIssueNs = 200;
+// Copies that change partitions and free dimensions. Two bytes on NeuronCore-v3: what the vendor's architecture guide
+// says that the DMA engines reach at most, as a part of their rate.
+constexpr double kTurnFromHbmRate = 0.9;
+constexpr double kTurnWithinSbufRate = 0.5;
+// All others move every element as a buffer of its own: 836 us for 1024 x 1024 in float32 on a trn2.3xlarge, 65,536
+// elements for each engine.
+constexpr double kTurnedElementNs = 12.5;
 
 bool is_four_bytes(const View& view) { return element_bytes(view.type()) == 4; }
 
@@ -44,6 +51,15 @@ std::int64_t rows_of(const View& view) {
   return view.free_count() / std::max(free_run(view), view.size(d));
 }
 
+// Whether elements of one partition are further apart in the other memory than those of neighbouring partitions.
+bool turns(const View& chip, const View& other) {
+  if (chip.memory() == Memory::hbm || chip.partitions() == 1) return false;
+  const int d = minor_dim(chip);
+  return d >= 0 && other.stride(d) > other.stride(0);
+}
+
+bool has_transposing_dma(const NeuronSpec& spec) { return spec.arch != "NeuronCore-v2"; }
+
 double clock_hz(const NeuronSpec& spec, Engine engine) {
   if (engine == Engine::tensor) return spec.pe_clock_hz;
   if (engine == Engine::scalar) return spec.scalar_clock_hz;
@@ -70,6 +86,7 @@ double vector_speedup(const NeuronSpec& spec, const View& dst, std::span<const V
 DmaCost dma_cost(const NeuronSpec& spec, const View& dst, const View& src) {
   DmaCost out;
   const View& chip = dst.memory() != Memory::hbm ? dst : src;
+  const View& other = dst.memory() != Memory::hbm ? src : dst;
   // Runs that are contiguous in both memories.
   std::int64_t run = 1;
   int d = dst.rank() - 1;
@@ -99,7 +116,16 @@ DmaCost dma_cost(const NeuronSpec& spec, const View& dst, const View& src) {
       spec.dma_segment_ns + std::max(free_elements * static_cast<double>(bytes) / spec.dma_engine_bytes_per_s * kNs,
                                      free_elements * spec.dma_element_ns);
   const double by_segments_ns = static_cast<double>(out.segments_per_partition) * out.segment_ns;
+  out.turned = out.separate_elements && turns(chip, other);
+  if (out.turned) {
+    const bool by_engines = has_transposing_dma(spec) && bytes == 2 && dst.memory() == Memory::sbuf;
+    const double share = src.memory() == Memory::sbuf ? kTurnWithinSbufRate : kTurnFromHbmRate;
+    out.segment_ns = by_engines ? moving_ns / share
+                                : static_cast<double>(out.segment_elements) *
+                                      std::max(kTurnedElementNs, moving_ns / static_cast<double>(out.segment_elements));
+  }
   const double partition_ns = out.rows                ? moving_ns
+                              : out.turned            ? out.segment_ns * static_cast<double>(out.segments_per_partition)
                               : out.separate_elements ? by_segments_ns
                                                       : std::min(by_segments_ns, by_elements_ns);
   for (std::int64_t p = 0; p < chip.partitions(); ++p) {

@@ -30,6 +30,7 @@ struct DmaCost {
   std::int64_t segment_elements = 0;
   std::int64_t segment_bytes = 0;
   bool separate_elements = false;
+  bool turned = false;  // partitions and free dimensions change places
   double segment_ns = 0;
   std::vector<double> engine_ns;  // by engine; 0: not used
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <string_view>
+#include <utility>
 
 namespace tessera::neuron {
 namespace {
@@ -163,9 +164,89 @@ constexpr std::string_view kOutside = R"(    for oc in nl.static_range(OC_TILES)
     return out
 )";
 
+// What is said differently in 2026: instructions give no results, they put them where dst says; there is nl.ndarray in
+// place of results, Python's range, and engines under one name.
+constexpr std::pair<std::string_view, std::string_view> kSaidIn2026[] = {
+    {R"(    import neuronxcc.nki as nki
+    import neuronxcc.nki.isa as nisa
+    import neuronxcc.nki.language as nl
+)",
+     R"(    import nki
+    import nki.isa as nisa
+    import nki.language as nl
+)"},
+    {R"(nl.par_dim(128))", R"(128)"},
+    {R"(nl.static_range)", R"(range)"},
+    {R"(                turned = nisa.nc_transpose(block[:, :, tap // K, tap % K])
+)",
+     R"(                turned = nl.ndarray((128, 128), dtype=X.dtype, buffer=nl.psum)
+                nisa.nc_transpose(dst=turned, data=block[:, :, tap // K, tap % K])
+)"},
+    {R"(cache[:, ic, tap, :] = nisa.tensor_copy(turned, engine=engine))",
+     R"(nisa.tensor_copy(dst=cache[:, ic, tap, :], src=turned, engine=engine))"},
+    {R"(                part = nisa.tensor_copy(block[:, :, tap // K, tap % K], engine=)",
+     R"(                part = nl.ndarray((128, 128), dtype=X.dtype, buffer=nl.sbuf)
+                nisa.tensor_copy(dst=part, src=block[:, :, tap // K, tap % K], engine=)"},
+    {R"(                cache[:, ic, tap, :] = nisa.tensor_copy(nisa.nc_transpose(part), engine=nisa.scalar_engine)
+)",
+     R"(                turned = nl.ndarray((128, 128), dtype=X.dtype, buffer=nl.psum)
+                nisa.nc_transpose(dst=turned, data=part)
+                nisa.tensor_copy(dst=cache[:, ic, tap, :], src=turned, engine=nisa.scalar_engine)
+)"},
+    {R"(        return nisa.tensor_copy(window, engine=CUTTERS[tap % 3])
+)",
+     R"(        copied = nl.ndarray((128, rows, OW), dtype=X.dtype, buffer=nl.sbuf)
+        nisa.tensor_copy(dst=copied, src=window, engine=CUTTERS[tap % 3])
+        return copied
+)"},
+    {R"(bank = nl.zeros(()", R"(bank = nl.ndarray(()"},
+    {R"(valid = nl.zeros(()", R"(valid = nl.ndarray(()"},
+    {R"(sums[:, 0:run] += nisa.nc_matmul(cache[:, ic, tap, :], flat[:, start : start + run]))",
+     R"(moving = flat[:, start : start + run]
+                nisa.nc_matmul(dst=sums[:, 0:run], stationary=cache[:, ic, tap, :], moving=moving, accumulate=ic + tap > 0))"},
+    {R"(valid[:, :, :] += nisa.nc_matmul(cache[:, ic, tap, :], )",
+     R"(nisa.nc_matmul(dst=valid, stationary=cache[:, ic, tap, :], accumulate=ic + tap > 0, moving=)"},
+    {R"(tile[:, :, :] = nisa.activation(op=nl.copy, )", R"(nisa.activation(dst=tile, op=nl.copy, )"},
+    {R"(tile[:, :, :] = nisa.tensor_scalar(valid, op0=)", R"(nisa.tensor_scalar(dst=tile, data=valid, op0=)"},
+    {R"(            tall = nisa.tensor_tensor(tile[:, 0:rows:2, :], tile[:, 1:rows:2, :], op=nl.maximum, engine=engine)
+            tile = nisa.tensor_tensor(tall[:, :, 0:OW:2], tall[:, :, 1:OW:2], op=nl.maximum, engine=engine)
+)",
+     R"(            tall = nl.ndarray((128, rows // 2, OW), dtype=X.dtype, buffer=nl.sbuf)
+            pooled = nl.ndarray((128, rows // 2, OW // 2), dtype=X.dtype, buffer=nl.sbuf)
+            even, odd = tile[:, 0:rows:2, :], tile[:, 1:rows:2, :]
+            nisa.tensor_tensor(dst=tall, data1=even, data2=odd, op=nl.maximum, engine=engine)
+            even, odd = tall[:, :, 0:OW:2], tall[:, :, 1:OW:2]
+            nisa.tensor_tensor(dst=pooled, data1=even, data2=odd, op=nl.maximum, engine=engine)
+            tile = pooled
+)"},
+    {R"(            p, r, c, i, j = nl.mgrid[0:128, 0 : rows // 2, 0 : OW // 2, 0:2, 0:2]
+            tile = nisa.tensor_reduce(nl.max, tile[p, 2 * r + i, 2 * c + j], axis=[3, 4])
+)",
+     R"(            pooled = nl.ndarray((128, rows // 2, OW // 2), dtype=X.dtype, buffer=nl.sbuf)
+            squares = tile.reshape((128, rows // 2, 2, OW // 2, 2))
+            nisa.tensor_reduce(dst=pooled, op=nl.maximum, data=squares, axis=[2, 4])
+            tile = pooled
+)"},
+    {R"(nisa.vector_engine)", R"(nisa.engine.vector)"},
+    {R"(nisa.scalar_engine)", R"(nisa.engine.scalar)"},
+    {R"(nisa.gpsimd_engine)", R"(nisa.engine.gpsimd)"},
+    {R"(    bench = nki.benchmark(warmup=5, iters=20)(fused_conv2d_maxpool)
+    bench(X, W, bias, )",
+     R"(    result = fused_conv2d_maxpool(X, W, bias, )"},
+    {R"(    print(bench.benchmark_result.nc_latency.get_latency_percentile(99), "us")
+)",
+     R"(    print(result.shape)
+)"}};
+
+void say_in_2026(std::string& text) {
+  for (const auto& [from, to] : kSaidIn2026)
+    for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+      text.replace(at, from.size(), to);
+}
+
 }  // namespace
 
-std::string nki_script(const ConvProblem& p, const ConvSchedule& s) {
+std::string nki_script(const ConvProblem& p, const ConvSchedule& s, NkiApi api) {
   std::string text = fmt::format("# Fused conv2d + bias + maxpool: {}.\n# {}.\n\n", p.text(), s.text());
   text += kHead;
   text += fmt::format(
@@ -196,6 +277,7 @@ if __name__ == "__main__":
                       : p.type == ElementType::float16 ? "np.float16"
                                                        : "np.float32",
                       p.n, p.ic, p.h, p.w, p.oc, p.ic, p.k, p.k, p.oc, p.pool);
+  if (api == NkiApi::nki2026) say_in_2026(text);
   return text;
 }
 

@@ -313,6 +313,12 @@ void Kernel::end_affine_range() { core_->end_loop(); }
 std::int64_t Kernel::turn() const { return core_->turn(); }
 void Kernel::set_turn(std::int64_t turn) { core_->set_turn(turn); }
 
+void Kernel::run_turns_as_written() { core_->turns_as_written = true; }
+const std::string& Kernel::carried() const { return core_->carried; }
+void Kernel::begin_sequential_range() { core_->begin_ordered_loop(); }
+void Kernel::next_sequential_turn() { core_->next_ordered_turn(); }
+void Kernel::end_sequential_range() { core_->end_ordered_loop(); }
+
 void Kernel::set_location(std::string location) { core_->location = std::move(location); }
 
 Profile Kernel::profile() const { return core_->profile(); }

@@ -123,6 +123,16 @@ class TSR_API Kernel {
   std::int64_t turn() const;
   void set_turn(std::int64_t turn);
 
+  // From here on turns that meet each other are no errors: they are run as they are written, for compilers that leave
+  // loops alone. The first such meeting, or "".
+  void run_turns_as_written();
+  const std::string& carried() const;
+  // A loop whose turns stay in order, NKI's sequential_range: no engine takes an instruction of a later turn before
+  // those of an earlier one. Whole loops that are not told so are free to overlap, as far as data and memory let them.
+  void begin_sequential_range();
+  void next_sequential_turn();
+  void end_sequential_range();
+
   // Instructions from here on belong to this line of somebody's script; "" returns to the lines of C++.
   void set_location(std::string location);
 

@@ -1,9 +1,13 @@
-// Loops whose turns have no order among themselves, and what they may not do.
+// Loops whose turns have no order among themselves, and what they may not do; loops whose turns stay in order.
 
 #include "tessera/core/error.h"
 #include "tessera/targets/neuron/core/core.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
+#include <string>
 #include <utility>
 
 namespace tessera::neuron {
@@ -54,6 +58,43 @@ void Core::set_turn(std::int64_t turn) {
   turns_ = past_turns_[static_cast<std::size_t>(turn)];
 }
 
+void Core::keep_turn_order(sim::TaskId task, Engine engine) {
+  if (ordered_loops_ == 0) return;
+  const auto at = static_cast<std::size_t>(engine);
+  if (turn_gates_[at] != sim::TaskId::none) timeline.after(task, turn_gates_[at]);
+  turn_tasks_[at].push_back(task);
+}
+
+void Core::close_ordered_turn() {
+  for (std::size_t at = 0; at < std::size(turn_tasks_); ++at) {
+    std::vector<sim::TaskId>& tasks = turn_tasks_[at];
+    if (tasks.empty()) continue;
+    // An engine without instructions in a turn waits for the turn before that.
+    turn_gates_[at] = tasks[0];
+    if (tasks.size() > 1) {
+      turn_gates_[at] = timeline.add_task(sim::ResourceId::none, 0, "turn");
+      for (const sim::TaskId each : tasks) timeline.after(turn_gates_[at], each);
+    }
+    tasks.clear();
+  }
+}
+
+void Core::begin_ordered_loop() {
+  if (options.time) close_ordered_turn();
+  ++ordered_loops_;
+}
+
+void Core::next_ordered_turn() {
+  check(ordered_loops_ > 0, Code::invalid_argument, "a turn of a loop outside of any");
+  if (options.time) close_ordered_turn();
+}
+
+void Core::end_ordered_loop() {
+  check(ordered_loops_ > 0, Code::invalid_argument, "the end of a loop that was never begun");
+  if (options.time) close_ordered_turn();
+  if (--ordered_loops_ == 0) std::fill(std::begin(turn_gates_), std::end(turn_gates_), sim::TaskId::none);
+}
+
 void Core::touch(std::string_view op, const View& view, Use use) {
   Tile& tile = const_cast<View&>(view).tile();
   const bool hbm = tile.memory == Memory::hbm;
@@ -71,14 +112,16 @@ void Core::touch(std::string_view op, const View& view, Use use) {
       const std::int64_t common = common_elements(mine.pattern, each.pattern);
       if (common == 0) continue;
       const auto depth = static_cast<std::size_t>(other - each.turns->data());
-      fail(
-          Code::invalid_argument,
-          Hint{"index the tile by the loop's variable, make it inside of the loop, or use sequential_range; only "
-               "products may be added up in PSUM"},
-          "{} {} {} in turn {} of the affine_range at {}, and turn {} {} {} bytes of the same ('{}', in {}) at {}: its "
-          "turns have no order",
-          op, verb(use, false), view.text(), (*turns_)[depth].turn, loop_lines_[other->loop], other->turn,
+      const std::string found = fmt::format(
+          "{} {} {} in turn {} of the affine_range at {}, and turn {} {} {} bytes of the same ('{}', in {}) at {}", op,
+          verb(use, false), view.text(), (*turns_)[depth].turn, loop_lines_[other->loop], other->turn,
           verb(each.use, true), common * element_bytes(tile.type), tile.name, name(tile.memory), each.line);
+      check(turns_as_written, Code::invalid_argument,
+            Hint{"index the tile by the loop's variable, make it inside of the loop, or use sequential_range; only "
+                 "products may be added up in PSUM"},
+            "{}: its turns have no order", found);
+      if (carried.empty()) carried = found;
+      break;
     }
   tile.touched_by_read = tile.touched_by_read || use == Use::read;
   tile.touches.push_back(std::move(mine));
