@@ -16,7 +16,18 @@ Tensor = torch.Tensor
 class Kernel:
     """What one module computes with: it keeps what is packed from that module's parameters."""
 
-    __slots__ = ("batch_first", "description", "frozen", "inputs", "native", "outputs", "parameters", "return_sequences", "state_size", "wanted")
+    __slots__ = (
+        "batch_first",
+        "description",
+        "frozen",
+        "inputs",
+        "native",
+        "outputs",
+        "parameters",
+        "return_sequences",
+        "state_size",
+        "wanted",
+    )
 
     def __init__(self, description: dict[str, Any] | str) -> None:
         self.description = description if isinstance(description, str) else json_text(description)
@@ -103,9 +114,10 @@ def check_tensors(kernel: Kernel, input: Tensor, parameters: list[Tensor]) -> li
     dtype = input.dtype
     if dtype is not torch.float32 and dtype is not torch.float64:
         raise InvalidArgument(f"the input is {dtype}: liquid layers compute in float32, or in float64; convert it by .float()")
-    # Quick, because it is done for each call.
+    # Quick, because it is done for each call; in words that torch.compile does not know.
     if (
-        input.is_cpu
+        not torch.compiler.is_compiling()
+        and input.is_cpu
         and list(map(_WHAT, parameters)) == kernel.wanted[dtype]
         and all(map(Tensor.is_contiguous, parameters))
         and not any(parameters[i].requires_grad for i in kernel.frozen)
