@@ -192,9 +192,7 @@ void add_ncp_eval(CLI::App& ncp, const Context& context) {
       ->check(CLI::IsMember({"f32", "bf16", "f16", "tf32"}));
   command->add_option("--batch", options->batch, "Batch size")->check(whole_number(1));
   command->add_option("--threads", options->threads, "Number of threads; 0: all")->check(whole_number(0, 4096));
-  command->callback([options, command, &context] {
-    evaluate_model(*options, *command, context);
-  });
+  command->callback([options, command, &context] { evaluate_model(*options, *command, context); });
 }
 
 }  // namespace

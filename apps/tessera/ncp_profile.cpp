@@ -250,8 +250,8 @@ void print_ways(const CLI::App& command, const ProfileOptions& o, const Context&
       table.add_row({device.name, change, number(run.flop_per_s() * 1e-12), number(device.min_tflops()),
                      number(run.bytes_per_s() * 1e-9), number(device.min_bandwidth()), "modelled", why});
     };
-    const apple::ModelledRun now = apple::model_run(
-        ncp::forward_work(layer, batch, o.model.length, {.fusion = apple::kFrameworkFusion}), device);
+    const apple::ModelledRun now =
+        apple::model_run(ncp::forward_work(layer, batch, o.model.length, {.fusion = apple::kFrameworkFusion}), device);
     row("as it is", now, fmt::format("{}-bound", apple::name(now.total.bound())));
     for (const apple::LayerChange& way : apple::ways_to_targets(*cfc, batch, o.model.length, device))
       row(way.change, way.run, way.why);
@@ -313,8 +313,11 @@ void add_run_options(CLI::App& command, ProfileOptions& o) {
   command.add_option("--runs", o.runs, "Number of runs on the host")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  command.add_option("--fusion", o.fusion, "Kernels modelled on other devices: none (MLX as a layer is written), elementwise (MLX under mx.compile) "
-                  "or full (one for each product and what follows it)")
+  command
+      .add_option(
+          "--fusion", o.fusion,
+          "Kernels modelled on other devices: none (MLX as a layer is written), elementwise (MLX under mx.compile) "
+          "or full (one for each product and what follows it)")
       ->check(CLI::IsMember({"none", "elementwise", "full"}))
       ->capture_default_str();
 }

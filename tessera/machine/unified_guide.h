@@ -14,7 +14,7 @@
 namespace tessera {
 
 struct UnifiedGuide {
-  double special_flop = 0;       // [chip] what an exponential, tanh or sigmoid costs, in multiplications
+  double special_flop = 0;  // [chip] what an exponential, tanh or sigmoid costs, in multiplications
   // [memory] the bandwidth that the guide writes, rounded from the vendor's; none of a chip that it is not about
   std::optional<double> guide_bytes_per_s{};
 

@@ -52,8 +52,7 @@ LossSums evaluate(const Layer& layer, const Dataset& data, Loss loss, Readout re
       const bool every = readout == Readout::every_step;
       for (std::size_t t = every ? 0 : length - 1; t < length; ++t)
         add_loss(loss, std::span(result.output).subspan((static_cast<std::size_t>(b) * steps + t) * outputs, outputs),
-                 std::span(data.targets).subspan((every ? begin + t : sample) * targets, targets), 1, sums,
-                 {});
+                 std::span(data.targets).subspan((every ? begin + t : sample) * targets, targets), 1, sums, {});
     }
   }
   return sums;

@@ -265,8 +265,7 @@ void Gradient::differentiate(std::span<const float> d_output, SequenceGradients<
   const Sequence<float>& sequence = state_->sequence;
   if (state_->cfc && !state_->each_unit)
     return state_->cfc->backward(d_output, d_state, d_memory, gradients, state_->exchange);
-  if (state_->ltc && !state_->each_unit)
-    return state_->ltc->backward(d_output, d_state, gradients, state_->exchange);
+  if (state_->ltc && !state_->each_unit) return state_->ltc->backward(d_output, d_state, gradients, state_->exchange);
   const auto batch = static_cast<std::size_t>(sequence.batch);
   const ReferenceParts parts(size, sequence, state_->lengths);
   std::vector<SequenceGradients<float>> found(batch);

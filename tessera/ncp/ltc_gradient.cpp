@@ -90,8 +90,7 @@ void LtcGradient::set_parameters(const ParameterSet<float>& parameters) {
   parameters_ = parameters;
   ParameterSet<float>& p = parameters_;
   if (precision_ != Precision::float32)
-    for (Parameter<float>& item : p.items)
-      round(item.values.data(), static_cast<std::int64_t>(item.values.size()));
+    for (Parameter<float>& item : p.items) round(item.values.data(), static_cast<std::int64_t>(item.values.size()));
   recurrent_.take(p);
   sensory_.take(p);
   leak_.clear();

@@ -51,9 +51,8 @@ TEST(NcpProfile, MeasuresALayerOnTheHost) {
 }
 
 TEST(NcpProfile, ShowsKernelsAndFusion) {
-  const json kernels =
-      rows_of({"ncp", "profile", "--device", "m1", "--cell", "ltc", "--wiring", "AutoNCP(16,4)", "--kernels",
-               "--fusion", "full"})["rows"];
+  const json kernels = rows_of({"ncp", "profile", "--device", "m1", "--cell", "ltc", "--wiring", "AutoNCP(16,4)",
+                                "--kernels", "--fusion", "full"})["rows"];
   EXPECT_EQ(kernels[0]["kernel"], "sensory synapses");
   EXPECT_EQ(kernels[1]["launches"], 6 * 16);
   const json fusion = rows_of({"ncp", "profile", "--device", "m1", "--fusion-report"})["rows"];

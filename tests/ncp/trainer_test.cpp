@@ -95,11 +95,13 @@ TEST(Trainer, SequencesThatAreNotPaddedTrainToTheSameBits) {
             for (int k = 0; k < 2; ++k) dense.input.push_back(std::sin(static_cast<float>(7 * s) + 0.5f * t + k));
             dense.timespans.push_back(0.5f + 0.1f * static_cast<float>(t));
             if (readout == Readout::every_step)
-              for (std::size_t k = 0; k < outputs; ++k) dense.targets.push_back(std::cos(0.3f * t + static_cast<float>(s)));
+              for (std::size_t k = 0; k < outputs; ++k)
+                dense.targets.push_back(std::cos(0.3f * t + static_cast<float>(s)));
           }
         }
       if (readout == Readout::last_step)
-        for (std::size_t i = 0; i < lengths.size() * outputs; ++i) dense.targets.push_back(0.1f * static_cast<float>(i));
+        for (std::size_t i = 0; i < lengths.size() * outputs; ++i)
+          dense.targets.push_back(0.1f * static_cast<float>(i));
       const auto at = [&](const std::vector<float>& from, std::int64_t s, std::int64_t t, std::int64_t width, float pad,
                           std::vector<float>& to) {
         for (std::int64_t k = 0; k < width; ++k)
@@ -130,11 +132,9 @@ TEST(Trainer, SequencesThatAreNotPaddedTrainToTheSameBits) {
       EXPECT_EQ(found.loss, wanted.loss);
       Gradient gradient(evaluated(one.layer()));
       gradient.set_parameters(one.parameters());
-      const LossSums by_runner =
-          evaluate(one.layer(), dense, Loss::mean_squared_error, readout, 2,
-                   [&](const Sequence<float>& sequence, SequenceResult<float>& result) {
-                     gradient.forward(sequence, result);
-                   });
+      const LossSums by_runner = evaluate(
+          one.layer(), dense, Loss::mean_squared_error, readout, 2,
+          [&](const Sequence<float>& sequence, SequenceResult<float>& result) { gradient.forward(sequence, result); });
       const LossSums whole = evaluate(one.layer(), one.parameters(), dense, Loss::mean_squared_error, readout);
       EXPECT_NEAR(by_runner.loss, whole.loss, 1e-12 * whole.loss);
     }

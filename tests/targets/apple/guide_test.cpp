@@ -69,9 +69,10 @@ TEST(Lint, TakesWiredAndLtcLayers) {
   const ncp::Wiring wiring = ncp::build_wiring(ncp::parse_wiring_spec("AutoNCP(32,4)"), 8);
   EXPECT_THAT(rules_for(lint(ncp::CfcLayer{.inputs = 8, .wiring = wiring, .backbone = {}}, device), "wiring"),
               ::testing::ElementsAre("backbone"));
-  EXPECT_THAT(lint(ncp::CfcLayer{.inputs = 8, .wiring = ncp::build_wiring(ncp::parse_wiring_spec("Random(9)"), 8),
-                                 .backbone = {}},
-                   device)
+  EXPECT_THAT(lint(
+                  ncp::CfcLayer{
+                      .inputs = 8, .wiring = ncp::build_wiring(ncp::parse_wiring_spec("Random(9)"), 8), .backbone = {}},
+                  device)
                   .back()
                   .message,
               HasSubstr("of every model on Apple M1: "));

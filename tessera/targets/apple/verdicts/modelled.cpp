@@ -11,8 +11,7 @@ namespace tessera::apple {
 namespace {
 
 LayerChange measured_against(std::string change, std::string why, const ncp::CfcLayer& layer, std::int64_t batch,
-                             std::int64_t steps, const DeviceProfile& device,
-                             ncp::Fusion fusion = kFrameworkFusion) {
+                             std::int64_t steps, const DeviceProfile& device, ncp::Fusion fusion = kFrameworkFusion) {
   LayerChange out{.change = std::move(change), .why = std::move(why), .batch = batch, .layer = layer};
   out.launch_ns = device.launch_ns;
   out.run = model_run(ncp::forward_work(layer, batch, steps, {.fusion = fusion}), device);
@@ -83,8 +82,8 @@ std::vector<LayerChange> ways_to_targets(const ncp::CfcLayer& layer, std::int64_
   const TargetTier& target = device.tiers.front();
 
   {
-    LayerChange a = measured_against("each product one kernel with what follows it", "fewer launches, fewer bytes", layer,
-                                     batch, steps, device, ncp::Fusion::full);
+    LayerChange a = measured_against("each product one kernel with what follows it", "fewer launches, fewer bytes",
+                                     layer, batch, steps, device, ncp::Fusion::full);
     if (a.reaches_compute || a.reaches_bandwidth) out.push_back(std::move(a));
   }
   for (std::int64_t b = 2 * batch; b <= kMostBatch; b *= 2) {

@@ -18,8 +18,8 @@
 
 namespace tessera::apple {
 
-// What MLX makes of a layer's formulas under mx.compile: products stay kernels of their own, what is between them becomes
-// one each. tests/python/test_mlx_kernels.py counts them in the real package.
+// What MLX makes of a layer's formulas under mx.compile: products stay kernels of their own, what is between them
+// becomes one each. tests/python/test_mlx_kernels.py counts them in the real package.
 constexpr ncp::Fusion kFrameworkFusion = ncp::Fusion::elementwise;
 
 enum class Bound { compute, memory, launch };

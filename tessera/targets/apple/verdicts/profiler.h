@@ -61,7 +61,8 @@ class TSR_API Profiler {
   // tflops, ne_utilization (%), samples_per_second, flops (of one call), num_kernels.
   Stats profile_compute(const ProfileSettings& settings = {});
   // peak_usage, current_usage, total_allocated, total_freed (MB), bandwidth (GB/s, logical bytes over time),
-  // memory_utilization (% of the peak bandwidth), unified_usage (% of the memory), cache_hit_rate (unknown, with the reason).
+  // memory_utilization (% of the peak bandwidth), unified_usage (% of the memory), cache_hit_rate (unknown, with the
+  // reason).
   Stats profile_memory(const ProfileSettings& settings = {});
   // ne_utilization and compute_utilization (% of the peak rate of the device's unit), memory_utilization, tflops,
   // bandwidth, intensity (FLOP/B) and the least that the roofline allows.
