@@ -142,15 +142,20 @@ ncp::LossSums evaluate_on_gpu(const NcpTrained& trained, const ncp::Task& task, 
 #endif
 }
 
-void evaluate_model(EvalOptions options, bool task_given, const Context& context) {
+void evaluate_model(EvalOptions options, const CLI::App& command, const Context& context) {
   const ThreadLimit limit(options.threads);
   const NcpTrained trained = load_ncp_trained(options.model);
-  if (!task_given && !trained.notes.empty()) {
+  if (command.count("--task") == 0 && !trained.notes.empty()) {
+    for (const char* flag : {"--samples", "--loss", "--readout", "--window", "--stride"})
+      check(command.count(flag) == 0, Code::invalid_argument, Hint{"leave it out, or say which --task"},
+            "{} has no effect: the task is the one that the checkpoint was trained on", flag);
     const std::string data = options.task.data;
     options.task = ncp_task_from_notes(trained.notes);
     if (!data.empty()) options.task.data = data;
   }
+  check_task_options(command, options.task);
   const ncp::Task task = load_ncp_task(options.task);
+  check_task_options(command, task);
   const ncp::Dataset& data = options.set == "training"     ? task.training
                              : options.set == "validation" ? task.validation
                                                            : task.test;
@@ -187,10 +192,7 @@ void add_ncp_eval(CLI::App& ncp, const Context& context) {
       ->check(CLI::IsMember({"f32", "bf16", "f16", "tf32"}));
   command->add_option("--batch", options->batch, "Batch size")->check(whole_number(1));
   command->add_option("--threads", options->threads, "Number of threads; 0: all")->check(whole_number(0, 4096));
-  command->callback([options, command, &context] {
-    check_task_options(*command, options->task);
-    evaluate_model(*options, command->count("--task") > 0, context);
-  });
+  command->callback([options, command, &context] { evaluate_model(*options, *command, context); });
 }
 
 }  // namespace

@@ -94,6 +94,8 @@ struct TrainOptions {
 void add_task_options(CLI::App& command, NcpTaskOptions& options);
 // An Error for those that are for another task.
 void check_task_options(const CLI::App& command, const NcpTaskOptions& options);
+// Likewise, once the data is there: for those of another kind of table.
+void check_task_options(const CLI::App& command, const ncp::Task& task);
 void add_train_options(CLI::App& command, TrainOptions& options);
 
 // What the task is trained with where nothing else was asked for.

@@ -33,7 +33,7 @@ std::vector<std::string> keys(const Map& map) {
 }  // namespace
 
 void add_ncp_model_argument(CLI::App& command, NcpModelArgument& a) {
-  command.add_option("--device", a.device, "host (measured), apple_m1, apple_m1_pro, apple_m1_max, apple_m1_ultra")
+  command.add_option("--device", a.device, "host (measured), or a chip of `tessera ncp devices`: apple_m1, \"M4 Max\"")
       ->capture_default_str()
       ->type_name("NAME");
   command.add_option("--cell", a.cell, "cfc or ltc")->check(CLI::IsMember({"cfc", "ltc"}))->capture_default_str();

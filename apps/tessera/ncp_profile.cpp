@@ -23,7 +23,7 @@ namespace {
 struct ProfileOptions {
   NcpModelArgument model;
   int runs = 100;
-  std::string fusion = "full";
+  std::string fusion = std::string(ncp::name(apple::kFrameworkFusion));
   bool kernels = false;
   bool fused = false;
   bool all = false;
@@ -34,6 +34,19 @@ struct ProfileOptions {
   bool strict = false;
   std::string name;
 };
+
+// Options that change nothing on this device are a misunderstanding.
+void check_run_options(const CLI::App& command, const ProfileOptions& o, const apple::DeviceProfile& device) {
+  const auto refuse = [&](const char* flag, bool used, const std::string& why) {
+    check(command.count(flag) == 0 || used, Code::invalid_argument, Hint{"leave it out"}, "{} has no effect: {}", flag,
+          why);
+  };
+  refuse("--fusion", !device.measured, fmt::format("figures of {} are measured", device.name));
+  refuse("--runs", device.measured, fmt::format("figures of {} are modelled", device.name));
+  if (!o.ways) return;
+  refuse("--fusion", false, "--ways compares them");
+  refuse("--strict", false, "--ways checks nothing");
+}
 
 apple::ProfileSettings settings_of(const ProfileOptions& o, const apple::DeviceProfile& device) {
   return {.batch_size = ncp_batch(o.model, device),
@@ -151,8 +164,9 @@ void print_fusion(const apple::Profiler& profiler, const apple::ProfileSettings&
   context.print(table);
 }
 
-void profile(const ProfileOptions& o, const Context& context) {
+void profile(const CLI::App& command, const ProfileOptions& o, const Context& context) {
   const apple::DeviceProfile device = apple::device_profile(o.model.device);
+  check_run_options(command, o, device);
   apple::Profiler profiler(ncp_layer(o.model, device), device);
   const apple::ProfileSettings settings = settings_of(o, device);
   check(!o.kernels || !o.fused, Code::invalid_argument, "--kernels and --fusion-report exclude each other");
@@ -178,6 +192,9 @@ void profile(const ProfileOptions& o, const Context& context) {
                      stat.unit, stat.kind});
   context.print(table);
   if (context.quiet || context.format != Format::table) return;
+  for (const apple::Stats& stats : profiler.history())
+    for (const apple::Stat& stat : stats.items)
+      if (!stat.why.empty()) context.print(fmt::format("\n{}: {}\n", stat.key, stat.why));
   context.print(fmt::format("\n{} on {}: {}\n", ncp_layer_text(profiler.layer()), device.title,
                             device.measured ? "measured on this machine" : profiler.history().back().note));
 }
@@ -209,7 +226,7 @@ std::vector<apple::Verdict> verdicts_of(apple::Profiler& profiler, const apple::
 
 std::vector<std::string> guide_devices() { return {"apple_m1", "apple_m1_pro", "apple_m1_max", "apple_m1_ultra"}; }
 
-void print_ways(const ProfileOptions& o, const Context& context) {
+void print_ways(const CLI::App& command, const ProfileOptions& o, const Context& context) {
   std::vector<Column> columns = {{.name = "device"},
                                  {.name = "change"},
                                  {.name = "TFLOP/s", .key = "tflops", .align = Align::right},
@@ -222,6 +239,7 @@ void print_ways(const ProfileOptions& o, const Context& context) {
   const std::vector<std::string> devices = o.guide ? guide_devices() : std::vector<std::string>{o.model.device};
   for (const std::string& name : devices) {
     const apple::DeviceProfile device = apple::device_profile(name);
+    check_run_options(command, o, device);
     check(!device.measured, Code::invalid_argument, "--ways needs a modelled device, but '{}' is measured",
           device.name);
     const ncp::Layer layer = ncp_layer(o.model, device);
@@ -232,7 +250,8 @@ void print_ways(const ProfileOptions& o, const Context& context) {
       table.add_row({device.name, change, number(run.flop_per_s() * 1e-12), number(device.min_tflops()),
                      number(run.bytes_per_s() * 1e-9), number(device.min_bandwidth()), "modelled", why});
     };
-    const apple::ModelledRun now = apple::model_run(ncp::forward_work(layer, batch, o.model.length), device);
+    const apple::ModelledRun now =
+        apple::model_run(ncp::forward_work(layer, batch, o.model.length, {.fusion = apple::kFrameworkFusion}), device);
     row("as it is", now, fmt::format("{}-bound", apple::name(now.total.bound())));
     for (const apple::LayerChange& way : apple::ways_to_targets(*cfc, batch, o.model.length, device))
       row(way.change, way.run, way.why);
@@ -251,14 +270,15 @@ void print_ways(const ProfileOptions& o, const Context& context) {
   context.print(table);
 }
 
-void validate(const ProfileOptions& o, const Context& context) {
+void validate(const CLI::App& command, const ProfileOptions& o, const Context& context) {
   check(!o.guide || (o.model.wiring.empty() && o.model.units == 0 && o.model.layer_file.empty()),
         Code::invalid_argument, "--guide already sets the sizes that the guide recommends for each device");
-  if (o.ways) return print_ways(o, context);
+  if (o.ways) return print_ways(command, o, context);
   Table table(verdict_columns(o.guide));
   std::vector<apple::Verdict> all;
   for (const std::string& name : o.guide ? guide_devices() : std::vector<std::string>{o.model.device}) {
     const apple::DeviceProfile device = apple::device_profile(name);
+    check_run_options(command, o, device);
     apple::Profiler profiler(ncp_layer(o.model, device), device);
     for (apple::Verdict& v : verdicts_of(profiler, settings_of(o, device))) {
       std::vector<Cell> cells = verdict_cells(v);
@@ -293,7 +313,11 @@ void add_run_options(CLI::App& command, ProfileOptions& o) {
   command.add_option("--runs", o.runs, "Number of runs on the host")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  command.add_option("--fusion", o.fusion, "Kernel fusion modelled on other devices: none, elementwise or full")
+  command
+      .add_option(
+          "--fusion", o.fusion,
+          "Kernels modelled on other devices: none (MLX as a layer is written), elementwise (MLX under mx.compile) "
+          "or full (one for each product and what follows it)")
       ->check(CLI::IsMember({"none", "elementwise", "full"}))
       ->capture_default_str();
 }
@@ -316,7 +340,7 @@ void add_ncp_profile(CLI::App& ncp, const Context& context) {
   profile_command->add_flag("--kernels", p->kernels, "Print one row per kernel");
   profile_command->add_flag("--fusion-report", p->fused, "Print the kernels before and after fusion");
   profile_command->add_option("--roofline", p->roofline, "Write a roofline plot")->type_name("FILE.svg");
-  profile_command->callback([p, &context] { profile(*p, context); });
+  profile_command->callback([p, profile_command, &context] { profile(*profile_command, *p, context); });
 
   CLI::App* validate_command = ncp.add_subcommand("validate", "Check a layer against the targets of its device");
   auto v = model_options(*validate_command);
@@ -324,7 +348,7 @@ void add_ncp_profile(CLI::App& ncp, const Context& context) {
   validate_command->add_flag("--guide", v->guide, "Check the guide's own settings on its four devices");
   validate_command->add_flag("--ways", v->ways, "Show what would meet the targets");
   validate_command->add_flag("--strict", v->strict, "Exit with 1 if a target is missed");
-  validate_command->callback([v, &context] { validate(*v, context); });
+  validate_command->callback([v, validate_command, &context] { validate(*validate_command, *v, context); });
 
   CLI::App* lint_command = ncp.add_subcommand("lint", "Suggest changes to a layer for a device");
   auto l = model_options(*lint_command);

@@ -84,6 +84,7 @@ class TrainCommand {
     together(world_.all(), [&] {
       if (resuming) options_.task = ncp_task_from_notes(run_.notes());
       task = load_ncp_task(options_.task);
+      check_task_options(command_, task);
       if (!resuming) begin(task);
     });
     run_.notes().merge(ncp_task_notes(options_.task));

@@ -105,6 +105,12 @@ void check_task_options(const CLI::App& command, const NcpTaskOptions& options) 
             of.task, options.task);
 }
 
+void check_task_options(const CLI::App& command, const ncp::Task& task) {
+  for (const char* flag : {"--window", "--stride"})
+    check(command.count(flag) == 0 || task.windowed, Code::invalid_argument, Hint{"leave it out"},
+          "{} has no effect: the table's column 'sequence' says where sequences begin and end", flag);
+}
+
 namespace {
 
 // Settings of what was not chosen.

@@ -32,17 +32,19 @@ using apple::DeviceProfile;
 nb::object value_of(const std::optional<double>& value) { return value ? nb::cast(*value) : nb::none(); }
 
 nb::dict export_stats(const apple::Stats& stats) {
-  nb::dict out, kinds, units;
+  nb::dict out, kinds, units, why;
   for (const apple::Stat& stat : stats.items) {
     out[stat.key.c_str()] = value_of(stat.value);
     kinds[stat.key.c_str()] = stat.kind;
     units[stat.key.c_str()] = stat.unit;
+    if (!stat.why.empty()) why[stat.key.c_str()] = stat.why;
   }
   out["device"] = stats.device;
   out["kind"] = stats.kind;
   out["note"] = stats.note;
   out["kinds"] = kinds;
   out["units"] = units;
+  out["why"] = why;  // there is no value
   return out;
 }
 
@@ -221,8 +223,10 @@ void bind_ncp_profile(nb::module_& module) {
       "layer"_a, "batch_size"_a, "seq_length"_a);
   module.def(
       "ncp_training_settings",
-      [](const DeviceProfile& device) {
-        const apple::TrainingSettings s = apple::configure_training(device);
+      [](const DeviceProfile& device, const NcpLayer* layer, std::int64_t seq_length) {
+        const apple::TrainingSettings s = layer == nullptr
+                                              ? apple::configure_training(device)
+                                              : apple::configure_training(device, layer->layer(), seq_length);
         nb::dict out;
         out["batch_size"] = s.batch_size;
         out["learning_rate"] = s.learning_rate;
@@ -232,7 +236,7 @@ void bind_ncp_profile(nb::module_& module) {
         out["loss_scaling"] = s.loss_scaling;
         return out;
       },
-      "device"_a);
+      "device"_a, "layer"_a.none(), "seq_length"_a);
 }
 
 }  // namespace tessera::python

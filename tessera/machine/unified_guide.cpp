@@ -9,10 +9,15 @@
 namespace tessera {
 namespace {
 
-const Figure::Value& value_of(const Machine& machine, std::string_view key) {
+const Figure* find(const Machine& machine, std::string_view key) {
   const auto found = std::find_if(machine.figures.begin(), machine.figures.end(),
                                   [&](const Figure& figure) { return figure.key == key; });
-  check(found != machine.figures.end(), Code::internal, "'{}' has no figure '{}'", machine.name, key);
+  return found == machine.figures.end() ? nullptr : &*found;
+}
+
+const Figure::Value& value_of(const Machine& machine, std::string_view key) {
+  const Figure* found = find(machine, key);
+  check(found != nullptr, Code::internal, "'{}' has no figure '{}'", machine.name, key);
   return found->value;
 }
 
@@ -40,12 +45,15 @@ UnifiedGuide unified_guide_of(const Machine& machine) {
         machine.family);
   UnifiedGuide out;
   read(machine, "special_flop", out.special_flop);
-  read(machine, "guide_bytes_per_s", out.guide_bytes_per_s);
+  if (find(machine, "guide_bytes_per_s") != nullptr)
+    read(machine, "guide_bytes_per_s", out.guide_bytes_per_s.emplace());
   read(machine, "hidden_limit", out.hidden_limit);
   read(machine, "target_utilization", out.target_utilization);
   read(machine, "learning_rate", out.learning_rate);
   read(machine, "backbone_dropout", out.backbone_dropout);
   read(machine, "advice", out.advice);
+  out.has_tiers = find(machine, "class_target_bytes_per_s") != nullptr;
+  if (!out.has_tiers) return out;
   read(machine, "class_target_bytes_per_s", out.class_target_bytes_per_s);
   read(machine, "high_target_flop_per_s", out.high_target_flop_per_s);
   read(machine, "high_target_bytes_per_s", out.high_target_bytes_per_s);

@@ -8,13 +8,15 @@
 #include "tessera/machine/machine.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace tessera {
 
 struct UnifiedGuide {
-  double special_flop = 0;       // [chip] what an exponential, tanh or sigmoid costs, in multiplications
-  double guide_bytes_per_s = 0;  // [memory] the bandwidth that the guide writes, rounded from the vendor's
+  double special_flop = 0;  // [chip] what an exponential, tanh or sigmoid costs, in multiplications
+  // [memory] the bandwidth that the guide writes, rounded from the vendor's; none of a chip that it is not about
+  std::optional<double> guide_bytes_per_s{};
 
   // [profile]
   int hidden_limit = 0;           // model complexity: "up to"
@@ -24,6 +26,8 @@ struct UnifiedGuide {
   std::string advice{};  // sentences with ';' between them
 
   // [tiers] Other numbers of the guide's own repository, which differ from the guide. Nothing is checked against them.
+  // Chips that the guide is not about have none.
+  bool has_tiers = false;
   double class_target_bytes_per_s = 0;  // the minimum in its code
   double high_target_flop_per_s = 0;    // what it calls the target, above the minimum
   double high_target_bytes_per_s = 0;

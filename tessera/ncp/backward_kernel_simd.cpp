@@ -15,6 +15,7 @@ using namespace simd::TSR_ISA;
 constexpr int kLanes = Vec::kWidth;
 constexpr int kInputs = kLanes == 16 ? 6 : kLanes == 8 ? 3 : 2;  // whose sums fit the registers
 constexpr int kWide = kQuad * kLanes;
+constexpr std::int64_t kPackedRows = 64;  // of a block: half of a small first-level cache
 
 inline Vec rounded(Vec v, Precision precision) {
   if (precision == Precision::bfloat16) return rounded_to_bfloat16(v);
@@ -23,14 +24,14 @@ inline Vec rounded(Vec v, Precision precision) {
 }
 
 template <int Inputs>
-void add_outer(const OuterStep& step, std::int64_t block, std::int64_t first) {
+void add_outer(const OuterStep& step, std::int64_t first) {
   Vec sum[Inputs][kQuad];
-  float* out = step.out + (block * step.inputs + first) * kWide;
+  float* out = step.out + first * kWide;
 #pragma GCC unroll 8
   for (int i = 0; i < Inputs; ++i)
 #pragma GCC unroll 4
     for (int q = 0; q < kQuad; ++q) sum[i][q] = Vec::load(out + i * kWide + q * kLanes);
-  const float* d = step.d + block * kWide;
+  const float* d = step.d;
   const float* x = step.x + first;
   for (std::int64_t r = 0; r < step.rows; ++r, d += step.d_stride, x += step.x_stride) {
     Vec column[kQuad];
@@ -50,27 +51,49 @@ void add_outer(const OuterStep& step, std::int64_t block, std::int64_t first) {
 }
 
 template <int Inputs>
-void add_rest(const OuterStep& step, std::int64_t block, std::int64_t first, std::int64_t inputs) {
+void add_rest(const OuterStep& step, std::int64_t first, std::int64_t inputs) {
   if constexpr (Inputs > 0) {
-    if (inputs == Inputs) return add_outer<Inputs>(step, block, first);
-    add_rest<Inputs - 1>(step, block, first, inputs);
+    if (inputs == Inputs) return add_outer<Inputs>(step, first);
+    add_rest<Inputs - 1>(step, first, inputs);
   }
 }
 
+// Rows of a block, whose strides of whole kilobytes would share few sets of a cache, are laid side by side.
 void add_outer(const OuterStep& step) noexcept {
-  for (std::int64_t block = 0; block < step.blocks; ++block) {
-    std::int64_t input = 0;
-    for (; input + kInputs <= step.inputs; input += kInputs) add_outer<kInputs>(step, block, input);
-    add_rest<kInputs - 1>(step, block, input, step.inputs - input);
-  }
+  alignas(64) float packed[kPackedRows * kWide];
+  for (std::int64_t row = 0; row < step.rows; row += kPackedRows)
+    for (std::int64_t block = 0; block < step.blocks; ++block) {
+      OuterStep part = step;
+      part.rows = step.rows - row < kPackedRows ? step.rows - row : kPackedRows;
+      part.x = step.x + row * step.x_stride;
+      part.d = step.d + row * step.d_stride + block * kWide;
+      part.out = step.out + block * step.inputs * kWide;
+      if (step.inputs > 2 * kInputs) {
+        for (std::int64_t r = 0; r < part.rows; ++r)
+#pragma GCC unroll 4
+          for (int q = 0; q < kQuad; ++q)
+            Vec::load(part.d + r * step.d_stride + q * kLanes).store(packed + r * kWide + q * kLanes);
+        part.d = packed;
+        part.d_stride = kWide;
+      }
+      std::int64_t input = 0;
+      for (; input + kInputs <= step.inputs; input += kInputs) add_outer<kInputs>(part, input);
+      add_rest<kInputs - 1>(part, input, step.inputs - input);
+    }
 }
 
 void add_columns(std::int64_t rows, std::int64_t columns, const float* d, std::int64_t stride, float* out) noexcept {
-  for (std::int64_t c = 0; c < columns; c += kLanes) {
-    Vec sum = Vec::load(out + c);
-    for (std::int64_t r = 0; r < rows; ++r) sum += Vec::load(d + r * stride + c);
-    sum.store(out + c);
-  }
+  // Along rows, as they lie in memory; some at a time, so that sums are read and written less often.
+  constexpr std::int64_t kAtATime = 4;
+  std::int64_t r = 0;
+  for (; r + kAtATime <= rows; r += kAtATime, d += kAtATime * stride)
+    for (std::int64_t c = 0; c < columns; c += kLanes) {
+      Vec sum = Vec::load(out + c);
+      for (int i = 0; i < kAtATime; ++i) sum += Vec::load(d + i * stride + c);
+      sum.store(out + c);
+    }
+  for (; r < rows; ++r, d += stride)
+    for (std::int64_t c = 0; c < columns; c += kLanes) (Vec::load(out + c) + Vec::load(d + c)).store(out + c);
 }
 
 void back_gate(const GateStep& step) noexcept {

@@ -18,7 +18,8 @@ constexpr std::int64_t kWantedChunks = 16;
 }  // namespace
 
 std::int64_t CfcGradient::rows_of_chunk(std::int64_t batch) const {
-  return std::clamp((batch + kWantedChunks - 1) / kWantedChunks, kFewestRows, kMostRows);
+  const std::int64_t rows = std::clamp((batch + kWantedChunks - 1) / kWantedChunks, kFewestRows, kMostRows);
+  return (rows + dense_->rows - 1) / dense_->rows * dense_->rows;
 }
 
 CfcGradient::CfcGradient(const CfcLayer& layer, Precision precision, const DenseKernel& dense,

@@ -9,6 +9,8 @@ namespace {
 // Rows that gradients of weights are summed over at a time: as many as stay in a core's cache until they are used.
 constexpr std::int64_t kRowsAtATime = 128;
 
+constexpr std::int64_t kLineFloats = 16;
+
 void zero(std::vector<float>& v, std::int64_t count) {
   const auto size = static_cast<std::size_t>(count);
   if (v.size() < size) v.resize(size);
@@ -268,7 +270,16 @@ void CfcGradient::backward_chunk(std::span<const float> d_output, std::span<cons
         from = d_output.data() + row_of(chunk.sample(r), t) * sizes_.outputs;
       else if (t + 1 == chunk.length(r))
         from = d_output.data() + chunk.sample(r) * sizes_.outputs;
-      for (std::int64_t i = 0; from != nullptr && i < sizes_.readout; ++i) to[i] += from[i];
+      if (from == nullptr) continue;
+      // Steps of a sample lie next to each other, so the next rows are elsewhere: those of the step before are on
+      // their way while this step is computed.
+      if (t > 0 && !projection_ && sizes_.return_sequences && t - 1 < chunk.length(r)) {
+        const float* next = d_output.data() + row_of(chunk.sample(r), t - 1) * sizes_.outputs;
+        for (std::int64_t i = 0; i < sizes_.readout; i += kLineFloats) __builtin_prefetch(next + i);
+      }
+      const std::int64_t whole = sizes_.readout / dense_->lanes * dense_->lanes;
+      back_->add_columns(1, whole, from, 0, to);
+      for (std::int64_t i = whole; i < sizes_.readout; ++i) to[i] += from[i];
     }
     backward_step(chunk, tape, t);
     if (with_weights && (t == 0 || done - chunk.at(t) >= kRowsAtATime)) {

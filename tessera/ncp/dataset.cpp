@@ -13,9 +13,10 @@ void check_count(std::string_view what, std::size_t found, std::int64_t wanted, 
 }
 
 template <class T>
-void append(std::vector<T>& to, const std::vector<T>& from, std::int64_t index, std::int64_t width) {
+void append(std::vector<T>& to, const std::vector<T>& from, std::int64_t first, std::int64_t count,
+            std::int64_t width) {
   if (from.empty()) return;
-  to.insert(to.end(), from.begin() + index * width, from.begin() + (index + 1) * width);
+  to.insert(to.end(), from.begin() + first * width, from.begin() + (first + count) * width);
 }
 
 }  // namespace
@@ -26,14 +27,22 @@ void check_dataset(const Dataset& data, const Layer& layer, Loss loss, Readout r
         "a data set of {} samples of {} steps: at least one of each", data.samples, data.steps);
   check(data.inputs == size.inputs, Code::invalid_argument, "the data has {} inputs, the layer {}", data.inputs,
         size.inputs);
-  const std::int64_t rows = data.samples * data.steps;
-  const std::string shape = fmt::format("{} samples x {} steps", data.samples, data.steps);
+  const std::int64_t rows = data.rows();
+  const std::string shape = data.begins.empty() ? fmt::format("{} samples x {} steps", data.samples, data.steps)
+                                                : fmt::format("{} rows", rows);
   check_count("the input", data.input.size(), rows * data.inputs, fmt::format("{} x {} inputs", shape, data.inputs));
   if (!data.timespans.empty()) check_count("timespans", data.timespans.size(), rows, shape);
   if (!data.lengths.empty()) check_count("lengths", data.lengths.size(), data.samples, "samples");
   for (std::size_t i = 0; i < data.lengths.size(); ++i)
     check(1 <= data.lengths[i] && data.lengths[i] <= data.steps, Code::invalid_argument, "sample {} has {} of {} steps",
           i, data.lengths[i], data.steps);
+  if (!data.begins.empty()) {
+    check_count("begins", data.begins.size(), data.samples, "samples");
+    check_count("lengths", data.lengths.size(), data.samples, "samples that begin where they like");
+    for (std::int64_t i = 0; i < data.samples; ++i)
+      check(0 <= data.begin(i) && data.begin(i) + data.length(i) <= rows, Code::invalid_argument,
+            "sample {} has {} steps from row {} on, of {} rows", i, data.length(i), data.begin(i), rows);
+  }
   const int width = targets_per_row(loss, size.outputs);
   check_count("the target", data.targets.size(), (readout == Readout::every_step ? rows : data.samples) * width,
               readout == Readout::every_step ? fmt::format("{} x {} targets", shape, width)
@@ -50,13 +59,18 @@ void check_dataset(const Dataset& data, const Layer& layer, Loss loss, Readout r
 
 Dataset subset(const Dataset& data, std::span<const std::int64_t> samples, Readout readout) {
   Dataset out{.samples = static_cast<std::int64_t>(samples.size()), .steps = data.steps, .inputs = data.inputs};
-  const std::int64_t rows = readout == Readout::every_step ? data.samples * data.steps : data.samples;
+  const bool every = readout == Readout::every_step;
+  const std::int64_t rows = every ? data.rows() : data.samples;
   const std::int64_t width = rows == 0 ? 0 : static_cast<std::int64_t>(data.targets.size()) / rows;
+  std::int64_t begin = 0;
   for (const std::int64_t s : samples) {
-    append(out.input, data.input, s, data.steps * data.inputs);
-    append(out.timespans, data.timespans, s, data.steps);
-    append(out.lengths, data.lengths, s, 1);
-    append(out.targets, data.targets, s, width * (readout == Readout::every_step ? data.steps : 1));
+    const std::int64_t first = data.begin(s), count = data.begins.empty() ? data.steps : data.length(s);
+    append(out.input, data.input, first, count, data.inputs);
+    append(out.timespans, data.timespans, first, count, 1);
+    append(out.lengths, data.lengths, s, 1, 1);
+    append(out.targets, data.targets, every ? first : s, every ? count : 1, width);
+    if (!data.begins.empty()) out.begins.push_back(begin);
+    begin += count;
   }
   return out;
 }

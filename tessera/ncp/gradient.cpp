@@ -26,6 +26,7 @@ struct Gradient::State {
   std::optional<CfcGradient> cfc;
   std::optional<LtcGradient> ltc;
   std::string kernel = "reference";
+  Precision precision = Precision::float32;
   std::optional<ParameterSet<float>> parameters;
   GradientExchange* exchange = nullptr;
   bool ran = false;
@@ -114,12 +115,13 @@ Gradient::Gradient(Layer layer, Precision precision) : state_(std::make_unique<S
     state_->kernel = fmt::format("cfc_{}_{}", name(precision), kernel.name);
   } else if (const auto& ltc = std::get<LtcLayer>(state_->layer); LtcGradient::takes(ltc)) {
     const LtcGradientKernel& kernel = ltc_gradient_kernel();
-    state_->ltc.emplace(ltc, kernel);
-    state_->kernel = fmt::format("ltc_f32_{}", kernel.name);
+    state_->ltc.emplace(ltc, precision, kernel, backward_kernel());
+    state_->kernel = fmt::format("ltc_{}_{}", name(precision), kernel.name);
   }
-  check(precision == Precision::float32 || state_->cfc, Code::unsupported,
-        Hint{"only CfC layers have products that a shorter type makes faster"}, "an LTC layer is not computed in {}",
-        name(precision));
+  state_->precision = precision;
+  check(precision == Precision::float32 || state_->cfc || state_->ltc, Code::unsupported,
+        Hint{"take the semi-implicit solver, or float32"},
+        "an LTC layer with mixed memory or another solver is not computed in {}", name(precision));
 }
 
 Gradient::~Gradient() = default;
@@ -182,6 +184,8 @@ void Gradient::forward(const Sequence<float>& given, SequenceResult<float>& resu
                       static_cast<std::int64_t>(given.timespans.size()) > given.batch * given.steps;
   check(!state_->each_unit || !given.dropout_seed, Code::unsupported,
         "units with elapsed times of their own are not trained with dropout");
+  check(!state_->each_unit || state_->precision == Precision::float32, Code::unsupported,
+        "units with elapsed times of their own are computed in float32, not in {}", name(state_->precision));
   check(lengths.empty() || static_cast<std::int64_t>(lengths.size()) == sequence.batch, Code::invalid_argument,
         "{} lengths were given for {} samples", lengths.size(), sequence.batch);
   for (std::size_t i = 0; i < lengths.size(); ++i)
@@ -261,8 +265,7 @@ void Gradient::differentiate(std::span<const float> d_output, SequenceGradients<
   const Sequence<float>& sequence = state_->sequence;
   if (state_->cfc && !state_->each_unit)
     return state_->cfc->backward(d_output, d_state, d_memory, gradients, state_->exchange);
-  if (state_->ltc && !state_->each_unit)
-    return state_->ltc->backward(d_output, d_state, *state_->parameters, gradients, state_->exchange);
+  if (state_->ltc && !state_->each_unit) return state_->ltc->backward(d_output, d_state, gradients, state_->exchange);
   const auto batch = static_cast<std::size_t>(sequence.batch);
   const ReferenceParts parts(size, sequence, state_->lengths);
   std::vector<SequenceGradients<float>> found(batch);

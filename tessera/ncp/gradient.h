@@ -18,14 +18,16 @@
 namespace tessera::ncp {
 
 // What operands of products are rounded to, forward and backward: weights, inputs, states, and gradients of sums. Sums
-// and functions are float32. float16 has a small range: the loss has to be scaled (LossScale in trainer.h).
+// and functions are float32. Of an LTC, which has no products: its parameters and inputs, and states and their
+// gradients between steps; that makes it no faster. float16 has a small range: the loss has to be scaled (LossScale in
+// trainer.h).
 enum class Precision { float32, bfloat16, float16 };
 TSR_API std::string_view name(Precision precision);
 TSR_API std::optional<Precision> parse_precision(std::string_view text);
 
 class TSR_API Gradient {
  public:
-  // Packs for active_isa(). Precisions other than float32 are for CfC layers; an LTC has no products.
+  // Packs for active_isa(). What only the reference differentiates has no precisions other than float32.
   explicit Gradient(Layer layer, Precision precision = Precision::float32);
   ~Gradient();
   Gradient(Gradient&&) noexcept;

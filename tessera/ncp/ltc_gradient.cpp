@@ -72,18 +72,25 @@ bool LtcGradient::takes(const LtcLayer& layer) {
   return layer.solver == OdeSolver::semi_implicit && !layer.mixed_memory;
 }
 
-LtcGradient::LtcGradient(const LtcLayer& layer, const LtcGradientKernel& kernel)
+LtcGradient::LtcGradient(const LtcLayer& layer, Precision precision, const LtcGradientKernel& kernel,
+                         const BackwardKernel& back)
     : sizes_(sizes(layer)),
       unfolds_(layer.ode_unfolds),
       epsilon_(static_cast<float>(layer.epsilon)),
       softplus_(layer.implicit_constraints),
-      kernel_(&kernel) {
+      precision_(precision),
+      kernel_(&kernel),
+      back_(&back) {
   cell_.emplace(layer, zeros<float>(parameter_list(layer)));
   recurrent_.of = cell_->recurrent;
   sensory_.of = cell_->sensory;
 }
 
-void LtcGradient::set_parameters(const ParameterSet<float>& p) {
+void LtcGradient::set_parameters(const ParameterSet<float>& parameters) {
+  parameters_ = parameters;
+  ParameterSet<float>& p = parameters_;
+  if (precision_ != Precision::float32)
+    for (Parameter<float>& item : p.items) round(item.values.data(), static_cast<std::int64_t>(item.values.size()));
   recurrent_.take(p);
   sensory_.take(p);
   leak_.clear();
@@ -165,8 +172,10 @@ void LtcGradient::forward_chunk(const Sequence<float>& sequence, const BatchChun
           sequence.timespans.empty() ? 1.0f : sequence.timespans[sequence.timespans.size() == 1 ? 0 : size(from)];
       tape.elapsed[size(t * stride + r)] = whole / static_cast<float>(unfolds_);
     }
+    if (precision_ != Precision::float32) round(tape.input.data() + t * inputs * stride, inputs * stride);
     kernel_->forward(step_of(chunk, tape, t));
-    const float* after = tape.states.data() + (t + 1) * unfolds_ * state;
+    float* after = tape.states.data() + (t + 1) * unfolds_ * state;
+    if (precision_ != Precision::float32) round(after, state);
     for (std::int64_t r = 0; r < chunk.active(t); ++r) {
       const std::int64_t sample = chunk.sample(r);
       const bool last = t + 1 == chunk.length(r);
@@ -209,6 +218,7 @@ void LtcGradient::backward_chunk(std::span<const float> d_output, std::span<cons
       }
     }
     kernel_->backward(step_of(chunk, tape, t));
+    if (precision_ != Precision::float32) round(tape.d.data(), units * stride);
     for (std::int64_t r = 0; r < chunk.active(t); ++r) {
       float* to = gradients.input.data() + row_of(chunk.sample(r), t) * inputs;
       for (std::int64_t i = 0; i < inputs; ++i) {
@@ -255,8 +265,8 @@ void LtcGradient::forward(const Sequence<float>& sequence, std::span<const std::
 }
 
 void LtcGradient::backward(std::span<const float> d_output, std::span<const float> d_state,
-                           const ParameterSet<float>& p, SequenceGradients<float>& gradients,
-                           GradientExchange* exchange) {
+                           SequenceGradients<float>& gradients, GradientExchange* exchange) {
+  const ParameterSet<float>& p = parameters_;
   parallel_for(static_cast<std::int64_t>(chunks_.size()), 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto c = static_cast<std::size_t>(begin); c < static_cast<std::size_t>(end); ++c)
       backward_chunk(d_output, d_state, chunks_[c], tapes_[c], gradients);

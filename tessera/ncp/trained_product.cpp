@@ -100,12 +100,22 @@ void PackedGradients::unpack(const std::vector<const float*>& packed, std::int32
                              std::vector<float>& row) const {
   // Each parameter has one place in the packed row, so ranges of it do not meet.
   parallel_for(size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int32_t to = from_[static_cast<std::size_t>(i)];
-      if (to == nowhere) continue;
+    std::int64_t i = begin;
+    const auto put = [&](std::int64_t at, float sum) {
+      if (const std::int32_t to = from_[static_cast<std::size_t>(at)]; to != nowhere)
+        row[static_cast<std::size_t>(to)] = sum;
+    };
+    // Some side by side, which vectors add.
+    for (constexpr int kSome = 64; i + kSome <= end; i += kSome) {
+      float sums[kSome]{};
+      for (const float* part : packed)
+        for (int k = 0; k < kSome; ++k) sums[k] += part[i + k];
+      for (int k = 0; k < kSome; ++k) put(i + k, sums[k]);
+    }
+    for (; i < end; ++i) {
       float sum = 0;
       for (const float* part : packed) sum += part[i];
-      row[static_cast<std::size_t>(to)] = sum;
+      put(i, sum);
     }
   });
 }

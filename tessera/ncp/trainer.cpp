@@ -32,37 +32,38 @@ std::uint64_t mixed(std::uint64_t seed, std::uint64_t what, std::uint64_t index)
   return x;
 }
 
-std::int32_t length_of(const Dataset& data, std::int64_t sample) {
-  return data.lengths.empty() ? static_cast<std::int32_t>(data.steps) : data.lengths[static_cast<std::size_t>(sample)];
-}
-
 // One batch, or this process's share of it, in and out of a layer: rows of the loss are those of each sample's readout.
 class BatchRun {
  public:
   // `samples` are those of the whole batch.
   void load(const Gradient& gradient, const Dataset& data, std::span<const std::int64_t> samples, Readout readout) {
     lengths_.clear();
-    rows_ = 0;
+    rows_ = steps_ = 0;
     for (const std::int64_t s : samples) {
-      if (!data.lengths.empty()) lengths_.push_back(length_of(data, s));
-      rows_ += readout == Readout::every_step ? length_of(data, s) : 1;
+      if (!data.lengths.empty()) lengths_.push_back(data.lengths[static_cast<std::size_t>(s)]);
+      steps_ = std::max(steps_, data.length(s));
+      rows_ += readout == Readout::every_step ? data.length(s) : 1;
     }
-    share_ = gradient.share(static_cast<std::int64_t>(samples.size()), data.steps, lengths_);
+    share_ = gradient.share(static_cast<std::int64_t>(samples.size()), steps_, lengths_);
     samples_.clear();
     input_.clear();
     timespans_.clear();
     lengths_.clear();
     for (const std::int64_t place : share_.samples) {
       const std::int64_t s = samples[static_cast<std::size_t>(place)];
-      const auto add = [&](auto& to, const auto& from, std::int64_t width) {
-        if (!from.empty()) to.insert(to.end(), from.begin() + s * width, from.begin() + (s + 1) * width);
-      };
       samples_.push_back(s);
-      add(input_, data.input, data.steps * data.inputs);
-      add(timespans_, data.timespans, data.steps);
-      add(lengths_, data.lengths, 1);
+      // Padded to the longest of this batch, not of all.
+      const auto add = [&](std::vector<float>& to, const std::vector<float>& from, std::int64_t width, float padding) {
+        if (from.empty()) return;
+        const auto first = from.begin() + data.begin(s) * width;
+        to.insert(to.end(), first, first + data.length(s) * width);
+        to.resize(samples_.size() * static_cast<std::size_t>(steps_ * width), padding);
+      };
+      add(input_, data.input, data.inputs, 0);
+      add(timespans_, data.timespans, 1, 1);
+      if (!data.lengths.empty()) lengths_.push_back(data.lengths[static_cast<std::size_t>(s)]);
     }
-    sequence_ = {static_cast<std::int64_t>(samples_.size()), data.steps, input_, timespans_, {}, {}, {}};
+    sequence_ = {static_cast<std::int64_t>(samples_.size()), steps_, input_, timespans_, {}, {}, {}};
   }
 
   // The losses of samples, added to `losses`; gradients of the whole batch's mean times `scale` if the way back
@@ -77,12 +78,12 @@ class BatchRun {
     const auto each = static_cast<float>(scale / static_cast<double>(rows_));
     if (backward) d_output_.assign(result_.output.size(), 0.0f);
     for (std::size_t b = 0; b < samples_.size(); ++b) {
-      const std::int32_t length = length_of(data, samples_[b]);
+      const std::int64_t length = data.length(samples_[b]);
       LossSums sums;
       for (std::int64_t t = readout == Readout::every_step ? 0 : length - 1; t < length; ++t) {
-        const auto at = (b * static_cast<std::size_t>(data.steps) + static_cast<std::size_t>(t)) * outputs;
+        const auto at = (b * static_cast<std::size_t>(steps_) + static_cast<std::size_t>(t)) * outputs;
         const auto target =
-            static_cast<std::size_t>(readout == Readout::every_step ? samples_[b] * data.steps + t : samples_[b]);
+            static_cast<std::size_t>(readout == Readout::every_step ? data.begin(samples_[b]) + t : samples_[b]);
         add_loss(loss, std::span(result_.output).subspan(at, outputs),
                  std::span(data.targets).subspan(target * targets, targets), each, sums,
                  backward ? std::span(d_output_).subspan(at, outputs) : std::span<float>{});
@@ -98,7 +99,8 @@ class BatchRun {
   std::vector<std::int32_t> lengths_;
   std::vector<std::int64_t> samples_;  // of the data, that are here
   BatchShare share_;
-  std::int64_t rows_ = 0;  // of the whole batch
+  std::int64_t rows_ = 0;   // of the whole batch
+  std::int64_t steps_ = 0;  // of its longest sample
   Sequence<float> sequence_{};
   SequenceResult<float> result_;
 };

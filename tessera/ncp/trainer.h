@@ -24,15 +24,28 @@ namespace tessera::ncp {
 // Which outputs the loss sees.
 enum class Readout { every_step, last_step };
 
-// Sequences that are padded to the same number of steps.
+// Sequences that are padded to the same number of steps; or, with `begins`, that are stored as long as they are.
 struct Dataset {
   std::int64_t samples = 0;
-  std::int64_t steps = 0;
+  std::int64_t steps = 0;  // of the longest
   int inputs = 0;
   std::vector<float> input{};           // [samples, steps, inputs]
   std::vector<float> timespans{};       // [samples, steps], or none
   std::vector<std::int32_t> lengths{};  // of each sample, from 1; none: all have every step
   std::vector<float> targets{};         // [samples, steps, n] or, read out at the last step, [samples, n]
+  // The rows where samples begin, instead of every `steps`: [samples, steps] above is then one axis of rows, of which
+  // each sample has `lengths` many. They may overlap, as windows do.
+  std::vector<std::int64_t> begins{};
+
+  std::int64_t begin(std::int64_t sample) const {
+    return begins.empty() ? sample * steps : begins[static_cast<std::size_t>(sample)];
+  }
+  std::int64_t length(std::int64_t sample) const {
+    return lengths.empty() ? steps : lengths[static_cast<std::size_t>(sample)];
+  }
+  std::int64_t rows() const {
+    return begins.empty() ? samples * steps : inputs == 0 ? 0 : static_cast<std::int64_t>(input.size()) / inputs;
+  }
 };
 
 // An Error with the numbers unless sizes agree with each other, the layer, the loss and the readout.

@@ -203,7 +203,7 @@ class Counter {
         KernelWork mask{.name = fmt::format("{}{} mask", prefix, head), .launches = 1};
         mask.executed_flops = dense;
         mask.bytes = 3 * kFloatBytes * dense;
-        add(std::move(mask));
+        add(std::move(mask), options_.fusion == Fusion::none);  // a tracing compiler sees that steps have it in common
       }
       add(product(fmt::format("{}{}", prefix, head), width, hidden, masked ? sparse : dense));
     }

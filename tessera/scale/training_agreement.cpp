@@ -16,6 +16,7 @@ std::string digest_of(const ncp::Dataset& data) {
   add(data.input);
   add(data.timespans);
   add(data.lengths);
+  if (!data.begins.empty()) add(data.begins);
   add(data.targets);
   return text;
 }

@@ -27,10 +27,10 @@ json rows_of(std::vector<std::string> words) {
 
 TEST(NcpProfile, ListsDevicesAndShowsOne) {
   const json rows = rows_of({"ncp", "devices"})["rows"];
-  ASSERT_EQ(rows.size(), 5u);
+  ASSERT_EQ(rows.size(), 16u);
   EXPECT_EQ(rows[1]["device"], "apple_m1_max");
   EXPECT_EQ(rows[1]["min_tflops"], 8);
-  EXPECT_EQ(rows[4]["kind"], "measured");
+  EXPECT_EQ(rows[15]["kind"], "measured");
   const CommandResult one = run_tessera({"ncp", "devices", "M1 Pro", "--json"});
   EXPECT_EQ(json::parse(one.out)["backbone_units"], json({128, 128}));
 }
@@ -51,8 +51,8 @@ TEST(NcpProfile, MeasuresALayerOnTheHost) {
 }
 
 TEST(NcpProfile, ShowsKernelsAndFusion) {
-  const json kernels =
-      rows_of({"ncp", "profile", "--device", "m1", "--cell", "ltc", "--wiring", "AutoNCP(16,4)", "--kernels"})["rows"];
+  const json kernels = rows_of({"ncp", "profile", "--device", "m1", "--cell", "ltc", "--wiring", "AutoNCP(16,4)",
+                                "--kernels", "--fusion", "full"})["rows"];
   EXPECT_EQ(kernels[0]["kernel"], "sensory synapses");
   EXPECT_EQ(kernels[1]["launches"], 6 * 16);
   const json fusion = rows_of({"ncp", "profile", "--device", "m1", "--fusion-report"})["rows"];
@@ -98,10 +98,19 @@ TEST(NcpLint, NamesWhatToChange) {
 TEST(NcpProfile, RefusesWhatMakesNoSense) {
   const CommandResult unknown = run_tessera({"ncp", "profile", "--device", "m7"}, own_cache());
   EXPECT_EQ(unknown.status, 1);
-  EXPECT_THAT(unknown.err, HasSubstr("apple_m1, apple_m1_max, apple_m1_pro, apple_m1_ultra, host"));
+  EXPECT_THAT(unknown.err, HasSubstr("apple_m1, apple_m1_max, apple_m1_pro, apple_m1_ultra, apple_m2"));
   EXPECT_EQ(run_tessera({"ncp", "profile", "--device", "m1", "--wiring", "AutoNCP(16,4)", "--units", "3"}).status, 1);
   EXPECT_EQ(run_tessera({"ncp", "profile", "--device", "m1", "--batch", "0"}).status, 2);
   EXPECT_EQ(run_tessera({"ncp", "validate", "--device", "m1", "--cell", "ltc", "--units", "8", "--ways"}).status, 1);
+  const auto refused = [](std::vector<std::string> words, const char* text) {
+    words.insert(words.begin(), "ncp");
+    const CommandResult result = run_tessera(words, own_cache());
+    EXPECT_EQ(result.status, 1);
+    EXPECT_THAT(result.err, HasSubstr(text));
+  };
+  refused({"profile", "--units", "8", "--fusion", "none"}, "--fusion has no effect: figures of host are measured");
+  refused({"profile", "--device", "m1", "--runs", "3"}, "--runs has no effect: figures of apple_m1 are modelled");
+  refused({"validate", "--guide", "--ways", "--fusion", "full"}, "--fusion has no effect: --ways compares them");
 }
 
 }  // namespace

@@ -136,12 +136,38 @@ TEST(NcpTrain, TablesAndWiringsTrainToo) {
                                             "--wiring", "AutoNCP(8,1)", "--epochs", "2", "--format", "json"});
   ASSERT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(json::parse(result.out)["rows"][0]["kernel"].get<std::string>(), HasSubstr("ltc_f32_"));
+  const CommandResult half = run_tessera({"ncp", "train", "--task", "csv:" + path, "--model", "ltc", "--precision",
+                                          "f16", "--units", "1", "--epochs", "1", "--format", "json"});
+  ASSERT_EQ(half.status, 0) << half.err;
+  EXPECT_THAT(json::parse(half.out)["rows"][0]["kernel"].get<std::string>(), HasSubstr("ltc_f16_"));
   const CommandResult wrong =
       run_tessera({"ncp", "train", "--task", "csv:" + path, "--model", "ltc", "--wiring", "AutoNCP(8,2)"});
   EXPECT_EQ(wrong.status, 1);
   EXPECT_THAT(wrong.err, HasSubstr("the layer has 2 outputs, the task needs 1"));
   EXPECT_THAT(run_tessera({"ncp", "train", "--task", "maze"}).err, HasSubstr("there is no task 'maze'"));
   EXPECT_THAT(run_tessera({"ncp", "train", "--task", "sine", "--resume"}).err, HasSubstr("add --checkpoint DIR"));
+}
+
+TEST(NcpTrain, OptionsThatTheDataOrTheCheckpointOverrideAreRefused) {
+  const std::string path = testing::TempDir() + "sequences.csv", folder = fresh_folder("overridden");
+  {
+    std::ofstream file(path);
+    file << "sequence,x,target\n";
+    for (int i = 0; i < 60; ++i) file << fmt::format("{},{},{}\n", i / 7, i % 5, i % 3);
+  }
+  const std::vector<std::string> train{"ncp", "train", "--task", "csv:" + path, "--units", "4", "--epochs", "1"};
+  for (const char* option : {"--window", "--stride"}) {
+    const CommandResult result = run_tessera(with(train, {option, "3"}));
+    EXPECT_EQ(result.status, 1);
+    EXPECT_THAT(result.err, HasSubstr(fmt::format("{} has no effect: the table's column 'sequence'", option)));
+  }
+  ASSERT_EQ(run_tessera(with(train, {"--checkpoint", folder})).status, 0);
+  const std::vector<std::string> eval{"ncp", "eval", folder};
+  EXPECT_EQ(run_tessera(eval).status, 0);
+  const CommandResult loss = run_tessera(with(eval, {"--loss", "bce"}));
+  EXPECT_EQ(loss.status, 1);
+  EXPECT_THAT(loss.err, HasSubstr("--loss has no effect: the task is the one that the checkpoint was trained on"));
+  EXPECT_THAT(run_tessera(with(eval, {"--data", folder})).err, HasSubstr("--data has no effect"));
 }
 
 TEST(NcpTrain, SettingsOfACheckpointCannotChangeOnTheWay) {

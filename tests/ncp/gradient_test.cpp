@@ -307,26 +307,29 @@ TEST(Gradient, IsTheSameToTheLastBitForAnyNumberOfThreads) {
 }
 
 TEST(Gradient, ShorterTypesAreOffByTheirRoundings) {
-  const Layer layer = layer_from_json(
-      R"({"type":"CfC","input_size":6,"units":40,"backbone_units":[50],"mixed_memory":true,"proj_size":3})");
-  const ParameterSet<float> parameters = converted<float>(initial_parameters(layer, 9));
-  const Trained given(layer, 20, 5, false);
-  const Wanted wanted = reference(layer, converted<double>(parameters), given);
-  for (const auto& [precision, epsilon] :
-       {std::pair(Precision::bfloat16, 0x1p-8), std::pair(Precision::float16, 0x1p-11)})
-    for_each_isa([&] {
-      Gradient gradient(layer, precision);
-      gradient.set_parameters(parameters);
-      // An eighth of the worst case; and far more than what float32 is off by.
-      compare(gradient, given, wanted, allowed(layer, given, epsilon) / 8);
-      SequenceResult<float> result;
-      gradient.forward(given.sequence, result);
-      double most = 0;
-      for (std::size_t i = 0; i < wanted.output.size(); ++i)
-        most = std::max(most, std::abs(result.output[i] - wanted.output[i]));
-      EXPECT_GT(most, epsilon / 8);
-      EXPECT_THAT(std::string(gradient.kernel()), HasSubstr(name(precision)));
-    });
+  for (const char* text :
+       {R"({"type":"CfC","input_size":6,"units":40,"backbone_units":[50],"mixed_memory":true,"proj_size":3})",
+        R"({"type":"LTC","input_size":6,"wiring":{"type":"AutoNCP","units":29,"output_size":5}})"}) {
+    const Layer layer = layer_from_json(text);
+    const ParameterSet<float> parameters = converted<float>(initial_parameters(layer, 9));
+    const Trained given(layer, 20, 5, false);
+    const Wanted wanted = reference(layer, converted<double>(parameters), given);
+    for (const auto& [precision, epsilon] :
+         {std::pair(Precision::bfloat16, 0x1p-8), std::pair(Precision::float16, 0x1p-11)})
+      for_each_isa([&] {
+        Gradient gradient(layer, precision);
+        gradient.set_parameters(parameters);
+        // An eighth of the worst case; and far more than what float32 is off by.
+        compare(gradient, given, wanted, allowed(layer, given, epsilon) / 8);
+        SequenceResult<float> result;
+        gradient.forward(given.sequence, result);
+        double most = 0;
+        for (std::size_t i = 0; i < wanted.output.size(); ++i)
+          most = std::max(most, std::abs(result.output[i] - wanted.output[i]));
+        EXPECT_GT(most, epsilon / 8);
+        EXPECT_THAT(std::string(gradient.kernel()), HasSubstr(name(precision)));
+      });
+  }
 }
 
 TEST(Gradient, NotANumberStaysInItsSample) {
@@ -369,7 +372,7 @@ TEST(Gradient, WrongUseIsRefused) {
   gradient.forward(given.sequence, result);
   EXPECT_THAT(error_of([&] { gradient.backward(std::span(given.d_output).first(5), found); }),
               HasSubstr("the gradient of the output has 5 values, not 18"));
-  const Layer ltc = layer_from_json(R"({"type":"LTC","input_size":2,"units":3})");
+  const Layer ltc = layer_from_json(R"({"type":"LTC","input_size":2,"units":3,"mixed_memory":true})");
   EXPECT_THAT(error_of([&] { Gradient(ltc, Precision::bfloat16); }), HasSubstr("not computed in bf16"));
 }
 

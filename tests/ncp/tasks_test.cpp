@@ -129,7 +129,10 @@ TEST(CsvTask, ColumnsAreToldByTheirNames) {
   EXPECT_EQ(task.training.inputs, 2);
   EXPECT_EQ(task.outputs, 1);
   EXPECT_THAT(task.training.lengths, ElementsAre(1, 2, 3, 1, 2, 3, 1, 2));
-  EXPECT_EQ(task.training.input[6], 10);  // of the second sequence, whose rows follow three of the first
+  EXPECT_THAT(task.training.begins, ElementsAre(0, 1, 3, 6, 7, 9, 12, 13));
+  EXPECT_EQ(task.training.input.size(), 2u * 15);  // nothing is padded
+  EXPECT_EQ(task.training.input[2], 10);           // of the second sequence
+  EXPECT_FALSE(task.windowed);
   EXPECT_EQ(task.test.input[0], 90);
   const Task last = csv_task(text, {.loss = Loss::softmax_cross_entropy, .readout = Readout::last_step});
   EXPECT_EQ(last.outputs, 2);
@@ -141,7 +144,10 @@ TEST(CsvTask, WithoutSequencesWindowsAreCut) {
   for (int i = 0; i < 100; ++i) text += fmt::format("{},{},{}\r\n", i, 2 * i, 3 * i);
   const Task task = csv_task(text, {.window = 10, .stride = 5});
   EXPECT_EQ(task.training.samples + task.validation.samples + task.test.samples, 19);
-  EXPECT_EQ(task.training.input[10], 5);
+  EXPECT_TRUE(task.windowed);
+  EXPECT_EQ(task.training.begins[1], 5);
+  EXPECT_EQ(task.training.input[5], 5);
+  EXPECT_EQ(task.training.input.size(), 16u * 5 + 10);  // windows share the rows that they have in common
   EXPECT_EQ(task.outputs, 2);
   EXPECT_EQ(task.training.targets[3], 3);
 }

@@ -2,6 +2,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
+#include "tessera/ncp/evaluation.h"
 #include "tessera/ncp/tasks/task.h"
 #include "tests/error_of.h"
 
@@ -73,6 +74,70 @@ TEST(Trainer, IsTheSameToTheLastBitForAnyNumberOfThreads) {
   }());
   while (!other.finished()) other.run_epoch(task.training, &task.validation);
   EXPECT_NE(other.parameters().items[0].values, wanted->items[0].values);
+}
+
+// The same sequences padded to the longest, and stored as long as they are, in another order of rows.
+TEST(Trainer, SequencesThatAreNotPaddedTrainToTheSameBits) {
+  for (const Readout readout : {Readout::every_step, Readout::last_step})
+    for (const char* text :
+         {R"({"type":"CfC","input_size":2,"units":8,"backbone_units":[12],"proj_size":1,"mixed_memory":true})",
+          R"({"type":"LTC","input_size":2,"wiring":{"type":"AutoNCP","units":8,"output_size":1}})",
+          R"({"type":"LTC","input_size":2,"units":3,"solver":"rk4"})"}) {
+      const bool wide = std::string_view(text).find("rk4") != std::string_view::npos;
+      const std::size_t outputs = wide ? 3 : 1;
+      const std::vector<std::int32_t> lengths{3, 1, 9, 4, 2, 9, 7};
+      Dataset padded{.samples = 7, .steps = 9, .inputs = 2, .lengths = lengths}, dense = padded;
+      for (const bool even : {true, false})
+        for (std::size_t s = even ? 0 : 1; s < lengths.size(); s += 2) {
+          dense.begins.resize(lengths.size());
+          dense.begins[s] = static_cast<std::int64_t>(dense.timespans.size());
+          for (int t = 0; t < lengths[s]; ++t) {
+            for (int k = 0; k < 2; ++k) dense.input.push_back(std::sin(static_cast<float>(7 * s) + 0.5f * t + k));
+            dense.timespans.push_back(0.5f + 0.1f * static_cast<float>(t));
+            if (readout == Readout::every_step)
+              for (std::size_t k = 0; k < outputs; ++k)
+                dense.targets.push_back(std::cos(0.3f * t + static_cast<float>(s)));
+          }
+        }
+      if (readout == Readout::last_step)
+        for (std::size_t i = 0; i < lengths.size() * outputs; ++i)
+          dense.targets.push_back(0.1f * static_cast<float>(i));
+      const auto at = [&](const std::vector<float>& from, std::int64_t s, std::int64_t t, std::int64_t width, float pad,
+                          std::vector<float>& to) {
+        for (std::int64_t k = 0; k < width; ++k)
+          to.push_back(t < dense.length(s) ? from[static_cast<std::size_t>((dense.begin(s) + t) * width + k)] : pad);
+      };
+      for (std::int64_t s = 0; s < 7; ++s)
+        for (std::int64_t t = 0; t < 9; ++t) {
+          at(dense.input, s, t, 2, 5, padded.input);
+          at(dense.timespans, s, t, 1, 3, padded.timespans);
+          if (readout == Readout::every_step)
+            at(dense.targets, s, t, static_cast<std::int64_t>(outputs), 9, padded.targets);
+        }
+      if (readout == Readout::last_step) padded.targets = dense.targets;
+      const TrainingOptions options{.epochs = 2, .batch = 3, .readout = readout};
+      Trainer one = make_trainer(text, options), other = make_trainer(text, options);
+      while (!one.finished()) {
+        const EpochReport a = *one.run_epoch(padded, &padded), b = *other.run_epoch(dense, &dense);
+        EXPECT_EQ(a.training.loss, b.training.loss);
+        EXPECT_EQ(a.validation.loss, b.validation.loss);
+      }
+      expect_same(one.parameters(), other.parameters());
+      const std::int64_t some[] = {5, 0, 2};
+      check_dataset(subset(dense, some, readout), one.layer(), Loss::mean_squared_error, readout);
+      const LossSums wanted = evaluate(one.layer(), one.parameters(), subset(padded, some, readout),
+                                       Loss::mean_squared_error, readout),
+                     found = evaluate(one.layer(), one.parameters(), subset(dense, some, readout),
+                                      Loss::mean_squared_error, readout);
+      EXPECT_EQ(found.loss, wanted.loss);
+      Gradient gradient(evaluated(one.layer()));
+      gradient.set_parameters(one.parameters());
+      const LossSums by_runner = evaluate(
+          one.layer(), dense, Loss::mean_squared_error, readout, 2,
+          [&](const Sequence<float>& sequence, SequenceResult<float>& result) { gradient.forward(sequence, result); });
+      const LossSums whole = evaluate(one.layer(), one.parameters(), dense, Loss::mean_squared_error, readout);
+      EXPECT_NEAR(by_runner.loss, whole.loss, 1e-12 * whole.loss);
+    }
 }
 
 TEST(Trainer, DropoutChangesWhatIsLearnt) {
@@ -226,6 +291,8 @@ TEST(Trainer, DataThatDoesNotFitIsRefused) {
   EXPECT_THAT(with([](Dataset& d) { d.input.pop_back(); }), HasSubstr("the input has 127 values"));
   EXPECT_THAT(with([](Dataset& d) { d.targets[1] = 2; }), HasSubstr("target 1 is 2: no class from 0 to 1"));
   EXPECT_THAT(with([](Dataset& d) { d.lengths[2] = 33; }), HasSubstr("sample 2 has 33 of 32 steps"));
+  EXPECT_THAT(with([](Dataset& d) { d.begins = {0, 32, 64}; }), HasSubstr("begins has 3 values"));
+  EXPECT_THAT(with([](Dataset& d) { d.begins = {0, 32, 64, 127}; }), HasSubstr("from row 127 on, of 128 rows"));
   EXPECT_THAT(error_of([] { make_trainer(kSmall, {.epochs = 0}); }), HasSubstr("0 epochs"));
   EXPECT_THAT(error_of([] { make_trainer(kSmall, {.learning_rate = NAN}); }), HasSubstr("learning rate is nan"));
 }

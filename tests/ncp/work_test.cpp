@@ -70,6 +70,12 @@ TEST(Work, OfWiredCellsLeavesOutWhatTheMaskDoes) {
   expect_counted(layer, 2, 2);
   const KernelWork work = forward_work(layer, 2, 2).total();
   EXPECT_LT(work.flops, work.executed_flops);
+  // Two masked heads of three cells: in each step as written, once where a compiler traces the whole sequence.
+  const auto launches = [&](Fusion fusion, std::int64_t steps) {
+    return forward_work(layer, 2, steps, {.fusion = fusion}).total().launches;
+  };
+  EXPECT_EQ(launches(Fusion::none, 3) - launches(Fusion::none, 2), 49);
+  EXPECT_EQ(launches(Fusion::elementwise, 3) - launches(Fusion::elementwise, 2), 49 - 6 - 3 * 8);
 }
 
 TEST(Work, OfMemoryAndProjectionIsWhatInstrumentedLoopsCount) {

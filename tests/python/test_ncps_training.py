@@ -163,6 +163,14 @@ def test_fit_takes_what_configure_training_returns(device):
         np.testing.assert_array_equal(one, two)
 
 
+@pytest.mark.parametrize("model", [CfC(3, wirings.AutoNCP(12, 4)), LTC(3, wirings.AutoNCP(12, 4)), LTC(3, 4, solver="rk4")], ids=repr)
+@pytest.mark.parametrize("device", ["apple_m4_max", "host"])
+def test_fit_takes_what_configure_training_returns_for_a_model(model, device):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(8, 3, 3)).astype(np.float32), rng.normal(size=(8, 3, 4)).astype(np.float32)
+    assert len(model.fit(x, y, epochs=1, **mlx_profile.configure_training(device, model))) == 1
+
+
 def test_settings_that_contradict_are_refused():
     x, y = np.zeros((4, 2, 3), np.float32), np.zeros((4, 2, 4), np.float32)
     layer = CfC(3, 4)

@@ -1,4 +1,4 @@
-"""Liquid models held against devices: profiles of Apple's M1 family and of this computer, a profiler, checks.
+"""Liquid models held against devices: profiles of Apple's M1 to M4 families and of this computer, a profiler, checks.
 
     from tessera.mlx_profile import DeviceConfig, MLXProfiler, profile_model
 
@@ -7,7 +7,8 @@
     print(stats["tflops"], stats["kind"])
 
 On ``host`` every figure is measured. On any other device it is modelled: a roofline with launch costs, and each figure
-says so under ``kind`` and ``kinds``.
+says so under ``kind`` and ``kinds``. ``fusion`` says what is launched there: "none" is MLX as a layer is written,
+"elementwise" MLX under ``mx.compile``, "full" one kernel for each product and what follows it.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class MLXProfiler:
         self._profiler = NcpProfiler(_layer_of(model), self.device)
 
     def profile_compute(
-        self, batch_size: int = 32, seq_length: int = 10, num_runs: int = 100, fusion: str = "full"
+        self, batch_size: int = 32, seq_length: int = 10, num_runs: int = 100, fusion: str = "elementwise"
     ) -> Stats:
         """time_mean, time_std, time_p50, time_p99 (s), flops_mean, flops_std (FLOP/s), tflops, ne_utilization (%),
         samples_per_second."""
@@ -87,17 +88,18 @@ class MLXProfiler:
         seq_length: int = 10,
         num_runs: int = 10,
         track_unified: bool = True,
-        fusion: str = "full",
+        fusion: str = "elementwise",
     ) -> Stats:
         """peak_usage, current_usage, total_allocated, total_freed (MB), bandwidth (GB/s: logical bytes over time),
-        memory_utilization (%), and unified_usage (%) unless it is not wanted. cache_hit_rate is None: unknown here."""
+        memory_utilization (%), and unified_usage (%) unless it is not wanted. cache_hit_rate is None: nobody can know it
+        here, and ["why"]["cache_hit_rate"] is the reason."""
         stats = self._profiler.profile_memory(batch_size, seq_length, num_runs, fusion)
         if not track_unified:
             del stats["unified_usage"]
         return stats
 
     def profile_hardware(
-        self, batch_size: int | None = None, seq_length: int = 16, num_runs: int = 10, fusion: str = "full"
+        self, batch_size: int | None = None, seq_length: int = 16, num_runs: int = 10, fusion: str = "elementwise"
     ) -> Stats:
         """ne_utilization, compute_utilization (% of the peak of what computes), memory_utilization, tflops,
         bandwidth, intensity. The batch is the device's own unless one is given."""
@@ -105,7 +107,7 @@ class MLXProfiler:
         return self._profiler.profile_hardware(batch, seq_length, num_runs, fusion)
 
     def profile_stream(
-        self, batch_size: int = 32, seq_length: int = 10, fusion: str = "full", num_runs: int = 10
+        self, batch_size: int = 32, seq_length: int = 10, fusion: str = "elementwise", num_runs: int = 10
     ) -> Stats:
         """Forward and backward, as in training: kernel_time (a mean), memory_time (s), num_kernels, num_transfers."""
         return self._profiler.profile_stream(batch_size, seq_length, num_runs, fusion)
@@ -195,7 +197,7 @@ def validate_performance(
     """A verdict for each of tflops, bandwidth and memory. strict: an AssertionError that names what was missed."""
     profiler = MLXProfiler(model, config)
     batch = profiler.device.get_optimal_batch_size()
-    return _asserted(profiler._profiler.validate_performance(batch, seq_length, num_runs, "full"), strict)
+    return _asserted(profiler._profiler.validate_performance(batch, seq_length, num_runs, "elementwise"), strict)
 
 
 def verify_hardware_usage(
@@ -204,7 +206,7 @@ def verify_hardware_usage(
     """Whether half of what computes is used. strict: an AssertionError if it is not."""
     profiler = MLXProfiler(model, config)
     batch = profiler.device.get_optimal_batch_size()
-    return _asserted(profiler._profiler.verify_hardware_usage(batch, seq_length, num_runs, "full"), strict)
+    return _asserted(profiler._profiler.verify_hardware_usage(batch, seq_length, num_runs, "elementwise"), strict)
 
 
 def lint(model: Any, config: DeviceConfig | str, batch_size: int = 0, seq_length: int = 16) -> list[dict[str, str]]:
@@ -217,9 +219,14 @@ def fusion_report(model: Any, batch_size: int = 32, seq_length: int = 16) -> dic
     return ncp_fusion_report(_layer_of(model), batch_size, seq_length)
 
 
-def configure_training(config: DeviceConfig | str) -> dict[str, Any]:
-    """batch_size, learning_rate and backbone_dropout of the guide, with its mixed precision spelled out."""
-    return ncp_training_settings(_device_of(config))
+def configure_training(config: DeviceConfig | str, model: Any = None, seq_length: int = 16) -> dict[str, Any]:
+    """batch_size, learning_rate and backbone_dropout of the guide, with its mixed precision spelled out.
+
+    The guide has one learning rate and one dropout for every chip and model. With a model: the largest recommended batch
+    with which training on sequences of seq_length steps fits the memory budget, no dropout where nothing drops, and a
+    compute_type that the model has.
+    """
+    return ncp_training_settings(_device_of(config), None if model is None else _layer_of(model), seq_length)
 
 
 def create_optimized_model(config: DeviceConfig | str, input_size: int, **options: Any) -> ncps.CfC:

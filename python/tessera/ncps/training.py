@@ -134,8 +134,9 @@ class Layer(Model):
         optimizer: "adam", "adamw", "rmsprop", "sgd". schedule: "constant", "exponential", "cosine", "step".
         validation_data: x, y and optionally timespans and lengths. patience: epochs without a better validation loss after
         which to stop. keep_best: ends with the parameters of the best epoch.
-        precision: of products of a CfC, "f32", "bf16" or "f16". options: as `tessera ncp train` has them: decay, every,
-        floor, momentum, beta1, beta2, smoothing, epsilon, weight_decay, clip_value, clip_norm_each.
+        precision: of products of a CfC, of parameters and states of an LTC: "f32", "bf16" or "f16". options: as
+        `tessera ncp train` has them: decay, every, floor, momentum, beta1, beta2, smoothing, epsilon, weight_decay,
+        clip_value, clip_norm_each.
         checkpoint: a file that is written after each epoch, and gone on from where it exists: a run that was stopped ends
         with the same bits as one that was not.
         on_epoch: called with each report; False stops. The same seed gives the same bits on any number of threads.

@@ -238,7 +238,7 @@ void read_fields(FieldReader& in, UnifiedSpec& s) {
   in.require(s.hidden_min <= s.hidden_max, {"hidden_min", "hidden_max"},
              fmt::format("'hidden_min' is {}, above 'hidden_max' of {}", s.hidden_min, s.hidden_max));
 
-  in.group("tiers");
+  in.own_group("tiers");  // of the chips that the guide is about
   in.value("class_target_bytes_per_s", guide.class_target_bytes_per_s, "B/s", positive);
   in.value("high_target_flop_per_s", guide.high_target_flop_per_s, "FLOP/s", positive);
   in.value("high_target_bytes_per_s", guide.high_target_bytes_per_s, "B/s", positive);

@@ -1,8 +1,11 @@
 #pragma once
 
-// An LTC layer (semi-implicit solver, without mixed memory) in training, over the synapses that exist.
+// An LTC layer (semi-implicit solver, without mixed memory) in training, over the synapses that exist. In a precision
+// other than float32 parameters, inputs, and states and their gradients between steps have the numbers of that type;
+// the unfolds of a step are float32.
 
 #include "tessera/ncp/gradient_exchange.h"
+#include "tessera/ncp/internal/backward_kernels.h"
 #include "tessera/ncp/internal/batch_chunks.h"
 #include "tessera/ncp/internal/cells.h"
 #include "tessera/ncp/internal/ltc_gradient_kernels.h"
@@ -31,14 +34,14 @@ struct TrainedSynapses {
 class LtcGradient {
  public:
   static bool takes(const LtcLayer& layer);
-  LtcGradient(const LtcLayer& layer, const LtcGradientKernel& kernel);
+  LtcGradient(const LtcLayer& layer, Precision precision, const LtcGradientKernel& kernel, const BackwardKernel& back);
 
   void set_parameters(const ParameterSet<float>& parameters);
   // Vectors of the result have their sizes and are zero.
   void forward(const Sequence<float>& sequence, std::span<const std::int32_t> lengths, SequenceResult<float>& result,
                const BatchShare& share);
-  void backward(std::span<const float> d_output, std::span<const float> d_state, const ParameterSet<float>& parameters,
-                SequenceGradients<float>& gradients, GradientExchange* exchange);
+  void backward(std::span<const float> d_output, std::span<const float> d_state, SequenceGradients<float>& gradients,
+                GradientExchange* exchange);
   // Samples that are worked on together, in a batch of so many.
   std::int64_t rows_of_chunk(std::int64_t batch) const;
 
@@ -58,6 +61,7 @@ class LtcGradient {
                      SequenceResult<float>& result) const;
   void backward_chunk(std::span<const float> d_output, std::span<const float> d_state, const BatchChunk& chunk,
                       Tape& tape, SequenceGradients<float>& gradients) const;
+  void round(float* values, std::int64_t count) const { back_->round(precision_, values, count); }
   std::int64_t gradient_size() const;
   std::int64_t row_of(std::int64_t sample, std::int64_t step) const {
     return sizes_.batch_first ? sample * steps_ + step : step * batch_ + sample;
@@ -67,7 +71,10 @@ class LtcGradient {
   int unfolds_ = 6;
   float epsilon_ = 0;
   bool softplus_ = true;
+  Precision precision_;
   const LtcGradientKernel* kernel_;
+  const BackwardKernel* back_;
+  ParameterSet<float> parameters_{};
   std::optional<LtcCell<float>> cell_{};
   TrainedSynapses recurrent_{}, sensory_{};
   std::vector<float> leak_{}, leak_current_{}, capacity_{};

@@ -1,5 +1,4 @@
 #include "tessera/core/error.h"
-#include "tessera/core/memory_size.h"
 #include "tessera/ncp/tasks/number_table.h"
 #include "tessera/ncp/tasks/task.h"
 
@@ -60,31 +59,24 @@ Task csv_task(std::string_view text, const CsvOptions& options) {
   const std::vector<Range> parts = sequences(table, sequence, options);
   check(parts.size() >= 3, Code::invalid_argument,
         "{} sequences are too few: at least one each to train on, to validate and to test", parts.size());
-  std::size_t longest = 0;
-  for (const Range& part : parts) longest = std::max(longest, part.count);
-  // Every sequence takes the room of the longest.
-  const double bytes = static_cast<double>(parts.size()) * static_cast<double>(longest) *
-                       static_cast<double>(inputs.size() + targets.size() + 1) * sizeof(float);
-  check(bytes <= static_cast<double>(default_memory_limit_bytes() / 4), Code::out_of_memory,
-        Hint{"cut the longest sequences into shorter ones"},
-        "{} sequences, the longest of {} steps, take {:.4g} GB as a table; a quarter of the memory that there is has "
-        "{:.4g} GB",
-        parts.size(), longest, bytes * 1e-9, static_cast<double>(default_memory_limit_bytes() / 4) * 1e-9);
+  // Rows of the table from the first sequence to the last one's end, each of them once.
   const auto make = [&](std::size_t begin, std::size_t end) {
-    Dataset out{.samples = static_cast<std::int64_t>(end - begin),
-                .steps = static_cast<std::int64_t>(longest),
-                .inputs = static_cast<int>(inputs.size())};
+    const std::size_t from = parts[begin].first, to = parts[end - 1].first + parts[end - 1].count;
+    Dataset out{.samples = static_cast<std::int64_t>(end - begin), .inputs = static_cast<int>(inputs.size())};
+    const auto add = [&](std::size_t row, const std::vector<std::size_t>& columns, std::vector<float>& values) {
+      for (const std::size_t i : columns) values.push_back(static_cast<float>(table.rows[row][i]));
+    };
+    out.input.reserve((to - from) * inputs.size());
+    for (std::size_t row = from; row < to; ++row) {
+      add(row, inputs, out.input);
+      if (elapsed >= 0) add(row, {static_cast<std::size_t>(elapsed)}, out.timespans);
+      if (options.readout == Readout::every_step) add(row, targets, out.targets);
+    }
     for (std::size_t p = begin; p < end; ++p) {
+      out.begins.push_back(static_cast<std::int64_t>(parts[p].first - from));
       out.lengths.push_back(static_cast<std::int32_t>(parts[p].count));
-      for (std::size_t t = 0; t < longest; ++t) {
-        const bool real = t < parts[p].count;
-        const std::vector<double>& row = table.rows[parts[p].first + (real ? t : 0)];
-        for (const std::size_t i : inputs) out.input.push_back(real ? static_cast<float>(row[i]) : 0.0f);
-        if (elapsed >= 0)
-          out.timespans.push_back(real ? static_cast<float>(row[static_cast<std::size_t>(elapsed)]) : 1.0f);
-        if (options.readout == Readout::every_step || t + 1 == parts[p].count)
-          for (const std::size_t i : targets) out.targets.push_back(real ? static_cast<float>(row[i]) : 0.0f);
-      }
+      out.steps = std::max(out.steps, static_cast<std::int64_t>(parts[p].count));
+      if (options.readout == Readout::last_step) add(parts[p].first + parts[p].count - 1, targets, out.targets);
     }
     return out;
   };
@@ -93,6 +85,7 @@ Task csv_task(std::string_view text, const CsvOptions& options) {
   task.training = make(0, parts.size() - 2 * tenth);
   task.validation = make(parts.size() - 2 * tenth, parts.size() - tenth);
   task.test = make(parts.size() - tenth, parts.size());
+  task.windowed = sequence < 0;
   task.outputs = static_cast<int>(targets.size());
   if (options.loss == Loss::softmax_cross_entropy) {
     double most = 0;

@@ -21,7 +21,8 @@ struct Task {
   Dataset test{};
   Loss loss = Loss::mean_squared_error;
   Readout readout = Readout::every_step;
-  int outputs = 1;  // that a layer has to have
+  int outputs = 1;        // that a layer has to have
+  bool windowed = false;  // sequences were cut from a table as long as options say
 };
 
 // The parity of a stream of up to 31 bits, given as runs: an event is a bit and how long ago the one before it came

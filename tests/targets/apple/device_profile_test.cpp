@@ -81,6 +81,48 @@ TEST(DeviceProfile, KeepsTheTiersThatContradictTheGuideApart) {
   }
 }
 
+// The guide is about the M1 family alone: of the others it has nothing to say, and their files say so.
+TEST(DeviceProfile, OfLaterChipsHoldsSpecificationsAndMarksWhatIsTakenFromTheM1OfTheirClass) {
+  struct Chip {
+    const char* name;
+    const char* class_of;
+    double tflops, gb_per_s, tops;
+    std::int64_t most_gb;
+  };
+  for (const Chip& chip : {Chip{"M2", "M1", 3.6, 100, 15.8, 24}, Chip{"M2 Pro", "M1 Pro", 6.8, 200, 15.8, 32},
+                           Chip{"M2 Max", "M1 Max", 13.6, 400, 15.8, 96},
+                           Chip{"M2 Ultra", "M1 Ultra", 27.2, 800, 31.6, 192}, Chip{"M3", "M1", 3.58, 100, 18, 24},
+                           Chip{"M3 Pro", "M1 Pro", 6.44, 150, 18, 36}, Chip{"M3 Max", "M1 Max", 14.3, 400, 18, 128},
+                           Chip{"M3 Ultra", "M1 Ultra", 28.6, 819, 36, 512}, Chip{"M4", "M1", 4.04, 120, 38, 32},
+                           Chip{"M4 Pro", "M1 Pro", 8.09, 273, 38, 64}, Chip{"M4 Max", "M1 Max", 16.2, 546, 38, 128}}) {
+    SCOPED_TRACE(chip.name);
+    const DeviceProfile p = device_profile(chip.name), first = device_profile(chip.class_of);
+    EXPECT_DOUBLE_EQ(p.peak_flop_per_s, chip.tflops * 1e12);
+    EXPECT_DOUBLE_EQ(p.peak_bytes_per_s, chip.gb_per_s * 1e9);
+    EXPECT_DOUBLE_EQ(p.neural_engine_op_per_s, chip.tops * 1e12);
+    EXPECT_EQ(p.memory_bytes, chip.most_gb << 30);
+    EXPECT_EQ(p.batch_sizes, first.batch_sizes);
+    EXPECT_EQ(p.hidden_sizes, first.hidden_sizes);
+    EXPECT_EQ(p.backbone_units, first.backbone_units);
+    EXPECT_EQ(p.hidden_limit, first.hidden_limit);
+    EXPECT_EQ(p.advice, first.advice);
+    EXPECT_NEAR(p.min_tflops() * 1e12 / p.peak_flop_per_s, first.min_tflops() * 1e12 / first.peak_flop_per_s, 1e-3);
+    EXPECT_NEAR(p.min_bandwidth() * 1e9 / p.peak_bytes_per_s, first.min_bandwidth() * 1e9 / first.peak_bytes_per_s,
+                1e-3);
+    ASSERT_EQ(p.tiers.size(), 1u);
+    EXPECT_THAT(p.tiers[0].source, HasSubstr(chip.class_of));
+    const Machine machine = load_machine(p.name);
+    EXPECT_FALSE(unified_guide_of(machine).has_tiers);
+    EXPECT_FALSE(unified_guide_of(machine).guide_bytes_per_s.has_value());
+    for (const Figure& figure : machine.figures) {
+      const bool of_the_guide = figure.group == "profile";
+      if (of_the_guide) EXPECT_EQ(figure.kind, FigureKind::assumed) << figure.key;
+      if (figure.key == "memory_bytes_per_s") EXPECT_EQ(figure.kind, FigureKind::published);
+    }
+    EXPECT_EQ(device_profile_from_json(device_profile_to_json(p)), p);
+  }
+}
+
 TEST(DeviceProfile, IsFoundAsPeopleWriteIt) {
   for (const char* text : {"apple_m1_max", "M1 Max", "m1_max", "m1-max", "Apple M1 Max", "APPLE_M1_MAX"})
     EXPECT_EQ(device_profile(text).name, "apple_m1_max") << text;
@@ -93,7 +135,10 @@ TEST(DeviceProfile, RefusesUnknownNamesAndListsTheKnownOnes) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::not_found);
     EXPECT_THAT(error.message(), HasSubstr("there is no device profile 'M1 Mx'"));
-    EXPECT_EQ(error.hint(), "the devices are apple_m1, apple_m1_max, apple_m1_pro, apple_m1_ultra, host");
+    EXPECT_EQ(error.hint(),
+              "the devices are apple_m1, apple_m1_max, apple_m1_pro, apple_m1_ultra, apple_m2, apple_m2_max, "
+              "apple_m2_pro, apple_m2_ultra, apple_m3, apple_m3_max, apple_m3_pro, apple_m3_ultra, apple_m4, "
+              "apple_m4_max, apple_m4_pro, host");
   }
   try {
     device_profile(load_machine("trainium1"));
@@ -106,6 +151,7 @@ TEST(DeviceProfile, RefusesUnknownNamesAndListsTheKnownOnes) {
 TEST(DeviceProfile, KnowsProcessorsByTheirBrand) {
   EXPECT_EQ(profile_name_of_processor("Apple M1"), "apple_m1");
   EXPECT_EQ(profile_name_of_processor("Apple M1 Ultra"), "apple_m1_ultra");
+  EXPECT_EQ(profile_name_of_processor("Apple M4 Max"), "apple_m4_max");
   EXPECT_EQ(profile_name_of_processor("Apple M9"), "");
   EXPECT_EQ(profile_name_of_processor("AMD EPYC"), "");
 }

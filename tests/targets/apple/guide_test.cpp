@@ -69,6 +69,13 @@ TEST(Lint, TakesWiredAndLtcLayers) {
   const ncp::Wiring wiring = ncp::build_wiring(ncp::parse_wiring_spec("AutoNCP(32,4)"), 8);
   EXPECT_THAT(rules_for(lint(ncp::CfcLayer{.inputs = 8, .wiring = wiring, .backbone = {}}, device), "wiring"),
               ::testing::ElementsAre("backbone"));
+  EXPECT_THAT(lint(
+                  ncp::CfcLayer{
+                      .inputs = 8, .wiring = ncp::build_wiring(ncp::parse_wiring_spec("Random(9)"), 8), .backbone = {}},
+                  device)
+                  .back()
+                  .message,
+              HasSubstr("of every model on Apple M1: "));
   EXPECT_THAT(rules_for(lint(ncp::LtcLayer{.wiring = wiring}, device), "ode_unfolds"),
               ::testing::ElementsAre("fusion"));
 }
@@ -81,6 +88,28 @@ TEST(GuideSettings, AreThoseOfTheDevice) {
   EXPECT_EQ(layer.backbone, (std::vector<int>{512, 512}));
   EXPECT_EQ(layer.inputs, 20);
   EXPECT_THROW(create_optimized_model(device_profile("M1"), 0), Error);
+}
+
+TEST(GuideSettings, OfALayerAreThoseItCanBeTrainedWith) {
+  DeviceProfile device = device_profile("M1");
+  const ncp::CfcLayer layer = create_optimized_model(device, 64);
+  EXPECT_EQ(configure_training(device, layer), configure_training(device));
+  ncp::CfcLayer one = layer;
+  one.backbone = {64};  // PyTorch's dialect drops from the second layer on
+  EXPECT_EQ(configure_training(device, one).backbone_dropout, 0);
+  one.dialect = ncp::Dialect::keras;
+  EXPECT_EQ(configure_training(device, one).backbone_dropout, 0.1);
+  const ncp::Wiring wiring = ncp::build_wiring(ncp::parse_wiring_spec("AutoNCP(32,4)"), 8);
+  const ncp::CfcLayer wired{.inputs = 8, .wiring = wiring, .backbone = {}};
+  EXPECT_EQ(configure_training(device, wired).backbone_dropout, 0);
+  const TrainingSettings ltc = configure_training(device, ncp::LtcLayer{.wiring = wiring});
+  EXPECT_EQ(ltc, (TrainingSettings{64, 0.001, 0, "float32", "float16", true}));
+  const TrainingSettings slow = configure_training(device, ncp::LtcLayer{.wiring = wiring, .mixed_memory = true});
+  EXPECT_EQ(slow, (TrainingSettings{64, 0.001, 0, "float32", "float32", false}));
+  device.memory_budget_bytes = ncp::memory_need(layer, 64, 1000, true).total() - 1;
+  EXPECT_EQ(configure_training(device, layer, 1000).batch_size, 32);
+  device.memory_budget_bytes = ncp::memory_need(layer, 4, 1000, true).total();
+  EXPECT_EQ(configure_training(device, layer, 1000).batch_size, 4);
 }
 
 TEST(GuideFusion, TakesKernelsAway) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import torch
@@ -15,12 +16,28 @@ Tensor = torch.Tensor
 class Kernel:
     """What one module computes with: it keeps what is packed from that module's parameters."""
 
-    __slots__ = ("batch_first", "description", "inputs", "native", "outputs", "parameters", "return_sequences", "state_size")
+    __slots__ = (
+        "batch_first",
+        "description",
+        "frozen",
+        "inputs",
+        "native",
+        "outputs",
+        "parameters",
+        "return_sequences",
+        "state_size",
+        "wanted",
+    )
 
     def __init__(self, description: dict[str, Any] | str) -> None:
         self.description = description if isinstance(description, str) else json_text(description)
         self.native = NcpFunction(self.description)
         self.parameters: list[tuple[str, tuple[int, ...], bool]] = self.native.parameter_list()
+        # What _WHAT finds of parameters that need no second look, by their type.
+        self.wanted = {
+            dtype: [(shape, dtype, True) for _, shape, _ in self.parameters] for dtype in (torch.float32, torch.float64)
+        }
+        self.frozen = [i for i, (_, _, trainable) in enumerate(self.parameters) if not trainable]
         self.inputs: int = self.native.inputs
         self.state_size: int = self.native.state_size
         self.outputs: int = self.native.outputs
@@ -89,11 +106,28 @@ def address(tensor: Tensor | None) -> int:
     return 0 if tensor is None else tensor.data_ptr()
 
 
+_WHAT = operator.attrgetter("shape", "dtype", "is_cpu")
+
+
 def check_tensors(kernel: Kernel, input: Tensor, parameters: list[Tensor]) -> list[Tensor]:
     """Parameters as the library reads them: an Error unless they have its shapes and the input's type and device."""
-    dtype, device = input.dtype, input.device
+    dtype = input.dtype
     if dtype is not torch.float32 and dtype is not torch.float64:
         raise InvalidArgument(f"the input is {dtype}: liquid layers compute in float32, or in float64; convert it by .float()")
+    # Quick, because it is done for each call; in words that torch.compile does not know.
+    if (
+        not torch.compiler.is_compiling()
+        and input.is_cpu
+        and list(map(_WHAT, parameters)) == kernel.wanted[dtype]
+        and all(map(Tensor.is_contiguous, parameters))
+        and not any(parameters[i].requires_grad for i in kernel.frozen)
+    ):
+        return parameters
+    return _refused_or_copied(kernel, input, parameters)
+
+
+def _refused_or_copied(kernel: Kernel, input: Tensor, parameters: list[Tensor]) -> list[Tensor]:
+    dtype, device = input.dtype, input.device
     for i, (name, shape, trainable) in enumerate(kernel.parameters):
         tensor = parameters[i]
         if tensor.shape != shape:

@@ -16,8 +16,8 @@ class LiquidModule(torch.nn.Module):
     """A module that the library computes. Modules inside hold parameters; forward hooks on them are not called."""
 
     _kernel: Kernel
-    # Where each parameter is: names of modules, and its own.
-    _places: list[tuple[list[str], str]]
+    # Where parameters are: names of modules, and of what one of them holds, in the library's order.
+    _places: list[tuple[list[str], list[str]]]
 
     def _use(self, description: dict[str, Any], prefix: str = "") -> None:
         """Computes what the description says; the prefix stands before names of parameters in the library only."""
@@ -25,17 +25,21 @@ class LiquidModule(torch.nn.Module):
         self._places = []
         for name, _, _ in self._kernel.parameters:
             *modules, own = name.removeprefix(prefix).split(".")
-            self._places.append((modules, own))
+            if not self._places or self._places[-1][0] != modules:
+                self._places.append((modules, []))
+            self._places[-1][1].append(own)
 
     def _collected(self) -> list[Tensor]:
         out = []
-        for modules, own in self._places:
+        for modules, names in self._places:
             module: torch.nn.Module = self
             for name in modules:
                 module = module._modules[name]  # type: ignore[assignment]
-            tensor = module._parameters.get(own)
-            # A parametrisation, or weight_norm, computes it.
-            out.append(getattr(module, own) if tensor is None else tensor)
+            held = module._parameters
+            for own in names:
+                tensor = held.get(own)
+                # A parametrisation, or weight_norm, computes it.
+                out.append(getattr(module, own) if tensor is None else tensor)
         return out
 
     def _dropout_seed(self) -> Tensor | None:
@@ -49,7 +53,7 @@ class LiquidModule(torch.nn.Module):
         parameters = self._collected()
         dtype = parameters[0].dtype
         # The library has one precision, as the parameters do.
-        if not input.is_meta and torch.is_autocast_enabled(input.device.type):
+        if input.dtype is not dtype and not input.is_meta and torch.is_autocast_enabled(input.device.type):
             input = input.to(dtype)
         parameters = check_tensors(self._kernel, input, parameters)
         return run(

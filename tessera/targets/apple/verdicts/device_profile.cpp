@@ -89,10 +89,13 @@ DeviceProfile device_profile(const Machine& machine) {
   out.backbone_dropout = guide.backbone_dropout;
   out.advice = sentences(guide.advice);
   out.tiers = {{"guide", s.target_flop_per_s, s.target_bytes_per_s, s.memory_budget_bytes,
-                source_of(machine, "target_flop_per_s")},
-               {"class", 0, guide.class_target_bytes_per_s, 0, source_of(machine, "class_target_bytes_per_s")},
-               {"high", guide.high_target_flop_per_s, guide.high_target_bytes_per_s, guide.high_memory_bytes,
-                source_of(machine, "high_target_flop_per_s")}};
+                source_of(machine, "target_flop_per_s")}};
+  if (guide.has_tiers) {
+    out.tiers.push_back(
+        {"class", 0, guide.class_target_bytes_per_s, 0, source_of(machine, "class_target_bytes_per_s")});
+    out.tiers.push_back({"high", guide.high_target_flop_per_s, guide.high_target_bytes_per_s, guide.high_memory_bytes,
+                         source_of(machine, "high_target_flop_per_s")});
+  }
   out.origin = machine.path.substr(machine.path.find_last_of('/') + 1);
   return out;
 }

@@ -84,9 +84,10 @@ std::vector<Finding> lint(const ncp::Layer& layer, const DeviceProfile& device, 
   if (const auto* cfc = std::get_if<ncp::CfcLayer>(&layer)) {
     if (!cfc->wiring) lint_backbone(linter, *cfc, device);
     if (cfc->wiring)
-      linter.add(
-          Severity::advice, "backbone", "wiring",
-          "a wired CfC has no backbone, and a cell for each layer of the wiring: three dependent products a step");
+      linter.add(Severity::advice, "backbone", "wiring",
+                 fmt::format("a wired CfC has no backbone, and a cell for each of the {} layers of the wiring: each "
+                             "waits for the one before it in every step",
+                             cfc->wiring->layers.size()));
   } else {
     const auto& ltc = std::get<ncp::LtcLayer>(layer);
     linter.add(
@@ -102,7 +103,8 @@ std::vector<Finding> lint(const ncp::Layer& layer, const DeviceProfile& device, 
                  fmt::format("training with a batch of {} and {} steps takes {:.1f} MB, over the budget of {:.0f} MB",
                              batch, steps, static_cast<double>(need.total()) / 1048576, device.memory_budget()));
   }
-  for (const std::string& words : device.advice) linter.add(Severity::advice, "device", device.name, words);
+  for (const std::string& words : device.advice)
+    linter.add(Severity::advice, "device", device.name, fmt::format("of every model on {}: {}", device.title, words));
   return std::move(linter).done();
 }
 
@@ -112,6 +114,28 @@ TrainingSettings configure_training(const DeviceProfile& device) {
                        .backbone_dropout = device.backbone_dropout};
   out.compute_type = device.measured ? "bfloat16" : "float16";
   out.loss_scaling = !device.measured;
+  return out;
+}
+
+TrainingSettings configure_training(const DeviceProfile& device, const ncp::Layer& layer, std::int64_t steps) {
+  TrainingSettings out = configure_training(device);
+  const auto fits = [&](int batch) {
+    return ncp::memory_need(layer, batch, steps, true).total() <= device.memory_budget_bytes;
+  };
+  for (auto batch = device.batch_sizes.rbegin(); batch != device.batch_sizes.rend(); ++batch) {
+    out.batch_size = *batch;
+    if (fits(*batch)) break;
+  }
+  while (out.batch_size > 1 && !fits(out.batch_size)) out.batch_size /= 2;
+  const auto* cfc = std::get_if<ncp::CfcLayer>(&layer);
+  const std::size_t dropping = cfc != nullptr && ncp::rules(cfc->dialect).dropout_after_first ? 0 : 1;
+  if (cfc == nullptr || cfc->wiring || cfc->backbone.size() <= dropping) out.backbone_dropout = 0;
+  // An LTC that only the reference differentiates.
+  const auto* ltc = std::get_if<ncp::LtcLayer>(&layer);
+  if (ltc != nullptr && (ltc->solver != ncp::OdeSolver::semi_implicit || ltc->mixed_memory)) {
+    out.compute_type = "float32";
+    out.loss_scaling = false;
+  }
   return out;
 }
 

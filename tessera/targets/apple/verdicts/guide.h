@@ -30,7 +30,8 @@ struct Finding {
 };
 
 // Sizes that are no powers of two, outside of what the device's profile recommends, over its limit, or rows that do not
-// fill whole cache lines; memory over the budget; and the guide's words for the device.
+// fill whole cache lines; memory over the budget; and the guide's words for the device, which
+// it says of every model there.
 TSR_API std::vector<Finding> lint(const ncp::Layer& layer, const DeviceProfile& device, std::int64_t batch = 0,
                                   std::int64_t steps = 16);
 
@@ -44,7 +45,12 @@ struct TrainingSettings {
   bool loss_scaling = false;   // float16 needs it, bfloat16 does not
   bool operator==(const TrainingSettings&) const = default;
 };
+// The guide has one learning rate and one dropout for every chip and model; batch sizes are the chip's.
 TSR_API TrainingSettings configure_training(const DeviceProfile& device);
+// For this layer: the largest recommended batch with which training on sequences of so many steps fits the memory
+// budget, no dropout where there is nothing that drops, and a type that the layer can be computed in.
+TSR_API TrainingSettings configure_training(const DeviceProfile& device, const ncp::Layer& layer,
+                                            std::int64_t steps = 16);
 
 // A CfC layer with the device's largest recommended sizes. With a wiring there is no backbone, as upstream has it.
 TSR_API ncp::CfcLayer create_optimized_model(const DeviceProfile& device, int inputs);

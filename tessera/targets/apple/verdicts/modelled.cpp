@@ -11,10 +11,10 @@ namespace tessera::apple {
 namespace {
 
 LayerChange measured_against(std::string change, std::string why, const ncp::CfcLayer& layer, std::int64_t batch,
-                             std::int64_t steps, const DeviceProfile& device) {
+                             std::int64_t steps, const DeviceProfile& device, ncp::Fusion fusion = kFrameworkFusion) {
   LayerChange out{.change = std::move(change), .why = std::move(why), .batch = batch, .layer = layer};
   out.launch_ns = device.launch_ns;
-  out.run = model_run(ncp::forward_work(layer, batch, steps), device);
+  out.run = model_run(ncp::forward_work(layer, batch, steps, {.fusion = fusion}), device);
   out.memory_bytes = ncp::memory_need(layer, batch, steps).total();
   const TargetTier& target = device.tiers.front();
   out.reaches_compute = out.run.flop_per_s() >= target.flop_per_s;
@@ -81,6 +81,11 @@ std::vector<LayerChange> ways_to_targets(const ncp::CfcLayer& layer, std::int64_
   const auto fits = [&](const LayerChange& a) { return a.memory_bytes <= device.memory_budget_bytes; };
   const TargetTier& target = device.tiers.front();
 
+  {
+    LayerChange a = measured_against("each product one kernel with what follows it", "fewer launches, fewer bytes",
+                                     layer, batch, steps, device, ncp::Fusion::full);
+    if (a.reaches_compute || a.reaches_bandwidth) out.push_back(std::move(a));
+  }
   for (std::int64_t b = 2 * batch; b <= kMostBatch; b *= 2) {
     LayerChange a =
         measured_against(fmt::format("batch {}", b), "more samples for each launch", layer, b, steps, device);
@@ -102,8 +107,8 @@ std::vector<LayerChange> ways_to_targets(const ncp::CfcLayer& layer, std::int64_
   }
   {
     // All steps in one kernel that keeps its weights: one launch, and each weight is read once.
-    LayerChange a = measured_against("the whole sequence in one kernel", "one launch instead of one for each product",
-                                     layer, batch, steps, device);
+    LayerChange a = measured_against("the whole sequence in one kernel", "one launch instead of several for each step",
+                                     layer, batch, steps, device, ncp::Fusion::full);
     ncp::LayerWork fused{.batch = batch, .steps = steps};
     ncp::KernelWork kernel = a.run.work.total();
     kernel.name = "sequence";

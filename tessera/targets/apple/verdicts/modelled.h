@@ -2,7 +2,8 @@
 
 // How long a device would take: a roofline with the cost of launches. A kernel takes the longer of its operations at
 // the peak rate and its bytes at the peak bandwidth, and before it starts, the kernel whose results it needs has to
-// end: that gap is the device's launch_ns. Nothing is lost to tiles, clocks or other programs. Two things are not
+// end: that gap is the device's launch_ns. Kernels are those that MLX launches under mx.compile, unless another fusion
+// is asked for. Nothing is lost to tiles, clocks or other programs. Two things are not
 // known: what a launch costs (an assumption in the machine's file) and what caches keep from one kernel to the next
 // (nothing, here). launch_ns_to_reach() says how far a verdict depends on them.
 
@@ -16,6 +17,10 @@
 #include <vector>
 
 namespace tessera::apple {
+
+// What MLX makes of a layer's formulas under mx.compile: products stay kernels of their own, what is between them
+// becomes one each. tests/python/test_mlx_kernels.py counts them in the real package.
+constexpr ncp::Fusion kFrameworkFusion = ncp::Fusion::elementwise;
 
 enum class Bound { compute, memory, launch };
 TSR_API std::string_view name(Bound bound);
@@ -60,8 +65,9 @@ struct LayerChange {
   bool reaches_bandwidth = false;
 };
 
-// What would bring a CfC layer to the device's targets, each change by itself: a larger batch, a larger cell, a whole
-// sequence in one kernel, and a search over sizes (powers of two) for the least work that meets both targets at once.
+// What would bring a CfC layer to the device's targets, each change by itself: products fused with what follows them, a
+// larger batch, a larger cell, a whole sequence in one kernel, and a search over sizes (powers of two) for the least
+// work that meets both targets at once.
 // Changes that reach neither are left out; so are those that do not fit the memory budget.
 TSR_API std::vector<LayerChange> ways_to_targets(const ncp::CfcLayer& layer, std::int64_t batch, std::int64_t steps,
                                                  const DeviceProfile& device);

@@ -59,8 +59,9 @@ void check_settings(const ProfileSettings& s) {
 
 }  // namespace
 
-void Stats::add(std::string key, std::optional<double> value, std::string unit, std::string_view item_kind) {
-  items.push_back({std::move(key), value, std::move(unit), std::string(item_kind)});
+void Stats::add(std::string key, std::optional<double> value, std::string unit, std::string_view item_kind,
+                std::string_view why) {
+  items.push_back({std::move(key), value, std::move(unit), std::string(item_kind), std::string(why)});
 }
 
 const Stat* Stats::find(std::string_view key) const {
@@ -211,7 +212,11 @@ Stats Profiler::profile_memory(const ProfileSettings& settings) {
   out.add("memory_utilization", 100 * bandwidth / device.peak_bytes_per_s, "%", kind);
   out.add("unified_usage", 100 * static_cast<double>(run.peak_bytes) / static_cast<double>(device.memory_bytes), "%",
           kind);
-  out.add("cache_hit_rate", std::nullopt, "%", kUnknown);
+  out.add("cache_hit_rate", std::nullopt, "%", kUnknown,
+          device.measured
+              ? "bytes are those that kernels ask for; which of them caches served, only the processor's counters know"
+              : "the model counts bytes that kernels ask for; what caches keep from one kernel to the next is not "
+                "published, and nothing is assumed of it");
   out.add("bytes", run.modelled.work.total().bytes, "B", kCounted);
   state_->add_settings(out, settings);
   return state_->keep(std::move(out));
@@ -310,6 +315,8 @@ std::string Profiler::summary() const {
     for (const Stat& stat : latest->items)
       out += fmt::format("  {:<20} {:>14} {:<10} {}\n", stat.key,
                          stat.value ? fmt::format("{:.6g}", *stat.value) : std::string("-"), stat.unit, stat.kind);
+    for (const Stat& stat : latest->items)
+      if (!stat.why.empty()) out += fmt::format("  {}: {}\n", stat.key, stat.why);
     if (!latest->note.empty()) out += fmt::format("  {}\n", latest->note);
   }
   return out;

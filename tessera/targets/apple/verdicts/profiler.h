@@ -22,6 +22,7 @@ struct Stat {
   std::optional<double> value{};  // none: nobody can know it here
   std::string unit{};
   std::string kind{};  // "measured", "modelled", "counted" (from formulas), "setting", "unknown"
+  std::string why{};   // there is no value
 };
 
 struct Stats {
@@ -31,7 +32,8 @@ struct Stats {
   std::string note{};
   std::vector<Stat> items{};
 
-  void add(std::string key, std::optional<double> value, std::string unit, std::string_view kind);
+  void add(std::string key, std::optional<double> value, std::string unit, std::string_view kind,
+           std::string_view why = {});
   TSR_API const Stat* find(std::string_view key) const;
   // An Error if there is no such key, or nobody knows its value.
   TSR_API double at(std::string_view key) const;
@@ -41,7 +43,7 @@ struct ProfileSettings {
   std::int64_t batch_size = 32;
   std::int64_t seq_length = 10;
   int num_runs = 100;
-  ncp::Fusion fusion = ncp::Fusion::full;  // of modelled devices
+  ncp::Fusion fusion = kFrameworkFusion;  // of modelled devices
 };
 
 class TSR_API Profiler {
@@ -59,7 +61,8 @@ class TSR_API Profiler {
   // tflops, ne_utilization (%), samples_per_second, flops (of one call), num_kernels.
   Stats profile_compute(const ProfileSettings& settings = {});
   // peak_usage, current_usage, total_allocated, total_freed (MB), bandwidth (GB/s, logical bytes over time),
-  // memory_utilization (% of the peak bandwidth), unified_usage (% of the memory), cache_hit_rate (unknown).
+  // memory_utilization (% of the peak bandwidth), unified_usage (% of the memory), cache_hit_rate (unknown, with the
+  // reason).
   Stats profile_memory(const ProfileSettings& settings = {});
   // ne_utilization and compute_utilization (% of the peak rate of the device's unit), memory_utilization, tflops,
   // bandwidth, intensity (FLOP/B) and the least that the roofline allows.

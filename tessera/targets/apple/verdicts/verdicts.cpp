@@ -31,7 +31,7 @@ std::string why_compute(const ModelledRun& run, const DeviceProfile& device, dou
                        run.intensity(), run.intensity() * device.peak_bytes_per_s * 1e-12,
                        device.peak_flop_per_s * 1e-12);
   std::string out = fmt::format(
-      "{}-bound: of {:.3g} us a step, {} kernels wait {:.3g} us, products need {:.3g} us, bytes {:.3g} us",
+      "{}-bound: of {:.3g} us a step, {:.4g} kernels wait {:.3g} us, products need {:.3g} us, bytes {:.3g} us",
       name(run.total.bound()), run.total.time_ns / steps * 1e-3, static_cast<double>(total.launches) / steps,
       run.total.launch_ns / steps * 1e-3, run.total.compute_ns / steps * 1e-3, run.total.memory_ns / steps * 1e-3);
   if (ok) return out;
@@ -119,11 +119,12 @@ std::string stats_to_json(const std::vector<Stats>& stats) {
   out["schema"] = 1;
   out["profiles"] = nlohmann::ordered_json::array();
   for (const Stats& one : stats) {
-    nlohmann::ordered_json values, kinds, units;
+    nlohmann::ordered_json values, kinds, units, why = nlohmann::ordered_json::object();
     for (const Stat& stat : one.items) {
       values[stat.key] = stat.value ? nlohmann::ordered_json(*stat.value) : nlohmann::ordered_json(nullptr);
       kinds[stat.key] = stat.kind;
       if (!stat.unit.empty()) units[stat.key] = stat.unit;
+      if (!stat.why.empty()) why[stat.key] = stat.why;
     }
     out["profiles"].push_back({{"what", one.what},
                                {"device", one.device},
@@ -131,7 +132,8 @@ std::string stats_to_json(const std::vector<Stats>& stats) {
                                {"note", one.note},
                                {"values", values},
                                {"kinds", kinds},
-                               {"units", units}});
+                               {"units", units},
+                               {"why", why}});
   }
   return out.dump(1) + "\n";
 }

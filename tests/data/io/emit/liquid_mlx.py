@@ -39,7 +39,7 @@ CELLS = [("rnn_cell.", 8, [0, 2])]
 
 
 def linear(w, name, x):
-    return x @ mx.transpose(w[name + ".weight"]) + w[name + ".bias"]
+    return mx.addmm(w[name + ".bias"], x, mx.transpose(w[name + ".weight"]))
 
 
 def lecun_tanh(x):
@@ -64,14 +64,15 @@ def cfc_cell(w, prefix, backbone, x, h, elapsed):
 
     def head(name):
         weight = w[f"{prefix}{name}.weight"]
-        return z @ mx.transpose(weight if mask is None else weight * mask) + w[f"{prefix}{name}.bias"]
+        return mx.addmm(w[f"{prefix}{name}.bias"], z, mx.transpose(weight if mask is None else weight * mask))
 
     first = head("ff1")
     if MODE == "pure":
         amplitude = w[prefix + "A"]
         decay = mx.exp(-elapsed * (mx.abs(w[prefix + "w_tau"]) + mx.abs(first)))
         return amplitude - amplitude * decay * first
-    gate = mx.sigmoid(TIME_SIGN * linear(w, prefix + "time_a", z) * elapsed + linear(w, prefix + "time_b", z))
+    timed, base = linear(w, prefix + "time_a", z) * elapsed, linear(w, prefix + "time_b", z)
+    gate = mx.sigmoid(base + timed if TIME_SIGN > 0 else base - timed)
     first, second = ACTIVATIONS[HEAD](first), ACTIVATIONS[HEAD](head("ff2"))
     return (first if MODE == "no_gate" else first * (1 - gate)) + gate * second
 
