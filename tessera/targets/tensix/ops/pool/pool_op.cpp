@@ -10,6 +10,7 @@
 #include "tessera/targets/tensix/ops/ttnn_call.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -38,7 +39,38 @@ Lowered lower_pool(const Node& node, const tessera::Window& window, bool ceil_mo
   return CardLayer(std::move(layer));
 }
 
+// Over all rows of each image, whatever their dimensions are: N T C and N H W C as N C H W.
+std::optional<Lowered> lower_reduction(const Node& node, const Reduce& op, Lowering& graph) {
+  if (op.kind != Reduce::Kind::mean && op.kind != Reduce::Kind::max) return std::nullopt;
+  const Shape in = graph.shape(node.inputs[0]);
+  const int columns = graph.columns(node.inputs[0]);
+  const Constant given = graph.constant(node, 1);
+  std::vector<std::int64_t> axes = op.axes;
+  if (axes.empty() && given) axes = given->to_int64();
+  std::vector<bool> gone(static_cast<std::size_t>(in.rank()));
+  for (const std::int64_t axis : axes) gone[static_cast<std::size_t>(graph.dim(node.inputs[0], axis))] = true;
+  for (int d = 0; d < in.rank(); ++d)
+    if (gone[static_cast<std::size_t>(d)] != (d != 0 && d != columns && in[d] != 1) && in[d] != 1)
+      return Refusal{fmt::format("it goes over axes {} of {}", fmt::join(axes, ", "), in.to_string()),
+                     "means and maxima of each channel of an image can be had"};
+  if (columns == 0 || axes.empty()) return Refusal{"it goes over all axes", ""};
+  PoolLayer layer{op.kind == Reduce::Kind::max,
+                  {.batch = in[0], .height = in.volume() / in[0] / in[columns], .width = 1, .channels = in[columns]}};
+  layer.pool.window.kernel_h = layer.pool.height;
+  layer.pool.window.kernel_w = 1;
+  int left = columns;
+  for (int d = 0; d < columns && !op.keep_dims; ++d) left -= gone[static_cast<std::size_t>(d)] ? 1 : 0;
+  graph.read({node.inputs[0]});
+  graph.set_columns(node.outputs[0], left);
+  return CardLayer(std::move(layer));
+}
+
 std::optional<Lowered> lower_any_pool(const Node& node, Lowering& graph) {
+  if (const auto* op = std::get_if<Reduce>(&node.op)) return lower_reduction(node, *op, graph);
+  if (!std::holds_alternative<MaxPool>(node.op) && !std::holds_alternative<AveragePool>(node.op) &&
+      !std::holds_alternative<GlobalPool>(node.op))
+    return std::nullopt;
+  graph.read({graph.with_columns(node.inputs[0], 1)});
   if (const auto* op = std::get_if<MaxPool>(&node.op)) {
     if (op->with_indices && node.outputs.size() > 1 && node.outputs[1] != kNoValue)
       return Refusal{"it returns the positions of its maxima too", ""};
@@ -145,6 +177,7 @@ constexpr CardOp pool_row(ProgramKind kind) {
 
 constexpr CardOp with_lowering(CardOp row) {
   row.lower = lower_any_pool;
+  row.any_columns = true;
   return row;
 }
 
