@@ -247,6 +247,29 @@ TEST(MovedElements, EveryOtherRowAndColumn) {
   simulated(net, net.product(net.norm(net.add(join, parts)), 64));
 }
 
+TEST(MovedElements, RowsAreMadeOfLengthOne) {
+  Net net(Shape{2, 3, 8, 8});
+  const ValueId tokens = net.norm(net.transpose(net.conv(net.x, 32, 3), {0, 2, 3, 1}));
+  Reduce norm;
+  norm.kind = Reduce::Kind::l2;
+  norm.axes = {-1};
+  const ValueId length = net.add(Expand{}, {net.add(norm, {tokens}), net.integers({2, 8, 8, 32})});
+  const std::vector<std::string> ops = simulated(net, net.add(Binary{Binary::Kind::div}, {tokens, length}));
+  EXPECT_EQ(std::count(ops.begin(), ops.end(), "sum"), 1);
+  EXPECT_EQ(std::count(ops.begin(), ops.end(), "repeat"), 1);
+}
+
+TEST(MovedElements, EachPixelHasTheLargestOfItsChannels) {
+  for (const Reduce::Kind kind : {Reduce::Kind::max, Reduce::Kind::mean, Reduce::Kind::sum}) {
+    Net net(Shape{2, 3, 8, 8});
+    const ValueId image = net.conv(net.x, 32, 3);
+    Reduce reduce;
+    reduce.kind = kind;
+    reduce.axes = {1};
+    simulated(net, net.add(Binary{Binary::Kind::mul}, {image, net.add(reduce, {image})}), 0.99);
+  }
+}
+
 TEST(MovedElements, MoreIsPutAroundTokens) {
   Net net(Shape{2, 3, 8, 8});
   const ValueId tokens = net.norm(net.transpose(net.conv(net.x, 32, 3), {0, 2, 3, 1}));

@@ -6,27 +6,12 @@
 #include "tessera/targets/tensix/ops/node_run.h"
 #include "tessera/targets/tensix/ops/pool/pool.h"
 #include "tessera/targets/tensix/ops/pool/pool_layer.h"
-#include "tessera/targets/tensix/ops/tensor_work.h"
 #include "tessera/targets/tensix/ops/ttnn_call.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
 
 namespace tessera::tensix {
 namespace {
-
-// Sums over rows of pixels.
-void count_reduce(TensorWork& w) {
-  const TensorShare mine = w.share_of(w.in());
-  w.work.reduced_tiles = mine.tiles;
-  if (!w.in().sharded()) w.work.page_reads = mine.tiles;
-  if (!w.out().sharded()) w.work.page_writes = w.share_of(w.out()).tiles;
-  w.work.blocks = std::max(mine.tiles, 1.0);
-  w.work.activations_double_buffered = true;
-  w.all_dram();
-}
 
 Lowered lower_pool(const Node& node, const tessera::Window& window, bool ceil_mode, bool maximum, bool count_pad,
                    std::string_view op, const Lowering& graph) {
@@ -50,10 +35,8 @@ std::optional<Lowered> lower_reduction(const Node& node, const Reduce& op, Lower
   std::vector<bool> gone(static_cast<std::size_t>(in.rank()));
   for (const std::int64_t axis : axes) gone[static_cast<std::size_t>(graph.dim(node.inputs[0], axis))] = true;
   for (int d = 0; d < in.rank(); ++d)
-    if (gone[static_cast<std::size_t>(d)] != (d != 0 && d != columns && in[d] != 1) && in[d] != 1)
-      return Refusal{fmt::format("it goes over axes {} of {}", fmt::join(axes, ", "), in.to_string()),
-                     "means and maxima of each channel of an image can be had"};
-  if (columns == 0 || axes.empty()) return Refusal{"it goes over all axes", ""};
+    if (gone[static_cast<std::size_t>(d)] != (d != 0 && d != columns && in[d] != 1) && in[d] != 1) return std::nullopt;
+  if (columns == 0 || axes.empty()) return std::nullopt;
   PoolLayer layer{op.kind == Reduce::Kind::max,
                   {.batch = in[0], .height = in.volume() / in[0] / in[columns], .width = 1, .channels = in[columns]}};
   layer.pool.window.kernel_h = layer.pool.height;
@@ -185,8 +168,6 @@ constexpr CardOp with_lowering(CardOp row) {
 
 const CardOp card_op_max_pool2d = with_lowering(pool_row(ProgramKind::max_pool2d));  // of averages too
 const CardOp card_op_avg_pool2d = pool_row(ProgramKind::avg_pool2d);
-// An average over all of an image.
-const CardOp card_op_reduce = {.kind = ProgramKind::reduce, .count = count_reduce};
 
 const CardOp* PoolLayer::op() const { return maximum ? &card_op_max_pool2d : &card_op_avg_pool2d; }
 
