@@ -104,6 +104,10 @@ TSR_API bool products_of_tokens(Graph& graph);
 // Slices, joins and transposes that move whole rows of channels, several in a row, become one Gather of rows.
 TSR_API bool merge_moves(Graph& graph);
 
+// Nor this one, for targets that have no BatchNorm of their own: one that follows no product it could be folded into
+// becomes a product and a sum with one number for each channel.
+TSR_API bool spell_out_batch_norm(Graph& graph);
+
 // Cfc and Ltc with constant float32 weights become a Loop of ordinary arithmetic: for export, since ONNX lacks them.
 // Slower than the operators, and so not one of all_passes().
 TSR_API bool expand_liquid_cells(Graph& graph);

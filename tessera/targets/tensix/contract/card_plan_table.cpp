@@ -8,7 +8,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tessera::tensix {
+namespace {
+
+// Steps that the card has no operator for: nobody knows their time, and no total has it.
+std::int64_t host_steps(const CardPlan& plan) {
+  return std::ranges::count_if(plan.steps, [](const PlannedStep& step) { return step.role == CallRole::host; });
+}
+
+}  // namespace
 
 Cell kernel_time_cell(double ns) { return ns > 0 ? Cell(ns, format_time(ns)) : Cell(); }
 Cell bytes_of_core(std::int64_t bytes) { return bytes == 0 ? Cell(bytes, "-") : Cell(bytes, format_count(bytes)); }
@@ -62,15 +72,24 @@ Table card_plan_table(const CardPlan& plan) {
 
 std::string card_plan_summary(const CardPlan& plan) {
   const CardPlanTotals totals = totals_of(plan);
+  const std::int64_t on_host = host_steps(plan);
   const std::int64_t cards = plan.request.mesh;
   const double frames = static_cast<double>(plan.batch * cards);
-  const auto rate = [&](double ns) { return ns > 0 ? fmt::format(" ({:.0f} frames/s)", frames / ns * 1e9) : ""; };
+  const auto rate = [&](double ns) {
+    if (on_host > 0) return fmt::format(" and {} on the host", counted(on_host, "step"));
+    return ns > 0 ? fmt::format(" ({:.0f} frames/s)", frames / ns * 1e9) : std::string();
+  };
   std::string text = fmt::format("{} on {}: batch {}{}, {} in {}, predicted\n", plan.model, plan.machine, plan.batch,
                                  cards == 1 ? "" : fmt::format(" on each of {} cards", cards),
                                  counted(plan.steps.size(), "step"), counted(plan.programs, "program"));
   if (plan.interrupted)
     text += fmt::format("  interrupted when {} of {} operators were weighed: a better plan may exist\n",
                         plan.interrupted->weighed, plan.interrupted->of);
+  if (on_host > 0)
+    text += fmt::format(
+        "  host        {} of {} run there: their time and that of going there and back is not known, and "
+        "in none of these totals\n",
+        on_host, counted(plan.steps.size(), "step"));
   text += fmt::format("  kernels     {}, {} of it moves\n", format_time(plan.kernels_ns),
                       format_time(static_cast<double>(plan.passes()) * totals.moves_ns));
   text += fmt::format("  device      {}{}\n", format_time(plan.device_ns), rate(plan.device_ns));
@@ -106,6 +125,7 @@ nlohmann::json card_plan_summary_json(const CardPlan& plan) {
           {"passes", plan.passes()},
           {"cards", plan.request.mesh},
           {"programs", plan.programs},
+          {"host_steps", host_steps(plan)},
           {"kernels_ns", plan.kernels_ns},
           {"moves_ns", static_cast<double>(plan.passes()) * totals.moves_ns},
           {"device_ns", plan.device_ns},
@@ -131,7 +151,8 @@ Table card_plan_figures(const CardPlan& plan) {
   const bool pcc = plan.request.min_pcc > 0;
   if (pcc) columns.push_back({.name = "PCC", .key = "pcc", .align = Align::right});
   columns.push_back({.name = "bound by", .key = "bound_by"});
-  const auto rate = [](const BatchTime& time) {
+  const auto rate = [&](const BatchTime& time) {
+    if (host_steps(plan) > 0) return Cell();  // without the host's time there is none
     return Cell(time.frames_per_s(), fmt::format("{:.0f}", time.frames_per_s()));
   };
   const CardPlanTotals totals = totals_of(plan);

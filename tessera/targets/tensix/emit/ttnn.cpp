@@ -88,8 +88,10 @@ each layer's use of L1 is compared with the plan's.
       inputs.push_back(fmt::format("{}: {}", emit::py(value(id)), shape_tuple(id)));
     for (const ValueId id : network_.graph.outputs) {
       const auto pixels = network_.pixels.find(id);
-      outputs.push_back(fmt::format("{}: ({}, {})", emit::py(value(id)), shape_tuple(id),
-                                    pixels == network_.pixels.end() ? 1 : pixels->second));
+      const int columns = network_.columns_of(id);
+      outputs.push_back(fmt::format("{}: ({}, {}{})", emit::py(value(id)), shape_tuple(id),
+                                    pixels == network_.pixels.end() ? 1 : pixels->second,
+                                    columns == 1 ? "" : fmt::format(", {}", columns)));
     }
     std::vector<std::string> folds;
     for (const auto& [id, f] : network_.folds)

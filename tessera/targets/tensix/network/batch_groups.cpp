@@ -16,7 +16,7 @@ bool can_group(const CardLayer& layer) {
 
 // Of every value; none: they differ, or an operator stands in the way.
 std::optional<std::int64_t> common_batch(const LoweredGraph& network) {
-  if (!network.folds.empty() || !network.pixels.empty()) return std::nullopt;
+  if (!network.folds.empty() || !network.pixels.empty() || !network.columns.empty()) return std::nullopt;
   for (const LoweredNode& node : network.nodes)
     if (!can_group(node.layer)) return std::nullopt;
   std::optional<std::int64_t> batch;

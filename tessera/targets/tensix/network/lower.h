@@ -2,9 +2,12 @@
 
 // A network as a list of operators that the card has. On the card every value is a matrix: a row for each pixel of each
 // image, a column for each channel, as conv2d hands it on. So a value of shape N C ... of the graph has N x (...) rows
-// and C columns there, and what only changes the extents behind C changes nothing.
+// and C columns there, and what only changes the extents behind C changes nothing. Tokens, N T C, have C columns as
+// well: which dimension of a value the columns are is said for each that is not N C ..., and what turns an image into
+// tokens or back changes nothing either.
 //
-// Fused are an activation into the convolution before it, and one into element-wise arithmetic before it.
+// Fused are an activation into the convolution before it, one into element-wise arithmetic before it, and what only
+// moves elements into one move.
 
 #include "tessera/core/array.h"
 #include "tessera/core/export.h"
@@ -47,7 +50,9 @@ struct TSR_API LoweredGraph {
   std::vector<LoweredNode> nodes;
   std::map<ValueId, std::int64_t> pixels;  // of values whose columns are flattened images
   std::map<ValueId, InputFold> folds;      // inputs that the host folds
+  std::map<ValueId, int> columns;          // the dimension that a value's columns are, where it is not 1
 
+  int columns_of(ValueId id) const;
   // The matrix that a value is on the card; empty where it cannot be there.
   Extent2d matrix(ValueId id) const;
 };
@@ -60,8 +65,9 @@ struct LowerOptions {
 // that names it and says what would do.
 TSR_API LoweredGraph lower(Graph graph, const LowerOptions& options = {});
 
-// Values of the graph as matrices of the card, and back.
-TSR_API std::vector<float> rows_from_array(const Array& x);
-TSR_API Array array_from_rows(std::span<const float> rows, const Shape& shape, std::int64_t pixels = 1);
+// Values of the graph as matrices of the card, and back. `columns`: the dimension that they are.
+TSR_API std::vector<float> rows_from_array(const Array& x, int columns = 1);
+TSR_API Array array_from_rows(std::span<const float> rows, const Shape& shape, std::int64_t pixels = 1,
+                              int columns = 1);
 
 }  // namespace tessera::tensix

@@ -108,17 +108,19 @@ class Runner {
 
   DType input_dtype() const { return run_.input_dtype(); }
 
-  DeviceTensor send(const Array& array, DType dtype, const MemoryConfig& memory = kDramMemoryConfig) {
-    const Shape flat{1, 1, array.count() / array.shape()[1], array.shape()[1]};
-    return send_values(run_.device, TensorSpec(flat, dtype, Layout::row_major, memory),
-                       [&] { return Tensor::from_float32(rows_from_array(array), flat, dtype, Layout::row_major); });
+  DeviceTensor send(ValueId id, const Array& array, DType dtype, const MemoryConfig& memory = kDramMemoryConfig) {
+    const int columns = network().columns_of(id);
+    const Shape flat{1, 1, array.count() / array.shape()[columns], array.shape()[columns]};
+    return send_values(run_.device, TensorSpec(flat, dtype, Layout::row_major, memory), [&] {
+      return Tensor::from_float32(rows_from_array(array, columns), flat, dtype, Layout::row_major);
+    });
   }
 
   DeviceTensor send_input(ValueId id, const Array& image) {
     const auto fold = network().folds.find(id);
     const auto place = options().inputs.find(id);
     const MemoryConfig& memory = place == options().inputs.end() ? kDramMemoryConfig : place->second;
-    if (fold == network().folds.end()) return send(image, input_dtype(), memory);
+    if (fold == network().folds.end()) return send(id, image, input_dtype(), memory);
     const Shape flat = fold->second.rows();
     return send_values(run_.device, TensorSpec(flat, input_dtype(), Layout::row_major, memory), [&] {
       return Tensor::from_float32(folded_rows(image, fold->second), flat, input_dtype(), Layout::row_major);
@@ -143,7 +145,7 @@ class Runner {
     if (const Array* array = values_.on_host(id)) return *array;
     const auto found = network().pixels.find(id);
     return array_from_rows(from_device(values_.at(id)).to_float32(), value.type.shape(),
-                           found == network().pixels.end() ? 1 : found->second);
+                           found == network().pixels.end() ? 1 : found->second, network().columns_of(id));
   }
 
   void run_node(const LoweredNode& node) {
@@ -165,7 +167,7 @@ class Runner {
       const ValueId id = original.outputs[i];
       if (id == kNoValue) continue;
       if (fits_card(results[i].type(), results[i].shape())) {
-        values_.put(id, send(results[i], input_dtype()));
+        values_.put(id, send(id, results[i], input_dtype()));
         last = &values_.at(id);
       }
       if (options().on_result && values()) options().on_result(node, results[i]);

@@ -33,6 +33,7 @@ struct CardOp {
   // The node as this operator; none: it is not for this one. Rows are asked in the order of card_ops.def.
   std::optional<Lowered> (*lower)(const Node& node, Lowering& graph) = nullptr;
   bool reads_flattened = false;  // images whose pixels are columns, too
+  bool any_columns = false;      // values whose columns are not dimension 1, too; others are moved first
   // TTNN's name; null: that of the kind.
   std::string (*ttnn_name)(const CardLayer& layer) = nullptr;
   CallRole role = CallRole::computes;

@@ -30,7 +30,26 @@ class Lowering {
   // its name, without parameters.
   virtual std::optional<VectorFunction> take_activation(const Node& node, bool by_name) = 0;
 
+  // The dimension of a value that the card's columns are: 1 unless it was set.
+  virtual int columns(ValueId id) const = 0;
+  virtual void set_columns(ValueId id, int dim) = 0;
+  // The value with these columns: itself, or what a move before the node makes of it.
+  virtual ValueId with_columns(ValueId id, int dim) = 0;
+  // What the node's layer reads, if not the node's own inputs; constants are left out.
+  virtual void read(std::vector<ValueId> inputs) = 0;
+  // The nodes that read a value.
+  virtual std::vector<const Node*> readers(ValueId id) const = 0;
+  // The node that alone reads a value; null: there are several, or it is an output of the network.
+  virtual const Node* only_reader(ValueId id) const = 0;
+  // The layer does the work of the reader of its result, too: its results are the reader's.
+  virtual void take(const Node& reader) = 0;
+  virtual ValueId result() const = 0;  // of the layer, as far as it has taken others in
+
   Shape shape(ValueId id) const { return value(id).type.shape(); }
+  // As `axis` counts: from the end where it is negative.
+  int dim(ValueId id, std::int64_t axis) const {
+    return static_cast<int>(axis < 0 ? axis + value(id).type.rank() : axis);
+  }
   bool is_constant(ValueId id) const { return value(id).constant != nullptr; }
   Constant constant(const Node& node, std::size_t i) const {
     return i < node.inputs.size() && node.inputs[i] != kNoValue ? value(node.inputs[i]).constant : nullptr;

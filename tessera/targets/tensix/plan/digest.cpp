@@ -25,7 +25,10 @@ std::string layer_text(const tensix::LoweredGraph& network, const tensix::Lowere
   std::string text = fmt::format("{} {}", node.op, layer_digest(node.layer));
   for (const std::vector<ValueId>* ids : {&node.inputs, &node.outputs}) {
     text += ids == &node.inputs ? " of" : " to";
-    for (const ValueId id : *ids) text += " " + network.graph.value(id).type.to_string();
+    for (const ValueId id : *ids) {
+      text += " " + network.graph.value(id).type.to_string();
+      if (const int columns = network.columns_of(id); columns != 1) text += fmt::format(" columns {}", columns);
+    }
   }
   return text;
 }

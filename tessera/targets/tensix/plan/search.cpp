@@ -62,9 +62,8 @@ Search::State Search::start() {
     SpecId spec = kNoSpec;
     const auto fold = network_.folds.find(id);
     if (tensix::fits_card(type.type, type.shape())) {
-      const Shape rows = fold != network_.folds.end()
-                             ? fold->second.rows()
-                             : Shape{1, 1, type.shape().volume() / type.shape()[1], type.shape()[1]};
+      const Extent2d matrix = network_.matrix(id);
+      const Shape rows = fold != network_.folds.end() ? fold->second.rows() : Shape{1, 1, matrix.height, matrix.width};
       const auto& uses = uses_[static_cast<std::size_t>(id)];
       const bool for_convolutions = std::ranges::all_of(uses, [&](std::int64_t node) {
         return network_.nodes[static_cast<std::size_t>(node)].layer.is<tensix::ConvLayer>();
@@ -181,7 +180,7 @@ void Search::expand_host(std::size_t node, const State& state, NodeOutcome& outc
     const TensorType& type = network_.graph.value(id).type;
     SpecId spec = kNoSpec;
     if (tensix::fits_card(type.type, type.shape()))
-      spec = trials_.id_of(TensorSpec(Shape{1, 1, type.shape().volume() / type.shape()[1], type.shape()[1]},
+      spec = trials_.id_of(TensorSpec(Shape{1, 1, network_.matrix(id).height, network_.matrix(id).width},
                                       DType::bfloat16, Layout::row_major));
     if (!is_last(id, node)) next.live.emplace_back(id, spec);
   }

@@ -112,7 +112,7 @@ std::vector<Search::Inputs> Search::input_choices(std::size_t node, const State&
     add({{0, kDramMemoryConfig}, {1, kDramMemoryConfig}}, "operands that do not fit into L1");
     return out;
   }
-  if (n.layer.is<tensix::ConcatLayer>()) {
+  if (const auto* join = n.layer.as<tensix::ConcatLayer>(); join != nullptr && join->joins_in_place()) {
     for (std::size_t like = 0; like < n.inputs.size(); ++like) {
       const MemoryConfig& memory = spec(like).memory_config();
       if (memory.layout() != TensorMemoryLayout::height_sharded || !memory.shard_spec()) continue;
@@ -168,7 +168,7 @@ const std::vector<ConfigId>& Search::configs(std::size_t node, const std::vector
     out = conv_configs(node, *conv, inputs[0]);
   else if (pool)
     out = pool_configs(node, inputs[0]);
-  else if (const auto* join = n.layer.as<tensix::ConcatLayer>(); join != nullptr && join->channels)
+  else if (const auto* join = n.layer.as<tensix::ConcatLayer>(); join != nullptr && join->joins_in_place())
     out = concat_configs(node);
   else
     out.push_back(trials_.id_of(plain_config(node)));

@@ -373,13 +373,16 @@ def rows(name, x):
     return x.reshape(1, 1, -1, x.shape[-1])
 
 
-def received(y, shape, pixels):
-    """The array that rows of the card stand for."""
+def received(y, shape, pixels, columns=1):
+    """The array that rows of the card stand for. columns: the dimension of the array that they are."""
     y = y.cpu()
     if CARDS > 1:
         y = ttnn.aggregate_tensor(y, ttnn.concat_mesh_to_tensor_composer(DEVICE, len(y.shape) - 2))
     y = np.asarray(y.to_numpy(), np.float32).reshape(-1)
     shape = (PASS or shape[0], *shape[1:])
+    if columns != 1:
+        rest = (*shape[:columns], *shape[columns + 1 :])
+        return np.ascontiguousarray(np.moveaxis(y.reshape(*rest, shape[columns]), -1, columns))
     batch, channels, rest = shape[0] // IMAGES, shape[1] * IMAGES // pixels, tuple(shape[2:]) if pixels == 1 else (pixels,)
     return np.ascontiguousarray(np.moveaxis(y.reshape(batch, *rest, channels), -1, 1)).reshape(shape)
 

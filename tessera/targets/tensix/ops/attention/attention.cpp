@@ -6,7 +6,6 @@
 #include "tessera/targets/tensix/card/operand_facts.h"
 #include "tessera/targets/tensix/card/placement.h"
 #include "tessera/targets/tensix/card/program.h"
-#include "tessera/targets/tensix/ops/card_op.h"
 #include "tessera/targets/tensix/ops/matmul/product_values.h"
 #include "tessera/targets/tensix/ops/tensor_work.h"
 #include "tessera/targets/tensix/ops/whole_program.h"
@@ -233,15 +232,5 @@ DeviceTensor attention(const DeviceTensor& q, const DeviceTensor& k, const Devic
   finish_program(std::move(record), inputs, y);
   return y;
 }
-
-namespace {
-// What is read and written; the products are added by who knows the blocks.
-void count_attention(TensorWork& w) {
-  w.page_by_page(w.inputs());
-  w.all_dram();
-}
-}  // namespace
-
-const CardOp card_op_attention = {.kind = ProgramKind::attention, .count = count_attention};
 
 }  // namespace tessera::tensix

@@ -7,6 +7,7 @@
 #include "tessera/targets/tensix/ops/concat/concat_parts.h"
 #include "tessera/targets/tensix/ops/lowering.h"
 #include "tessera/targets/tensix/ops/node_run.h"
+#include "tessera/targets/tensix/ops/reshape/reshape.h"
 #include "tessera/targets/tensix/ops/tensor_work.h"
 #include "tessera/targets/tensix/ops/ttnn_call.h"
 #include "tessera/targets/tensix/ops/typecast/typecast.h"
@@ -44,24 +45,54 @@ void count_concat(TensorWork& w) {
   w.all_dram();
 }
 
+// As the card has a value of this shape: a row for each place but those of the columns.
+Constant matrix_of(const Array& x, int columns) {
+  const Shape& shape = x.shape();
+  const std::int64_t width = shape[columns];
+  std::int64_t behind = 1;
+  for (int d = columns + 1; d < shape.rank(); ++d) behind *= shape[d];
+  auto matrix = std::make_shared<Array>(ElementType::float32, Shape{x.count() / width, width});
+  const auto from = x.as<float>();
+  const auto to = matrix->as<float>();
+  for (std::int64_t i = 0; i < x.count(); ++i) {
+    const std::int64_t row = i / (width * behind) * behind + i % behind, column = i / behind % width;
+    to[static_cast<std::size_t>(row * width + column)] = from[static_cast<std::size_t>(i)];
+  }
+  return matrix;
+}
+
 std::optional<Lowered> lower_concat(const Node& node, Lowering& graph) {
   const auto* concat = std::get_if<Concat>(&node.op);
   if (concat == nullptr) return std::nullopt;
-  const Concat& op = *concat;
   const Shape out = graph.shape(node.outputs[0]);
-  const std::int64_t axis = op.axis < 0 ? op.axis + out.rank() : op.axis;
+  const int axis = graph.dim(node.outputs[0], concat->axis);
+  const auto computed = std::ranges::find_if(node.inputs, [&](ValueId id) { return !graph.is_constant(id); });
+  if (computed == node.inputs.end()) return std::nullopt;
+  const int columns = graph.columns(*computed);
+  ConcatLayer layer;
+  layer.channels = axis == columns;
+  for (int d = 0; d < axis; ++d)
+    if (d != columns && !layer.channels) layer.blocks *= out[d];
   for (const ValueId id : node.inputs)
-    if (graph.is_constant(id)) return Refusal{"a constant is among what it joins", ""};
-  if (axis == 1) return CardLayer(ConcatLayer{true});
-  // Rows of one image behind those of another.
-  std::int64_t before = 1;
-  for (int d = 0; d < axis; ++d) before *= d == 1 ? 1 : out[d];
-  if (before != 1) return Refusal{fmt::format("it joins along axis {} of {}", axis, out.to_string()), ""};
-  return CardLayer(ConcatLayer{false});
+    if (graph.is_constant(id) && graph.value(id).constant->type() != ElementType::float32)
+      return Refusal{"a constant among what it joins is not float32", ""};
+  const bool known = std::ranges::any_of(node.inputs, [&](ValueId id) { return graph.is_constant(id); });
+  std::vector<ValueId> inputs;
+  for (const ValueId id : node.inputs) {
+    const bool constant = graph.is_constant(id);
+    if (known) layer.parts.push_back(constant ? matrix_of(*graph.value(id).constant, columns) : nullptr);
+    if (!constant) inputs.push_back(graph.with_columns(id, columns));
+  }
+  graph.read(std::move(inputs));
+  graph.set_columns(node.outputs[0], columns);
+  return CardLayer(std::move(layer));
 }
 
 std::string concat_digest(const ConcatLayer& c) {
-  return c.groups > 1 ? fmt::format("channels of {} groups", c.groups) : c.channels ? "channels" : "rows";
+  std::string text = c.groups > 1 ? fmt::format("channels of {} groups", c.groups) : c.channels ? "channels" : "rows";
+  if (c.blocks > 1) text += fmt::format(" of {} blocks", c.blocks);
+  for (const Constant& part : c.parts) text += part ? " " + part->shape().to_string() : " .";
+  return text;
 }
 
 // What is to be joined in one layout and type. Copies take the place of what nobody else reads.
@@ -94,25 +125,38 @@ DeviceTensor run_concat(const ConcatLayer& layer, NodeRun& node) {
   for (std::size_t i = 0; i < node.inputs(); ++i) specs.push_back(node.input(i).spec());
   const std::optional<JoinedParts> joined = join_in_shards(specs, layer, own);
   const int dim = layer.channels ? 3 : 2;
+  std::vector<DeviceTensor> known;  // one for each part, whether it is known or not
+  for (const Constant& part : layer.parts)
+    known.push_back(!part ? node.input()
+                          : node.send_weights(Shape{1, 1, part->shape()[0], part->shape()[1]}, DType::bfloat16, [&] {
+                              const auto values = part->as<float>();
+                              return std::vector<float>(values.begin(), values.end());
+                            }));
   const auto far = [&] {
     check(layer.groups == 1, Code::unsupported, Hint{"move both into height shards on the same cores first"},
           "concat: groups of channels are joined where two tensors lie in like height shards");
     std::vector<DeviceTensor> parts, copies;
-    for (std::size_t i = 0; i < node.inputs(); ++i) parts.push_back(node.input(i));
-    const bool rows = std::any_of(parts.begin(), parts.end(), [](const DeviceTensor& x) { return !is_tiled(x); });
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < std::max(node.inputs(), layer.parts.size()); ++i)
+      parts.push_back(layer.parts.empty() || !layer.parts[i] ? node.input(next++) : known[i]);
+    const bool rows =
+        layer.blocks > 1 || std::any_of(parts.begin(), parts.end(), [](const DeviceTensor& x) { return !is_tiled(x); });
     for (const DeviceTensor& x : parts) {
       DeviceTensor copy = in_dram(x);
       if (rows) copy = in_rows(copy);
       if (!rows && copy.spec().dtype() != dtype) copy = typecast(copy, dtype);
+      const Shape& shape = copy.spec().logical_shape();
+      if (layer.blocks > 1) copy = reshape(copy, Shape{layer.blocks, 1, shape[2] / layer.blocks, shape[3]});
       copies.push_back(copy);
     }
-    const DeviceTensor y = concat(copies, dim);
+    DeviceTensor y = concat(copies, dim);
+    if (layer.blocks > 1) y = reshape(y, Shape{1, 1, node.output_matrix().height, node.output_matrix().width});
     return rows && is_block_float(dtype) ? to_layout(y, Layout::tile, dtype) : y;
   };
   if (!joined) {
     check(!node.strict() || !own.gives("output_layout"), Code::unsupported,
           "concat: the tensors do not lie in like height shards");
-    node.note("tensors in different shards are joined in DRAM");
+    if (layer.joins_in_place()) node.note("tensors in different shards are joined in DRAM");
     return node.fit(far, false);
   }
   return node.near_or_far(
@@ -153,21 +197,42 @@ std::string emit_concat(const ConcatLayer& layer, TtnnCall& call) {
   if (const auto joined = join_in_shards(specs, layer, call.config())) return emit_join(layer, *joined, call);
   check(layer.groups == 1, Code::invalid_argument, Hint{"make the plan again"},
         "the plan joins {} groups of channels of tensors that do not lie in like shards", layer.groups);
-  const bool rows = std::ranges::any_of(specs, [](const TensorSpec& x) { return x.layout() != Layout::tile; });
-  for (std::size_t i = 0; i < call.inputs(); ++i) {
-    std::string part = call.place(i).memory == kDramMemoryConfig ? call.input(i) : py_in_dram(call.input(i));
-    if (rows && call.is_tiled(i)) part = py_in_layout(part, Layout::row_major);
-    if (!rows && call.place(i).dtype != call.result_dtype())
+  const bool rows =
+      layer.blocks > 1 || std::ranges::any_of(specs, [](const TensorSpec& x) { return x.layout() != Layout::tile; });
+  const auto add = [&](std::string part, bool tiled, DType dtype, std::int64_t height, std::int64_t width) {
+    if (rows && tiled) part = py_in_layout(part, Layout::row_major);
+    if (!rows && dtype != call.result_dtype())
       part = fmt::format("ttnn.typecast({}, {})", part, py_dtype(call.result_dtype()));
+    if (layer.blocks > 1)
+      part = fmt::format("ttnn.reshape({}, [{}, 1, {}, {}])", part, layer.blocks, height / layer.blocks, width);
     parts.push_back(part);
+  };
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < std::max(call.inputs(), layer.parts.size()); ++i) {
+    if (!layer.parts.empty() && layer.parts[i]) {
+      const std::string name = fmt::format("{}.part{}", call.node(), i);
+      const Shape& shape = layer.parts[i]->shape();
+      call.keep_weight(name, layer.parts[i], {1, 1, shape[0], shape[1]});
+      add(fmt::format("weights({}, ttnn.bfloat16)", emit::py(name)), true, DType::bfloat16, shape[0], shape[1]);
+      continue;
+    }
+    const std::size_t at = next++;
+    const Placement& place = call.place(at);
+    add(place.memory == kDramMemoryConfig ? call.input(at) : py_in_dram(call.input(at)), call.is_tiled(at), place.dtype,
+        place.shape[2], place.shape[3]);
   }
-  std::string text = call.assign("ttnn.concat", {fmt::format("[{}]", fmt::join(parts, ", ")), dim});
+  std::vector<std::string> arguments{fmt::format("[{}]", fmt::join(parts, ", ")), dim};
+  const Extent2d out = call.output_matrix();
+  std::string text = layer.blocks == 1
+                         ? call.assign("ttnn.concat", arguments)
+                         : emit::py_call(4, "y = ttnn.concat(", arguments) +
+                               call.assign("ttnn.reshape", {"y", fmt::format("[1, 1, {}, {}]", out.height, out.width)});
   if (rows && is_block_float(call.result_dtype()))
     text += fmt::format("    {0} = ttnn.to_layout({0}, TILE, {1})\n", call.result(), py_dtype(call.result_dtype()));
   return text;
 }
 
-bool joins_channels(const ConcatLayer& layer) { return layer.channels; }
+bool joins_channels(const ConcatLayer& layer) { return layer.channels && layer.parts.empty(); }
 void group_concat(ConcatLayer& layer, std::int64_t images) { layer.groups *= images; }
 
 }  // namespace
@@ -175,6 +240,7 @@ void group_concat(ConcatLayer& layer, std::int64_t images) { layer.groups *= ima
 const CardOp card_op_concat = {.kind = ProgramKind::concat,
                                .count = count_concat,
                                .lower = lower_concat,
+                               .any_columns = true,
                                .digest = on_layer<concat_digest>,
                                .run = on_layer<run_concat>,
                                .emit = on_layer<emit_concat>,

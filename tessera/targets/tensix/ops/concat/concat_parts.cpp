@@ -40,7 +40,7 @@ bool is_full_as_rows(const TensorSpec& x) {
 
 std::optional<JoinedParts> join_in_shards(std::span<const TensorSpec> parts, const ConcatLayer& layer,
                                           const LayerConfig& config) {
-  if (!layer.channels || parts.empty() || !side_by_side(parts)) return std::nullopt;
+  if (!layer.joins_in_place() || parts.empty() || !side_by_side(parts)) return std::nullopt;
   const bool alike = same_kind(parts), asked = config.gives("output_layout");
   if (!alike && !asked) return std::nullopt;
   // Groups are interleaved by a program that takes two tensors.

@@ -6,8 +6,6 @@
 #include "tessera/targets/tensix/card/page_copy.h"
 #include "tessera/targets/tensix/card/placement.h"
 #include "tessera/targets/tensix/card/program.h"
-#include "tessera/targets/tensix/ops/card_op.h"
-#include "tessera/targets/tensix/ops/tensor_work.h"
 
 #include <cmath>
 #include <string>
@@ -149,7 +147,5 @@ DeviceTensor layer_norm(RowNorm norm, const DeviceTensor& x, const LayerNormOpti
   finish_program(std::move(record), inputs, y);
   return y;
 }
-
-const CardOp card_op_layer_norm = {.kind = ProgramKind::layer_norm, .count = count_normalized_rows};
 
 }  // namespace tessera::tensix

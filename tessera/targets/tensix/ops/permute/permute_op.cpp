@@ -1,10 +1,15 @@
 #include "tessera/core/error.h"
+#include "tessera/io/emit/python_text.h"
 #include "tessera/targets/tensix/card/page_copy.h"
 #include "tessera/targets/tensix/card/program.h"
 #include "tessera/targets/tensix/ops/card_op.h"
+#include "tessera/targets/tensix/ops/node_run.h"
 #include "tessera/targets/tensix/ops/permute/permute.h"
+#include "tessera/targets/tensix/ops/permute/rearrange.h"
+#include "tessera/targets/tensix/ops/reshape/reshape.h"
 #include "tessera/targets/tensix/ops/tensor_work.h"
 #include "tessera/targets/tensix/ops/to_memory_config/to_memory_config.h"
+#include "tessera/targets/tensix/ops/ttnn_call.h"
 #include "tessera/targets/tensix/ops/typecast/typecast.h"
 
 #include <fmt/format.h>
@@ -105,6 +110,53 @@ DeviceTensor run_permute(const DeviceTensor& x, const Order& order, const Memory
   return y;
 }
 
+// --- in networks ---
+
+std::string rearrange_name(const RearrangeLayer& layer) { return layer.keeps_order() ? "reshape" : "permute"; }
+
+std::optional<CallRole> rearrange_role(std::string_view name) {
+  if (name == "permute") return CallRole::converts;
+  return std::nullopt;  // a reshape is called so by its own row
+}
+
+std::string rearrange_digest(const RearrangeLayer& layer) {
+  return fmt::format("[{}] by [{}]", fmt::join(layer.dims, ", "), fmt::join(layer.order, ", "));
+}
+
+// Rows in DRAM: neither dimensions nor their order need be whole tiles.
+DeviceTensor run_rearrange(const RearrangeLayer& layer, NodeRun& node) {
+  const Extent2d out = node.output_matrix();
+  return node.fit(
+      [&] {
+        DeviceTensor x = in_rows(in_dram(node.input()));
+        if (!layer.keeps_order()) x = permute(reshape(x, Shape(layer.dims)), layer.order);
+        return reshape(x, Shape{1, 1, out.height, out.width});
+      },
+      false);
+}
+
+std::string emit_rearrange(const RearrangeLayer& layer, TtnnCall& call) {
+  const Extent2d out = call.output_matrix();
+  std::string x = call.place().memory == kDramMemoryConfig ? call.input() : py_in_dram(call.input());
+  if (call.is_tiled()) x = py_in_layout(x, Layout::row_major);
+  std::string text;
+  if (!layer.keeps_order()) {
+    text = emit::py_call(4, "x = ttnn.reshape(", {x, emit::py_list(Shape(layer.dims))});
+    text += emit::py_call(4, "x = ttnn.permute(", {"x", emit::py_list(Shape(layer.order))});
+    x = "x";
+  }
+  return text + call.assign("ttnn.reshape", {x, fmt::format("[1, 1, {}, {}]", out.height, out.width)});
+}
+
+bool keeps_images(const RearrangeLayer& layer) {
+  return !layer.dims.empty() && layer.order[0] == 0 && layer.dims[0] % layer.images == 0;
+}
+
+void set_rearranged_images(RearrangeLayer& layer, std::int64_t images) {
+  layer.dims[0] = layer.dims[0] / layer.images * images;
+  layer.images = images;
+}
+
 // Tiles are turned one by one on their way through the core.
 void count_transpose(TensorWork& w) { w.element_wise(1, false); }
 
@@ -125,8 +177,20 @@ DeviceTensor permute(const DeviceTensor& x, std::span<const std::int64_t> order,
   return typecast(run_permute(typecast(x, DType::bfloat16), checked, place), DType::bfloat8_b);
 }
 
-const CardOp card_op_permute = {.kind = ProgramKind::permute, .count = count_rearranged, .role = CallRole::converts};
+const CardOp card_op_permute = {.kind = ProgramKind::permute,
+                                .count = count_rearranged,
+                                .lower = lower_rearrangement,
+                                .any_columns = true,
+                                .ttnn_name = on_layer<rearrange_name>,
+                                .named_role = rearrange_role,
+                                .digest = on_layer<rearrange_digest>,
+                                .run = on_layer<run_rearrange>,
+                                .emit = on_layer<emit_rearrange>,
+                                .keeps_images_apart = on_layer<keeps_images>,
+                                .set_images = on_layer<set_rearranged_images>};
 // Of the last two dimensions of tiles: each tile is turned on its way through the core.
 const CardOp card_op_transpose = {.kind = ProgramKind::transpose, .count = count_transpose, .role = CallRole::converts};
+
+const CardOp* RearrangeLayer::op() const { return &card_op_permute; }
 
 }  // namespace tessera::tensix

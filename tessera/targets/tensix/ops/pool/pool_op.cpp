@@ -6,26 +6,12 @@
 #include "tessera/targets/tensix/ops/node_run.h"
 #include "tessera/targets/tensix/ops/pool/pool.h"
 #include "tessera/targets/tensix/ops/pool/pool_layer.h"
-#include "tessera/targets/tensix/ops/tensor_work.h"
 #include "tessera/targets/tensix/ops/ttnn_call.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace tessera::tensix {
 namespace {
-
-// Sums over rows of pixels.
-void count_reduce(TensorWork& w) {
-  const TensorShare mine = w.share_of(w.in());
-  w.work.reduced_tiles = mine.tiles;
-  if (!w.in().sharded()) w.work.page_reads = mine.tiles;
-  if (!w.out().sharded()) w.work.page_writes = w.share_of(w.out()).tiles;
-  w.work.blocks = std::max(mine.tiles, 1.0);
-  w.work.activations_double_buffered = true;
-  w.all_dram();
-}
 
 Lowered lower_pool(const Node& node, const tessera::Window& window, bool ceil_mode, bool maximum, bool count_pad,
                    std::string_view op, const Lowering& graph) {
@@ -38,7 +24,36 @@ Lowered lower_pool(const Node& node, const tessera::Window& window, bool ceil_mo
   return CardLayer(std::move(layer));
 }
 
+// Over all rows of each image, whatever their dimensions are: N T C and N H W C as N C H W.
+std::optional<Lowered> lower_reduction(const Node& node, const Reduce& op, Lowering& graph) {
+  if (op.kind != Reduce::Kind::mean && op.kind != Reduce::Kind::max) return std::nullopt;
+  const Shape in = graph.shape(node.inputs[0]);
+  const int columns = graph.columns(node.inputs[0]);
+  const Constant given = graph.constant(node, 1);
+  std::vector<std::int64_t> axes = op.axes;
+  if (axes.empty() && given) axes = given->to_int64();
+  std::vector<bool> gone(static_cast<std::size_t>(in.rank()));
+  for (const std::int64_t axis : axes) gone[static_cast<std::size_t>(graph.dim(node.inputs[0], axis))] = true;
+  for (int d = 0; d < in.rank(); ++d)
+    if (gone[static_cast<std::size_t>(d)] != (d != 0 && d != columns && in[d] != 1) && in[d] != 1) return std::nullopt;
+  if (columns == 0 || axes.empty()) return std::nullopt;
+  PoolLayer layer{op.kind == Reduce::Kind::max,
+                  {.batch = in[0], .height = in.volume() / in[0] / in[columns], .width = 1, .channels = in[columns]}};
+  layer.pool.window.kernel_h = layer.pool.height;
+  layer.pool.window.kernel_w = 1;
+  int left = columns;
+  for (int d = 0; d < columns && !op.keep_dims; ++d) left -= gone[static_cast<std::size_t>(d)] ? 1 : 0;
+  graph.read({node.inputs[0]});
+  graph.set_columns(node.outputs[0], left);
+  return CardLayer(std::move(layer));
+}
+
 std::optional<Lowered> lower_any_pool(const Node& node, Lowering& graph) {
+  if (const auto* op = std::get_if<Reduce>(&node.op)) return lower_reduction(node, *op, graph);
+  if (!std::holds_alternative<MaxPool>(node.op) && !std::holds_alternative<AveragePool>(node.op) &&
+      !std::holds_alternative<GlobalPool>(node.op))
+    return std::nullopt;
+  graph.read({graph.with_columns(node.inputs[0], 1)});
   if (const auto* op = std::get_if<MaxPool>(&node.op)) {
     if (op->with_indices && node.outputs.size() > 1 && node.outputs[1] != kNoValue)
       return Refusal{"it returns the positions of its maxima too", ""};
@@ -145,6 +160,7 @@ constexpr CardOp pool_row(ProgramKind kind) {
 
 constexpr CardOp with_lowering(CardOp row) {
   row.lower = lower_any_pool;
+  row.any_columns = true;
   return row;
 }
 
@@ -152,8 +168,6 @@ constexpr CardOp with_lowering(CardOp row) {
 
 const CardOp card_op_max_pool2d = with_lowering(pool_row(ProgramKind::max_pool2d));  // of averages too
 const CardOp card_op_avg_pool2d = pool_row(ProgramKind::avg_pool2d);
-// An average over all of an image.
-const CardOp card_op_reduce = {.kind = ProgramKind::reduce, .count = count_reduce};
 
 const CardOp* PoolLayer::op() const { return maximum ? &card_op_max_pool2d : &card_op_avg_pool2d; }
 

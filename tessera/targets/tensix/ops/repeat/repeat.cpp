@@ -3,9 +3,7 @@
 #include "tessera/core/error.h"
 #include "tessera/targets/tensix/card/page_copy.h"
 #include "tessera/targets/tensix/card/program.h"
-#include "tessera/targets/tensix/ops/card_op.h"
 #include "tessera/targets/tensix/ops/shape_ops/shape_ops.h"
-#include "tessera/targets/tensix/ops/tensor_work.h"
 #include "tessera/targets/tensix/ops/to_layout/to_layout.h"
 #include "tessera/targets/tensix/ops/to_memory_config/to_memory_config.h"
 
@@ -121,7 +119,5 @@ DeviceTensor expand(const DeviceTensor& x, std::span<const std::int64_t> shape,
   }
   return repeat(x, counts, config);
 }
-
-const CardOp card_op_repeat = {.kind = ProgramKind::repeat, .count = count_streamed_rows, .role = CallRole::converts};
 
 }  // namespace tessera::tensix

@@ -54,6 +54,7 @@ bool is_view(const ReshapeLayer& layer) { return layer.is_view(); }
 const CardOp card_op_reshape = {.kind = ProgramKind::reshape,
                                 .count = count_streamed_rows,
                                 .lower = lower_reshape,
+                                .any_columns = true,
                                 .digest = on_layer<reshape_digest>,
                                 .run = on_layer<run_reshape>,
                                 .emit = on_layer<emit_reshape>,

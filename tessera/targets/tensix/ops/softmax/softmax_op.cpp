@@ -17,10 +17,15 @@ std::optional<Lowered> lower_softmax(const Node& node, Lowering& graph) {
   if (softmax == nullptr) return std::nullopt;
   const Softmax& op = *softmax;
   const Shape in = graph.shape(node.inputs[0]);
-  const std::int64_t axis = op.axis < 0 ? op.axis + in.rank() : op.axis;
-  if (op.log || axis != 1 || (op.flatten && card_rows(in) != in[0]))
-    return Refusal{fmt::format("it runs along axis {}{}", axis, op.log ? " and takes logarithms" : ""),
+  const int axis = graph.dim(node.inputs[0], op.axis);
+  std::int64_t behind = 1;
+  for (int d = axis + 1; d < in.rank(); ++d) behind *= in[d];
+  if (op.log || axis == 0 || (op.flatten && behind != 1))
+    return Refusal{fmt::format("it runs along axis {}{}{}", axis, op.flatten ? " and all behind it" : "",
+                               op.log ? " and takes logarithms" : ""),
                    "softmax over channels can be had"};
+  graph.read({graph.with_columns(node.inputs[0], axis)});
+  graph.set_columns(node.outputs[0], axis);
   return CardLayer(SoftmaxLayer{});
 }
 
@@ -39,6 +44,7 @@ std::string emit_softmax(const SoftmaxLayer&, TtnnCall& call) {
 const CardOp card_op_softmax = {.kind = ProgramKind::softmax,
                                 .count = count_normalized_rows,
                                 .lower = lower_softmax,
+                                .any_columns = true,
                                 .run = on_layer<run_softmax>,
                                 .emit = on_layer<emit_softmax>};
 
