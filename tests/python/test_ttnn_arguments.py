@@ -214,6 +214,25 @@ def test_embeddings_of_all_kinds_are_the_rows_that_indices_name(device):
         ttnn.embedding(index, table, embeddings_type=ttnn.EmbeddingsType.PADDED)
 
 
+@pytest.mark.parametrize("dtype", [ttnn.float32, ttnn.bfloat16, ttnn.bfloat8_b])
+def test_the_gradient_of_a_table_adds_up_where_its_rows_were_named(device, dtype):
+    index = np.random.default_rng(4).integers(0, 8, (1, 64)).astype(np.uint32)
+    g = np.random.default_rng(5).integers(-4, 5, (1, 1, 64, 32)).astype(np.float32)
+    y = ttnn.embedding_bw(rows(device, index, ttnn.uint32), tiles(device, some(8, 32)), tiles(device, g, dtype))
+    expected = np.zeros((8, 32), np.float32)
+    np.add.at(expected, index[0], g[0, 0])
+    assert y.dtype == dtype and tuple(y.shape) == (1, 1, 8, 32)
+    assert np.allclose(y.to_numpy()[0, 0], expected, atol=0.5 if dtype == ttnn.bfloat8_b else 0)
+    with pytest.raises(tessera.Error, match=r"the gradient must be \[1, 1, 64, 32\]"):
+        ttnn.embedding_bw(rows(device, index, ttnn.uint32), tiles(device, some(8, 32)), tiles(device, g[0], dtype))
+
+
+def test_the_gradient_of_a_repetition_adds_its_repetitions_up(device):
+    g = some(64, 96)
+    (y,) = ttnn.repeat_bw(tiles(device, g, ttnn.float32), tiles(device, some(32, 32), ttnn.float32), [2, 3])
+    assert np.allclose(y.to_numpy(), g.reshape(2, 32, 3, 32).sum((0, 2)), atol=1e-5)
+
+
 def test_bits_are_seen_as_another_type(device):
     x = some(32, 32)
     y = ttnn.bitcast(tiles(device, x, ttnn.float32), ttnn.uint32)

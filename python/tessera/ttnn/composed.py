@@ -118,6 +118,11 @@ def embedding_bw(
         )
     if input_tensor.shape[-1] % 32 != 0:
         raise InvalidArgument(f"embedding_bw: {input_tensor.shape[-1]} indices in a row are no whole tiles of 32")
+    if input_tensor.dtype != DataType.UINT32:
+        input_tensor = t.typecast(input_tensor, DataType.UINT32)
+    if gradient.dtype in (DataType.BFLOAT8_B, DataType.BFLOAT4_B):  # rows have no blocks
+        dtype = gradient.dtype if dtype is None else dtype
+        gradient = t.typecast(gradient, DataType.BFLOAT16)
     index = t.repeat(t.reshape(t.to_layout(input_tensor, Layout.ROW_MAJOR), [count, 1]), [1, columns])
     nothing = t.zeros([rows, columns], gradient.dtype, Layout.ROW_MAJOR, gradient.device())
     given = t.to_layout(t.reshape(gradient, [count, columns]), Layout.ROW_MAJOR)
