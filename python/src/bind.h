@@ -28,6 +28,7 @@ void bind_shape(nanobind::module_& module);
 void bind_memory_config(nanobind::module_& module);
 void bind_tensor_spec(nanobind::module_& module);
 void bind_device(nanobind::module_& module);
+void bind_sub_devices(nanobind::module_& module);
 void bind_tensor(nanobind::module_& module);
 void bind_queues(nanobind::module_& module);
 void bind_ops(nanobind::module_& module);

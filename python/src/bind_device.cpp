@@ -76,22 +76,78 @@ std::shared_ptr<tensix::Device> open_with_clock(int id, const tensix::DeviceOpti
   return device;
 }
 
+// Which cores send programs to the others.
+enum class DispatchCoreType : std::uint8_t { WORKER, ETH };
+enum class DispatchCoreAxis : std::uint8_t { ROW, COL };
+struct DispatchCoreConfig {
+  DispatchCoreType type = DispatchCoreType::WORKER;
+  DispatchCoreAxis axis = DispatchCoreAxis::ROW;
+  bool operator==(const DispatchCoreConfig&) const = default;
+};
+using OptionalDispatch = std::optional<DispatchCoreConfig>;
+
+// What nobody says: boards of several Wormhole chips have Ethernet cores to spare, Blackhole gives a column.
+DispatchCoreConfig dispatch_of(const TensixSpec& card, std::optional<DispatchCoreType> type,
+                               std::optional<DispatchCoreAxis> axis) {
+  const bool blackhole = card.arch == "BLACKHOLE";
+  const bool on_ethernet =
+      card.chips > 1 && !blackhole && axis.value_or(DispatchCoreAxis::ROW) == DispatchCoreAxis::ROW;
+  const DispatchCoreConfig config{type.value_or(on_ethernet ? DispatchCoreType::ETH : DispatchCoreType::WORKER),
+                                  axis.value_or(blackhole ? DispatchCoreAxis::COL : DispatchCoreAxis::ROW)};
+  check(config.type != DispatchCoreType::ETH || config.axis == DispatchCoreAxis::ROW, Code::invalid_argument,
+        "COL axis is not supported for ETH dispatch core type");
+  check(!blackhole || config.axis == DispatchCoreAxis::COL, Code::invalid_argument,
+        "ROW dispatch core axis is not supported for blackhole arch unless fabric tensix MUX is enabled");
+  return config;
+}
+
+// The grid of a machine file is what its usual dispatch leaves.
+void check_dispatch(const OptionalDispatch& given) {
+  if (!given) return;
+  const TensixSpec card = tensix::load_default_card();
+  check(*given == dispatch_of(card, {}, {}), Code::unsupported, Hint{"use a machine file with that grid"},
+        "open_device: dispatch from other cores than usual leaves another grid than {} x {}", card.grid_x, card.grid_y);
+}
+
+void bind_dispatch(nb::module_& module) {
+  nb::enum_<DispatchCoreType>(module, "DispatchCoreType", "Which kind of core sends programs to the others.")
+      .value("WORKER", DispatchCoreType::WORKER)
+      .value("ETH", DispatchCoreType::ETH);
+  nb::enum_<DispatchCoreAxis>(module, "DispatchCoreAxis", "Whether those cores are a row or a column.")
+      .value("ROW", DispatchCoreAxis::ROW)
+      .value("COL", DispatchCoreAxis::COL);
+  nb::class_<DispatchCoreConfig>(module, "DispatchCoreConfig", "Which cores send programs to the others.")
+      .def(
+          "__init__",
+          [](DispatchCoreConfig* self, std::optional<DispatchCoreType> type, std::optional<DispatchCoreAxis> axis,
+             const nb::object& fabric) {
+            check(fabric.is_none(), Code::unsupported, "DispatchCoreConfig: fabrics between cards are not simulated");
+            new (self) DispatchCoreConfig(dispatch_of(tensix::load_default_card(), type, axis));
+          },
+          "type"_a = nb::none(), "axis"_a = nb::none(), "fabric_tensix_config"_a = nb::none())
+      .def_ro("type", &DispatchCoreConfig::type)
+      .def_ro("axis", &DispatchCoreConfig::axis);
+}
+
 void bind_open(nb::module_& module) {
+  bind_dispatch(module);
   module.def(
       "open_device",
-      [](int device_id, std::int64_t l1_small_size, std::int64_t trace_region_size, const nb::object&,
+      [](int device_id, std::int64_t l1_small_size, std::int64_t trace_region_size, const OptionalDispatch& dispatch,
          int num_command_queues, std::int64_t worker_l1_size, bool values) {
+        check_dispatch(dispatch);
         return open_with_clock(device_id,
                                {l1_small_size, trace_region_size, worker_l1_size, num_command_queues, values});
       },
       "device_id"_a = 0, nb::kw_only(), "l1_small_size"_a = 0, "trace_region_size"_a = 0,
       "dispatch_core_config"_a = nb::none(), "num_command_queues"_a = 1, "worker_l1_size"_a = 0, "values"_a = true,
-      "Opens a card in software: TESSERA_DEVICE or set_default_machine say which. dispatch_core_config changes "
-      "nothing. values=False: memory and errors only; nothing is computed, and what is read back is zero.");
+      "Opens a card in software: TESSERA_DEVICE or set_default_machine say which, and with it the cores that are "
+      "left by dispatch. values=False: memory and errors only; nothing is computed, and what is read back is zero.");
   module.def(
       "CreateDevice",
       [](int device_id, int num_command_queues, std::int64_t l1_small_size, std::int64_t trace_region_size,
-         const nb::object&, std::int64_t worker_l1_size) {
+         const OptionalDispatch& dispatch, std::int64_t worker_l1_size) {
+        check_dispatch(dispatch);
         return open_with_clock(device_id, {l1_small_size, trace_region_size, worker_l1_size, num_command_queues});
       },
       "device_id"_a, "num_command_queues"_a = 1, "l1_small_size"_a = 0, "trace_region_size"_a = 0,
@@ -143,6 +199,9 @@ void bind_device(nb::module_& module) {
       .def("num_program_cache_entries", &tensix::Device::cached_programs)
       .def("clear_program_cache", &tensix::Device::clear_program_cache)
       .def("disable_and_clear_program_cache", &tensix::Device::clear_program_cache)
+      .def("sfpu_eps", [](const tensix::Device&) { return 1.1920899822825959e-07; })
+      .def("sfpu_inf", [](const tensix::Device&) { return 1.7013999693950742e+38; })
+      .def("sfpu_nan", [](const tensix::Device&) { return 7.0039998997052e+19; })
       .def("enable_program_cache", [](const tensix::Device&) {})
       .def("__repr__", [](const tensix::Device& d) {
         return fmt::format("Device(id={}, machine={}, grid={}x{}{})", d.id(), d.machine().name, d.card().grid_x,

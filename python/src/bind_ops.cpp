@@ -1,6 +1,8 @@
 #include "any_tensor.h"
 #include "arrays.h"
 #include "bind.h"
+#include "compute_config.h"
+#include "given_output.h"
 #include "ops/optional_arguments.h"
 #include "queue_scope.h"
 #include "shape_like.h"
@@ -16,6 +18,7 @@
 #include "tessera/targets/tensix/ops/slice/slice.h"
 #include "tessera/targets/tensix/ops/tilize/tilize.h"
 #include "tessera/targets/tensix/ops/to_memory_config/to_memory_config.h"
+#include "tessera/targets/tensix/ops/typecast/typecast.h"
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
@@ -89,19 +92,24 @@ void bind_placing(nb::module_& module) {
       "tensor"_a, "memory_config"_a = nb::none());
   module.def(
       "clone",
-      [](const AnyTensor& x, const OptionalType& dtype, const OptionalConfig& config) {
+      [](const AnyTensor& x, const OptionalType& dtype, const OptionalConfig& config,
+         const std::optional<KernelConfig>& compute) {
+        static_cast<void>(compute);  // a copy computes nothing; another dtype is packed
         return AnyTensor(clone(x.device("clone"), config, plain(dtype)));
       },
-      "input_tensor"_a, nb::kw_only(), "dtype"_a = nb::none(), "memory_config"_a = nb::none());
+      "input"_a, nb::kw_only(), "dtype"_a = nb::none(), "memory_config"_a = nb::none(),
+      "compute_kernel_config"_a = nb::none());
 }
 
 void bind_resharding(nb::module_& module) {
   module.def(
       "to_memory_config",
-      [](const AnyTensor& x, const tensix::MemoryConfig& config, const OptionalType& dtype) {
-        return AnyTensor(tensix::to_memory_config(x.device("to_memory_config"), config, plain(dtype)));
+      [](const AnyTensor& x, const tensix::MemoryConfig& config, const OptionalType& dtype,
+         const OptionalTensor& output) {
+        return into("to_memory_config", tensix::to_memory_config(x.device("to_memory_config"), config, plain(dtype)),
+                    output);
       },
-      "tensor"_a, "memory_config"_a, "dtype"_a = nb::none(),
+      "tensor"_a, "memory_config"_a, "dtype"_a = nb::none(), "output_tensor"_a = nb::none(),
       "Moves a tensor to another place. One that is there already comes back as it is, whatever the dtype.");
   module.def(
       "reshard",
@@ -113,30 +121,36 @@ void bind_resharding(nb::module_& module) {
       "input_tensor"_a, "output_memory_config"_a, "output_tensor"_a = nb::none());
   module.def(
       "interleaved_to_sharded",
-      [](const AnyTensor& x, const tensix::MemoryConfig& config, const OptionalType& dtype) {
-        return AnyTensor(tensix::interleaved_to_sharded(x.device("interleaved_to_sharded"), config, plain(dtype)));
+      [](const AnyTensor& x, const tensix::MemoryConfig& config, const OptionalType& dtype,
+         std::optional<bool> keep_l1_aligned, const OptionalTensor& output) {
+        static_cast<void>(keep_l1_aligned);  // pages of shards are aligned for L1 in any case
+        return into("interleaved_to_sharded",
+                    tensix::interleaved_to_sharded(x.device("interleaved_to_sharded"), config, plain(dtype)), output);
       },
-      "input_tensor"_a, "sharded_memory_config"_a, "output_dtype"_a = nb::none());
+      "input_tensor"_a, "sharded_memory_config"_a, "output_dtype"_a = nb::none(), nb::kw_only(),
+      "keep_l1_aligned"_a = nb::none(), "preallocated_output"_a = nb::none());
   module.def(
       "interleaved_to_sharded",
       [](const AnyTensor& x, const tensix::CoreCoord& grid, const Pair& shard, tensix::TensorMemoryLayout scheme,
-         tensix::ShardOrientation orientation, const OptionalType& dtype) {
+         tensix::ShardOrientation orientation, const OptionalType& dtype, std::optional<bool> keep_l1_aligned) {
+        static_cast<void>(keep_l1_aligned);
         const tensix::DeviceTensor& tensor = x.device("interleaved_to_sharded");
         const tensix::MemoryConfig config = tensix::sharded_config(tensor.spec(), tensix::CoreGrid{grid.y, grid.x},
                                                                    {shard[0], shard[1]}, scheme, orientation);
         return AnyTensor(tensix::interleaved_to_sharded(tensor, config, plain(dtype)));
       },
       "input_tensor"_a, "grid"_a, "shard_shape"_a, "shard_scheme"_a, "shard_orientation"_a,
-      "output_dtype"_a = nb::none());
+      "output_dtype"_a = nb::none(), nb::kw_only(), "keep_l1_aligned"_a = nb::none());
   module.def(
       "interleaved_to_sharded",
       [](const AnyTensor& x, const tensix::CoreRangeSet& grid, const Pair& shard, tensix::TensorMemoryLayout scheme,
-         tensix::ShardOrientation orientation, const OptionalType& dtype) {
+         tensix::ShardOrientation orientation, const OptionalType& dtype, std::optional<bool> keep_l1_aligned) {
+        static_cast<void>(keep_l1_aligned);
         const tensix::MemoryConfig config = tensix::sharded_config(grid, {shard[0], shard[1]}, scheme, orientation);
         return AnyTensor(tensix::interleaved_to_sharded(x.device("interleaved_to_sharded"), config, plain(dtype)));
       },
       "input_tensor"_a, "grid"_a, "shard_shape"_a, "shard_scheme"_a, "shard_orientation"_a,
-      "output_dtype"_a = nb::none());
+      "output_dtype"_a = nb::none(), nb::kw_only(), "keep_l1_aligned"_a = nb::none());
   module.def(
       "sharded_to_interleaved",
       [](const AnyTensor& x, const OptionalConfig& config, const OptionalType& dtype) {
@@ -162,21 +176,24 @@ AnyTensor converted(const AnyTensor& x, DataType dtype, const OptionalConfig& co
 void bind_layouts(nb::module_& module) {
   module.def(
       "to_layout",
-      [](const AnyTensor& x, Layout layout, const OptionalType& dtype, const OptionalConfig& config, float pad_value) {
+      [](const AnyTensor& x, Layout layout, const OptionalType& dtype, const OptionalConfig& config, float pad_value,
+         const OptionalCores& cores) {
+        if (x.on_device()) check_cores("to_layout", cores, x);
         check(pad_value == 0, Code::unsupported, "to_layout: tiles are filled up with 0, not with {}", pad_value);
         return to_layout(x, layout, plain(dtype), config);
       },
       "tensor"_a, "layout"_a, "dtype"_a = nb::none(), "memory_config"_a = nb::none(), nb::kw_only(),
-      "pad_value"_a = 0.0F);
+      "pad_value"_a = 0.0F, "sub_core_grids"_a = nb::none());
   module.def(
       "tilize",
-      [](const AnyTensor& x, const OptionalConfig& config, const OptionalType& dtype, bool,
-         const OptionalCores& cores) {
+      [](const AnyTensor& x, const OptionalConfig& config, const OptionalType& dtype, bool, bool,
+         const std::optional<Tile>& tile, const OptionalCores& cores) {
         check_cores("tilize", cores, x);
+        check(!tile || *tile == Tile{}, Code::unsupported, "tilize: only tiles of 32 x 32 are made");
         return AnyTensor(tensix::tilize(x.device("tilize"), config, plain(dtype)));
       },
       "input_tensor"_a, nb::kw_only(), "memory_config"_a = nb::none(), "dtype"_a = nb::none(), "use_multicore"_a = true,
-      "sub_core_grids"_a = nb::none());
+      "use_low_perf"_a = false, "tile"_a = nb::none(), "sub_core_grids"_a = nb::none());
   module.def(
       "untilize",
       [](const AnyTensor& x, const OptionalConfig& config, bool, const OptionalCores& cores) {
@@ -202,47 +219,76 @@ void bind_layouts(nb::module_& module) {
       "input_tensor"_a, "input_dtype"_a, "output_dtype"_a, nb::kw_only(), "memory_config"_a = nb::none(),
       "output_tensor"_a = nb::none(), "sub_core_grids"_a = nb::none());
   module.def(
+      "bitcast",
+      [](const AnyTensor& x, DataType dtype, const OptionalConfig& config, const OptionalTensor& output,
+         const OptionalCores& cores) {
+        check_cores("bitcast", cores, x);
+        return into("bitcast", tensix::bitcast(x.device("bitcast"), dtype, config), output);
+      },
+      "input_tensor"_a, "dtype"_a, nb::kw_only(), "memory_config"_a = nb::none(), "output_tensor"_a = nb::none(),
+      "sub_core_grids"_a = nb::none(), "The same bits as another dtype of the same size.");
+  module.def(
       "to_dtype", [](const AnyTensor& x, DataType dtype) { return AnyTensor(typecast(x.host("to_dtype"), dtype)); },
       "tensor"_a, "dtype"_a, "Converts a host tensor; typecast does it on a device.");
 }
 
 AnyTensor reshaped(const AnyTensor& x, const Shape& shape, const OptionalConfig& config, std::optional<float> pad_value,
                    const OptionalCores& cores) {
+  if (!x.on_device()) {
+    check(!config && !cores && !pad_value, Code::invalid_argument,
+          "reshape: a host tensor has no memory_config, cores or padding to fill");
+    return nb::cast<AnyTensor>(nb::cast(x).attr("reshape")(nb::cast(shape.dims())));
+  }
   check_cores("reshape", cores, x);
   const tensix::DeviceTensor y = reshape(x.device("reshape"), shape, config);
   if (pad_value.value_or(0) == 0 || y.spec().layout() == Layout::row_major) return AnyTensor(y);
   return AnyTensor(tensix::fill_padding(y, static_cast<double>(*pad_value)));
 }
 
+// A slice whose tiles are filled up with `pad_value`, over `output` where that is given.
+AnyTensor cut(const tensix::DeviceTensor& y, const OptionalTensor& output, std::optional<float> pad_value) {
+  const bool fills = pad_value.value_or(0) != 0 && y.spec().layout() == Layout::tile;
+  return into("slice", fills ? tensix::fill_padding(y, static_cast<double>(*pad_value)) : y, output);
+}
+
 void bind_shapes(nb::module_& module) {
   module.def(
       "concat",
-      [](const std::vector<AnyTensor>& tensors, int dim, const OptionalConfig& config, int groups) {
+      [](const std::vector<AnyTensor>& tensors, int dim, const OptionalConfig& config, const OptionalTensor& output,
+         int groups, const OptionalCores& cores) {
         std::vector<tensix::DeviceTensor> inputs;
-        for (const AnyTensor& x : tensors) inputs.push_back(x.device("concat"));
-        return AnyTensor(concat(inputs, dim, config, groups));
+        for (const AnyTensor& x : tensors) {
+          check_cores("concat", cores, x);
+          inputs.push_back(x.device("concat"));
+        }
+        return into("concat", concat(inputs, dim, output && !config ? output->memory_config() : config, groups),
+                    output);
       },
-      "tensors"_a, "dim"_a = 0, nb::kw_only(), "memory_config"_a = nb::none(), "groups"_a = 1);
+      "tensors"_a, "dim"_a = 0, nb::kw_only(), "memory_config"_a = nb::none(), "output_tensor"_a = nb::none(),
+      "groups"_a = 1, "sub_core_grids"_a = nb::none());
   module.def(
       "slice",
       [](const AnyTensor& x, const std::vector<std::int64_t>& begins, const std::vector<std::int64_t>& ends,
          const std::optional<std::vector<std::int64_t>>& steps, const OptionalConfig& config,
-         const OptionalCores& cores) {
+         const OptionalTensor& output, std::optional<float> pad_value, const OptionalCores& cores) {
         check_cores("slice", cores, x);
-        return AnyTensor(slice(x.device("slice"), begins, ends,
-                               steps.value_or(std::vector<std::int64_t>(begins.size(), 1)), config));
+        return cut(
+            slice(x.device("slice"), begins, ends, steps.value_or(std::vector<std::int64_t>(begins.size(), 1)), config),
+            output, pad_value);
       },
       "input_tensor"_a, "slice_start"_a, "slice_end"_a, "slice_step"_a = nb::none(), nb::kw_only(),
-      "memory_config"_a = nb::none(), "sub_core_grids"_a = nb::none());
+      "memory_config"_a = nb::none(), "output_tensor"_a = nb::none(), "pad_value"_a = nb::none(),
+      "sub_core_grids"_a = nb::none());
   module.def(
       "slice",
       [](const AnyTensor& x, const std::vector<std::int64_t>& begins, const std::vector<std::int64_t>& ends,
-         const std::vector<std::int64_t>& steps, const OptionalConfig& config, const OptionalCores& cores) {
+         const std::vector<std::int64_t>& steps, const OptionalConfig& config, const OptionalTensor& output,
+         std::optional<float> pad_value, const OptionalCores& cores) {
         check_cores("slice", cores, x);
-        return AnyTensor(slice(x.device("slice"), begins, ends, steps, config));
+        return cut(slice(x.device("slice"), begins, ends, steps, config), output, pad_value);
       },
       "input_tensor"_a, "starts"_a, "ends"_a, "steps"_a, nb::kw_only(), "memory_config"_a = nb::none(),
-      "sub_core_grids"_a = nb::none());
+      "output_tensor"_a = nb::none(), "pad_value"_a = nb::none(), "sub_core_grids"_a = nb::none());
   module.def(
       "pad",
       [](const AnyTensor& x, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& padding, float value, bool,
@@ -310,10 +356,17 @@ void bind_creation(nb::module_& module) {
   module.def(
       "full",
       [](const ShapeLike& shape, double value, DataType dtype, Layout layout,
-         const std::optional<DevicePointer>& device,
-         const OptionalConfig& config) { return placed(filled(shape, value, dtype, layout), device, config); },
+         const std::optional<DevicePointer>& device, const OptionalConfig& config, const OptionalTensor& output) {
+        if (!output) return placed(filled(shape, value, dtype, layout), device, config);
+        AnyTensor y = *output;  // says all the rest
+        check(static_cast<const Shape&>(shape) == y.shape(), Code::invalid_argument,
+              "full: the optional tensor is {}, the shape {}", y.shape().to_string(),
+              static_cast<const Shape&>(shape).to_string());
+        tensix::copy_host_to_device(filled(shape, value, y.dtype(), y.layout()), y.device("full"));
+        return y;
+      },
       "shape"_a, "fill_value"_a, "dtype"_a = kDefault, "layout"_a = Layout::row_major, "device"_a = nb::none(),
-      "memory_config"_a = nb::none());
+      "memory_config"_a = nb::none(), "optional_tensor"_a = nb::none());
   for (const auto& [name, value] : {std::pair{"zeros", 0.0}, std::pair{"ones", 1.0}})
     module.def(
         name,

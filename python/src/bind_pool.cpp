@@ -81,10 +81,11 @@ void bind_pools(nb::module_& module) {
       [](AnyTensor& x, std::int64_t batch, std::int64_t h, std::int64_t w, std::int64_t c, const Pair& kernel,
          const Pair& stride, const Padding& padding, const Pair& dilation, bool ceil_mode, const OptionalConfig& config,
          const Slices& slices, const Scheme& scheme, bool deallocate, bool reallocate, bool indices, DataType dtype,
-         Layout layout, const nb::object&) -> nb::any {
-        const tensix::PoolOptions options =
+         Layout layout, bool lists_in_dram) -> nb::any {
+        tensix::PoolOptions options =
             pool_options({batch, h, w, c}, window(kernel, stride, padding, dilation), ceil_mode, config, slices, scheme,
                          deallocate, reallocate, dtype, layout);
+        options.lists_in_dram = lists_in_dram;
         if (!indices)
           return nb::borrow<nb::any>(
               nb::cast(AnyTensor(tensix::pool2d(tensix::PoolKind::max, x.device("max_pool2d"), options))));
@@ -103,9 +104,10 @@ void bind_pools(nb::module_& module) {
          const Pair& stride, const Padding& padding, bool ceil_mode, bool include,
          const std::optional<std::int64_t>& divisor, const OptionalConfig& config, const Slices& slices,
          const Scheme& scheme, const std::optional<KernelConfig>& compute, bool deallocate, bool reallocate,
-         DataType dtype, Layout layout, const nb::object&) {
+         DataType dtype, Layout layout, bool lists_in_dram) {
         tensix::PoolOptions options = pool_options({batch, h, w, c}, window(kernel, stride, padding, {1, 1}), ceil_mode,
                                                    config, slices, scheme, deallocate, reallocate, dtype, layout);
+        options.lists_in_dram = lists_in_dram;
         options.count_include_pad = include;
         options.divisor_override = divisor;
         options.compute = plain(compute);
@@ -119,7 +121,8 @@ void bind_pools(nb::module_& module) {
       "config_tensor_in_dram"_a = false);
   module.def(
       "global_avg_pool2d",
-      [](const AnyTensor& x, const OptionalConfig& config, const nb::object&) {
+      [](const AnyTensor& x, const OptionalConfig& config, const std::optional<DataType>& dtype) {
+        static_cast<void>(dtype);  // as the real one
         return AnyTensor(tensix::global_avg_pool2d(x.device("global_avg_pool2d"), config));
       },
       "input_tensor"_a, nb::kw_only(), "memory_config"_a = nb::none(), "dtype"_a = nb::none(),

@@ -14,6 +14,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -59,6 +61,28 @@ const tensix::DeviceTensor& allocated(const AnyTensor& x, std::string_view what)
   return tensor;
 }
 
+// Elements from `begins` on, every `steps`-th, `lengths` of them along each dimension, as a tensor of `shape`.
+AnyTensor host_slice(const Tensor& x, const std::vector<std::int64_t>& begins, const std::vector<std::int64_t>& steps,
+                     const std::vector<std::int64_t>& lengths, const Shape& shape) {
+  const DType element = is_block_float(x.dtype()) ? DType::float32 : x.dtype();
+  const auto from = x.to_elements(element);
+  const auto width = static_cast<std::size_t>(element_bytes(element));
+  const std::vector<std::int64_t>& dims = x.shape().dims();
+  std::vector<std::byte> to(static_cast<std::size_t>(shape.volume()) * width);
+  std::vector<std::int64_t> at(dims.size(), 0);
+  for (std::size_t out = 0; out < to.size(); out += width) {
+    std::int64_t place = 0;
+    for (std::size_t d = 0; d < dims.size(); ++d) place = place * dims[d] + begins[d] + at[d] * steps[d];
+    std::copy_n(from.begin() + place * static_cast<std::int64_t>(width), width,
+                to.begin() + static_cast<std::ptrdiff_t>(out));
+    for (std::size_t d = dims.size(); d-- > 0;) {
+      if (++at[d] < lengths[d]) break;
+      at[d] = 0;
+    }
+  }
+  return Tensor::from_elements(to, element, shape, x.dtype(), x.layout(), x.tile());
+}
+
 // x[...]: a slice, and a reshape without the dimensions that an integer picked from.
 AnyTensor item_at(const AnyTensor& x, const nb::object& index) {
   const Shape& shape = x.shape();
@@ -101,9 +125,21 @@ AnyTensor item_at(const AnyTensor& x, const nb::object& index) {
     }
   }
   while (begins.size() < static_cast<std::size_t>(shape.rank())) whole();
+  const auto keep = [&](const Shape& all) {
+    for (std::size_t d = 0; d < dropped.size(); ++d)
+      if (!dropped[d]) kept.push_back(all.dims()[d]);
+  };
+  if (!x.on_device()) {
+    std::vector<std::int64_t> lengths;
+    for (std::size_t d = 0; d < begins.size(); ++d) {
+      check(steps[d] > 0, Code::invalid_argument, "indexing: a step of {} is not positive", steps[d]);
+      lengths.push_back(std::max<std::int64_t>(0, (ends[d] - begins[d] + steps[d] - 1) / steps[d]));
+    }
+    keep(Shape(lengths));
+    return host_slice(x.host("indexing"), begins, steps, lengths, Shape(std::move(kept)));
+  }
   const tensix::DeviceTensor cut = slice(x.device("indexing"), begins, ends, steps);
-  for (std::size_t d = 0; d < dropped.size(); ++d)
-    if (!dropped[d]) kept.push_back(cut.spec().logical_shape().dims()[d]);
+  keep(cut.spec().logical_shape());
   return reshape(cut, Shape(std::move(kept)));
 }
 
@@ -117,7 +153,15 @@ AnyTensor reshaped(const AnyTensor& x, const std::vector<std::int64_t>& dims) {
   return Tensor::from_elements(host.to_elements(element), element, shape, host.dtype(), host.layout(), host.tile());
 }
 
-nb::object to_numpy_array(const AnyTensor& x, const nb::object& dtype, const nb::object&) {
+// The same tiles as a tensor of their whole size.
+Tensor with_padding(const Tensor& x) {
+  Tensor all(x.padded_shape(), x.dtype(), x.layout(), x.tile());
+  std::ranges::copy(x.bytes(), all.bytes().begin());
+  return all;
+}
+
+nb::object to_numpy_array(const AnyTensor& x, const nb::object& dtype, std::optional<bool> copy) {
+  if (!copy.value_or(true)) throw nb::value_error("an array of a ttnn.Tensor is always a copy");
   nb::object array = export_numpy(*x.on_host());
   return dtype.is_none() ? array : nb::object(array.attr("astype")(dtype));
 }
@@ -134,7 +178,7 @@ void bind_conversions(nb::class_<AnyTensor>& tensor) {
           "device"_a, "mem_config"_a = nb::none(), "cq_id"_a = nb::none())
       .def(
           "to", [](const AnyTensor& x, Layout layout) { return to_layout(x, layout, std::nullopt, std::nullopt); },
-          "layout"_a)
+          "target_layout"_a)
       .def(
           "cpu",
           [](const AnyTensor& x, bool blocking, OptionalQueue queue) {
@@ -157,6 +201,13 @@ void bind_conversions(nb::class_<AnyTensor>& tensor) {
             return nb::module_::import_("torch").attr("from_dlpack")(export_dlpack(*x.on_host()));
           },
           nb::sig("def to_torch(self) -> typing.Any"), "The values without padding, bfloat16 as such. Needs PyTorch.")
+      .def(
+          "to_torch_with_padded_shape",
+          [](const AnyTensor& x) {
+            return nb::module_::import_("torch").attr("from_dlpack")(export_dlpack(with_padding(*x.on_host())));
+          },
+          nb::sig("def to_torch_with_padded_shape(self) -> typing.Any"),
+          "All that its tiles hold, what fills them up included.")
       .def("__array__", &to_numpy_array, "dtype"_a = nb::none(), nb::kw_only(), "copy"_a = nb::none(),
            nb::sig("def __array__(self, dtype: typing.Any = None, *, copy: bool | None = None) -> typing.Any"))
       .def(
@@ -194,8 +245,11 @@ void bind_tensor(nb::module_& module) {
           "__init__",
           [](AnyTensor* self, const nb::object& array, const std::optional<DataType>& dtype,
              const OptionalDevice& device, std::optional<Layout> layout,
-             const std::optional<tensix::MemoryConfig>& config, const std::optional<Tile>& tile, const nb::object&,
-             std::optional<float> pad_value, const nb::object&) {
+             const std::optional<tensix::MemoryConfig>& config, const std::optional<Tile>& tile, OptionalQueue queue,
+             std::optional<float> pad_value, const nb::object& mapper) {
+            check(mapper.is_none(), Code::unsupported, Hint{"use ttnn.from_torch"},
+                  "Tensor: a mesh_mapper makes one tensor for each chip");
+            const QueueScope scope(device.value_or(nullptr), device ? queue : std::nullopt);
             new (self) AnyTensor(
                 on_device_or_host(import_array(array, import_of(dtype, layout, tile, pad_value)), device, config));
           },
@@ -235,6 +289,25 @@ void bind_tensor(nb::module_& module) {
       .def(
           "deallocate", [](AnyTensor& x, bool force) { deallocate(x, force); }, "force"_a = false)
       .def("reshape", &reshaped, "shape"_a)
+      .def("reshape", [](const AnyTensor& x, std::int64_t a, std::int64_t b, std::int64_t c,
+                         std::int64_t d) { return reshaped(x, {a, b, c, d}); })
+      .def(
+          "pad_to_tile",
+          [](const AnyTensor& x, float value) {
+            const Tensor& host = x.host("pad_to_tile");
+            return AnyTensor(
+                import_array(export_numpy(host), import_of(DataType{host.dtype()}, Layout::tile, std::nullopt, value)));
+          },
+          "value"_a, "In tiles, which are filled up with a number.")
+      .def(
+          "unpad_from_tile",
+          [](const AnyTensor& x, const ShapeLike& shape) {
+            const Tensor& host = x.host("unpad_from_tile");
+            check(host.shape() == Shape(shape.dims), Code::invalid_argument,
+                  "unpad_from_tile: the tensor is {}, not {}", host.shape().to_string(), Shape(shape.dims).to_string());
+            return to_layout(x, Layout::row_major, std::nullopt, std::nullopt);
+          },
+          "shape"_a, "Rows without what filled up their tiles.")
       .def("__getitem__", &item_at, "index"_a)
       .def("__repr__", &tensor_text);
   bind_conversions(tensor);

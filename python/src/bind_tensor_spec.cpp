@@ -59,11 +59,11 @@ void bind_tensor_spec(nb::module_& module) {
       .def_prop_ro("layout", &tensix::TensorSpec::layout)
       .def_prop_ro("tile", &tensix::TensorSpec::tile)
       .def_prop_ro("memory_config", &tensix::TensorSpec::memory_config)
-      .def("height_sharded", &tensix::TensorSpec::height_sharded, "core_ranges"_a, "orientation"_a = kRowMajor,
+      .def("height_sharded", &tensix::TensorSpec::height_sharded, "grid"_a, "orientation"_a = kRowMajor,
            "Rows divided over the cores, rounded up.")
-      .def("width_sharded", &tensix::TensorSpec::width_sharded, "core_ranges"_a, "orientation"_a = kRowMajor,
+      .def("width_sharded", &tensix::TensorSpec::width_sharded, "grid"_a, "orientation"_a = kRowMajor,
            "Columns divided over the cores, rounded up.")
-      .def("block_sharded", &tensix::TensorSpec::block_sharded, "core_ranges"_a, "orientation"_a = kRowMajor,
+      .def("block_sharded", &tensix::TensorSpec::block_sharded, "grid"_a, "orientation"_a = kRowMajor,
            "Rows and columns divided over the two sides of a rectangle of cores, rounded up.")
       .def(
           "block_sharded",
@@ -75,14 +75,23 @@ void bind_tensor_spec(nb::module_& module) {
           "sharded_across_dims",
           [](const tensix::TensorSpec& s, const std::vector<int>& dims, const tensix::CoreRangeSet& grid,
              Orientation orientation) { return s.sharded_across_dims(dims, grid, orientation); },
-          "dims"_a, "core_ranges"_a, "orientation"_a = kRowMajor,
+          "dims"_a, "grid"_a, "orientation"_a = kRowMajor,
           "The smallest shards there are along `dims`, whole ones elsewhere.")
       .def(
           "sharded_across_dims_except",
           [](const tensix::TensorSpec& s, const std::vector<int>& dims, const tensix::CoreRangeSet& grid,
              Orientation orientation) { return s.sharded_across_dims_except(dims, grid, orientation); },
-          "dims"_a, "core_ranges"_a, "orientation"_a = kRowMajor)
-      .def("sharded", &tensix::TensorSpec::sharded, "nd_shard_spec"_a, "shard_alignment"_a)
+          "dims"_a, "grid"_a, "orientation"_a = kRowMajor)
+      .def("sharded", &tensix::TensorSpec::sharded, "nd_shard_spec"_a,
+           "shard_alignment"_a = tensix::ShardAlignment::recommended)
+      .def(
+          "sharded",
+          [](const tensix::TensorSpec& s, const ShapeLike& shape, const tensix::CoreRangeSet& grid,
+             tensix::ShardAlignment alignment, Orientation orientation, tensix::ShardDistribution distribution) {
+            return s.sharded(tensix::NdShardSpec{shape, grid, orientation, distribution}, alignment);
+          },
+          "shard_shape"_a, "grid"_a, "shard_alignment"_a = tensix::ShardAlignment::recommended,
+          "orientation"_a = kRowMajor, "shard_distribution_strategy"_a = tensix::ShardDistribution::round_robin_1d)
       .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def(nb::self != nb::self, nb::sig("def __ne__(self, arg: object, /) -> bool"))
       .def("__hash__",

@@ -19,6 +19,7 @@ enum class TtnnMathFidelity : std::uint8_t { LoFi = 0, HiFi2 = 2, HiFi3 = 3, HiF
 struct KernelConfig {
   TtnnMathFidelity math_fidelity = TtnnMathFidelity::Invalid;
   bool math_approx_mode = true, fp32_dest_acc_en = false, packer_l1_acc = false, dst_full_sync_en = false;
+  int throttle_level = 0;  // pauses between products: time that is not modelled
   bool operator==(const KernelConfig&) const = default;
 };
 // A fidelity that was left open is LoFi.
@@ -28,6 +29,8 @@ std::optional<tensix::ComputeConfig> plain(const std::optional<KernelConfig>& co
 // ttnn.UnaryWithParam.
 struct UnaryWithParam {
   tensix::VectorFunction function;
+  int op_type = 0;  // TTNN's number
+  std::vector<float> parameters = {};
 };
 
 // From a sequence of UnaryWithParam or UnaryOpType; from one of them, or a name.

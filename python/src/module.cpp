@@ -24,6 +24,7 @@ NB_MODULE(_tessera, module) {
   tessera::python::bind_memory_config(module);
   tessera::python::bind_tensor_spec(module);
   tessera::python::bind_device(module);
+  tessera::python::bind_sub_devices(module);
   tessera::python::bind_tensor(module);
   tessera::python::bind_queues(module);
   tessera::python::bind_ops(module);

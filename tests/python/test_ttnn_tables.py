@@ -138,7 +138,7 @@ def test_what_is_not_there_says_so():
     with pytest.raises(AttributeError, match="picks experts by their scores.*\n.*topk"):
         _ = ttnn.moe
     with pytest.raises(tessera.Error, match="part of TTNN and not there yet"):
-        _ = ttnn.bitcast
+        _ = ttnn.point_to_point
     with pytest.raises(AttributeError, match="has no 'softmaxx'.*\n.*softmax"):
         _ = ttnn.softmaxx
     assert not hasattr(ttnn, "moe")

@@ -3,6 +3,7 @@
 #include "card_operators.h"
 #include "compute_config.h"
 #include "ops/optional_arguments.h"
+#include "sub_devices.h"
 
 #include "tessera/core/error.h"
 #include "tessera/targets/tensix/ops/elementwise/elementwise.h"
@@ -10,6 +11,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -55,41 +57,59 @@ BinaryOptions placed(const OptionalConfig& config, const OptionalTensor& output)
   return options;
 }
 
-// The larger or smaller of a fraction and a number is a function of one tensor.
+// The larger or smaller of a fraction and a number is a function of one tensor, and so are powers and remainders, which
+// meet the number as it is, not as the tensor's type would hold it.
 AnyTensor with_number(const BinaryFunction& f, const std::string& op, const AnyTensor& a, double b,
                       const BinaryOptions& options) {
   const bool bounds = f.arithmetic == Binary::Kind::min || f.arithmetic == Binary::Kind::max;
-  if (!bounds || is_integer(a.dtype())) return AnyTensor(tensix::binary(f, a.device(op), b, options));
+  const char* fused = op == "pow" ? "power_unary" : op == "fmod" ? "fmod_unary" : nullptr;
+  if ((!bounds && fused == nullptr) || is_integer(a.dtype()) || options.dtype)
+    return AnyTensor(tensix::binary(f, a.device(op), b, options));
   constexpr double kAny = std::numeric_limits<double>::infinity();
   std::vector<VectorFunction> all = options.a_activations;
-  all.push_back(f.arithmetic == Binary::Kind::max ? tensix::clamp_function(b, kAny) : tensix::clamp_function(-kAny, b));
+  if (fused != nullptr)
+    all.push_back(tensix::vector_function(fused, std::array{static_cast<float>(b)}));
+  else
+    all.push_back(f.arithmetic == Binary::Kind::max ? tensix::clamp_function(b, kAny)
+                                                    : tensix::clamp_function(-kAny, b));
   all.insert(all.end(), options.activations.begin(), options.activations.end());
   return AnyTensor(tensix::unary(op, all, a.device(op), {options.memory_config, options.output, options.cores}));
 }
 
-void bind_new(nb::module_& module, const std::string& op, const BinaryFunction& f) {
+// Keywords of the operands: most are called input_tensor_a and input_tensor_b.
+struct OperandNames {
+  const char *a = "input_tensor_a", *b = "input_tensor_b";
+};
+
+void bind_new(nb::module_& module, const std::string& op, const BinaryFunction& f, const OperandNames& named) {
   const nb::list none;
   module.def(
       op.c_str(),
       [op, &f](const AnyTensor& a, const AnyTensor& b, std::optional<bool> fast, const std::optional<DataType>& dtype,
                const OptionalConfig& config, const OptionalTensor& output, const nb::object& after,
-               const nb::object& on_a, const nb::object& on_b, const OptionalCores& cores) {
-        return AnyTensor(tensix::binary(f, a.device(op), b.device(op),
-                                        options_of({fast, dtype, config, output, after, on_a, on_b, cores})));
+               const nb::object& on_a, const nb::object& on_b, const OptionalCores& cores,
+               const OptionalSubDevice& part) {
+        return AnyTensor(
+            tensix::binary(f, a.device(op), b.device(op),
+                           options_of({fast, dtype, config, output, after, on_a, on_b, cores_of(op, a, cores, part)})));
       },
-      "input_tensor_a"_a, "input_tensor_b"_a, nb::kw_only(), "fast_and_approximate_mode"_a = nb::none(),
+      nb::arg(named.a), nb::arg(named.b), nb::kw_only(), "fast_and_approximate_mode"_a = nb::none(),
       "dtype"_a = nb::none(), "memory_config"_a = nb::none(), "output_tensor"_a = nb::none(), "activations"_a = none,
-      "input_tensor_a_activations"_a = none, "input_tensor_b_activations"_a = none, "sub_core_grids"_a = nb::none());
+      "input_tensor_a_activations"_a = none, "input_tensor_b_activations"_a = none, "sub_core_grids"_a = nb::none(),
+      "sub_device_id"_a = nb::none());
   module.def(
       op.c_str(),
       [op, &f](const AnyTensor& a, double b, std::optional<bool> fast, const std::optional<DataType>& dtype,
                const OptionalConfig& config, const OptionalTensor& output, const nb::object& after,
-               const nb::object& on_a, const nb::object& on_b, const OptionalCores& cores) {
-        return with_number(f, op, a, b, options_of({fast, dtype, config, output, after, on_a, on_b, cores}));
+               const nb::object& on_a, const nb::object& on_b, const OptionalCores& cores,
+               const OptionalSubDevice& part) {
+        return with_number(f, op, a, b,
+                           options_of({fast, dtype, config, output, after, on_a, on_b, cores_of(op, a, cores, part)}));
       },
-      "input_tensor_a"_a, "input_tensor_b"_a, nb::kw_only(), "fast_and_approximate_mode"_a = nb::none(),
+      nb::arg(named.a), nb::arg(named.b), nb::kw_only(), "fast_and_approximate_mode"_a = nb::none(),
       "dtype"_a = nb::none(), "memory_config"_a = nb::none(), "output_tensor"_a = nb::none(), "activations"_a = none,
-      "input_tensor_a_activations"_a = none, "input_tensor_b_activations"_a = none, "sub_core_grids"_a = nb::none());
+      "input_tensor_a_activations"_a = none, "input_tensor_b_activations"_a = none, "sub_core_grids"_a = nb::none(),
+      "sub_device_id"_a = nb::none());
   module.def(
       op.c_str(),
       [op, &f](double a, const AnyTensor& b, std::optional<bool> fast, const std::optional<DataType>& dtype,
@@ -97,32 +117,36 @@ void bind_new(nb::module_& module, const std::string& op, const BinaryFunction& 
         return AnyTensor(tensix::binary(f, a, b.device(op),
                                         options_of({fast, dtype, config, output, after, nb::none(), nb::none(), {}})));
       },
-      "input_tensor_a"_a, "input_tensor_b"_a, nb::kw_only(), "fast_and_approximate_mode"_a = nb::none(),
+      nb::arg(named.a), nb::arg(named.b), nb::kw_only(), "fast_and_approximate_mode"_a = nb::none(),
       "dtype"_a = nb::none(), "memory_config"_a = nb::none(), "output_tensor"_a = nb::none(), "activations"_a = none);
 }
 
 void bind_in_place(nb::module_& module, const std::string& op, const BinaryFunction& f) {
   const nb::list none;
+  const bool sums = op == "add_" || op == "subtract_" || op == "sub_";
+  const OperandNames named = sums ? OperandNames{} : OperandNames{"input_a", "input_b"};
   module.def(
       op.c_str(),
       [op, &f](AnyTensor& a, const AnyTensor& b, const nb::object& after, const nb::object& on_a,
-               const nb::object& on_b, std::optional<bool> fast, const OptionalCores& cores) {
+               const nb::object& on_b, std::optional<bool> fast, const OptionalCores& cores,
+               const OptionalSubDevice& part) {
         return AnyTensor(
-            tensix::binary(f, a.device(op), b.device(op), options_of({fast, {}, {}, a, after, on_a, on_b, cores})));
+            tensix::binary(f, a.device(op), b.device(op),
+                           options_of({fast, {}, {}, a, after, on_a, on_b, cores_of(op, a, cores, part)})));
       },
-      "input_tensor_a"_a, "input_tensor_b"_a, nb::kw_only(), "activations"_a = none,
-      "input_tensor_a_activations"_a = none, "input_tensor_b_activations"_a = none,
-      "fast_and_approximate_mode"_a = nb::none(), "sub_core_grids"_a = nb::none(),
-      "Writes the result over the first operand.");
+      nb::arg(named.a), nb::arg(named.b), nb::kw_only(), "activations"_a = none, "input_tensor_a_activations"_a = none,
+      "input_tensor_b_activations"_a = none, "fast_and_approximate_mode"_a = nb::none(),
+      "sub_core_grids"_a = nb::none(), "sub_device_id"_a = nb::none(), "Writes the result over the first operand.");
   module.def(
       op.c_str(),
       [op, &f](AnyTensor& a, double b, const nb::object& after, const nb::object& on_a, const nb::object& on_b,
-               std::optional<bool> fast, const OptionalCores& cores) {
-        return AnyTensor(tensix::binary(f, a.device(op), b, options_of({fast, {}, {}, a, after, on_a, on_b, cores})));
+               std::optional<bool> fast, const OptionalCores& cores, const OptionalSubDevice& part) {
+        return AnyTensor(tensix::binary(
+            f, a.device(op), b, options_of({fast, {}, {}, a, after, on_a, on_b, cores_of(op, a, cores, part)})));
       },
-      "input_tensor_a"_a, "input_tensor_b"_a, nb::kw_only(), "activations"_a = none,
-      "input_tensor_a_activations"_a = none, "input_tensor_b_activations"_a = none,
-      "fast_and_approximate_mode"_a = nb::none(), "sub_core_grids"_a = nb::none());
+      nb::arg(named.a), nb::arg(named.b), nb::kw_only(), "activations"_a = none, "input_tensor_a_activations"_a = none,
+      "input_tensor_b_activations"_a = none, "fast_and_approximate_mode"_a = nb::none(),
+      "sub_core_grids"_a = nb::none(), "sub_device_id"_a = nb::none());
 }
 
 // --- operators with a number of their own ---
@@ -156,13 +180,15 @@ void bind_div(nb::module_& module) {
       "div",
       [](const AnyTensor& a, const Other& b, std::optional<bool> fast, const std::optional<std::string>& rounding,
          const std::optional<DataType>& dtype, const OptionalConfig& config, const OptionalTensor& output,
-         const nb::object& after, const nb::object& on_a, const nb::object& on_b, const OptionalCores& cores) {
-        return divided(a, b, rounding, {fast, dtype, config, output, after, on_a, on_b, cores});
+         const nb::object& after, const nb::object& on_a, const nb::object& on_b, const OptionalCores& cores,
+         const OptionalSubDevice& part) {
+        return divided(a, b, rounding,
+                       {fast, dtype, config, output, after, on_a, on_b, cores_of("div", a, cores, part)});
       },
       "input_tensor_a"_a, "input_tensor_b"_a, nb::kw_only(), "fast_and_approximate_mode"_a = nb::none(),
       "rounding_mode"_a = nb::none(), "dtype"_a = nb::none(), "memory_config"_a = nb::none(),
       "output_tensor"_a = nb::none(), "activations"_a = none, "input_tensor_a_activations"_a = none,
-      "input_tensor_b_activations"_a = none, "sub_core_grids"_a = nb::none());
+      "input_tensor_b_activations"_a = none, "sub_core_grids"_a = nb::none(), "sub_device_id"_a = nb::none());
 }
 
 void bind_others(nb::module_& module) {
@@ -187,6 +213,15 @@ void bind_others(nb::module_& module) {
       "output_tensor"_a = nb::none());
   bind_div<AnyTensor>(module);
   bind_div<double>(module);
+  module.def(
+      "div",
+      [](double a, const AnyTensor& b, const std::optional<DataType>& dtype, const OptionalConfig& config,
+         const OptionalTensor& output, const nb::object& after) {
+        return AnyTensor(tensix::binary(Binary::Kind::div, a, b.device("div"),
+                                        options_of({{}, dtype, config, output, after, nb::none(), nb::none(), {}})));
+      },
+      "input_tensor_a"_a, "input_tensor_b"_a, nb::kw_only(), "dtype"_a = nb::none(), "memory_config"_a = nb::none(),
+      "output_tensor"_a = nb::none(), "activations"_a = nb::list());
 }
 
 // x + y, x - 1, 2 * x, x > 0, ...
@@ -218,25 +253,24 @@ void bind_operators(nb::module_& module) {
   }
 }
 
+OperandNames names_of(const std::string& op) {
+  if (op == "pow") return {"input_tensor", "exponent"};
+  return {};
+}
+
 std::vector<std::string> bind_binary(nb::module_& module) {
   std::vector<std::string> names{"addalpha", "subalpha", "rdiv", "div"};
-  const auto add = [&](std::string op, const BinaryFunction& f) {
-    bind_new(module, op, f);
-    names.push_back(std::move(op));
-  };
   for (const BinaryFunction& f : tensix::binary_functions()) {
     const std::string op(f.name);
-    if (op == "div_trunc") continue;  // div(rounding_mode="trunc")
-    add(op, f);
-    if (!f.in_place) continue;
-    bind_in_place(module, op + "_", f);
-    names.push_back(op + "_");
+    if (op == "div_trunc" || op == "divide") continue;  // div, which the package also calls divide
+    bind_new(module, op, f, names_of(op));
+    names.push_back(op);
   }
-  for (const auto& [alias, function] : {std::pair{"sub", "subtract"}, std::pair{"mul", "multiply"}}) {
-    const BinaryFunction& f = tensix::binary_function(function);
-    add(alias, f);
-    bind_in_place(module, std::string(alias) + "_", f);
-    names.push_back(std::string(alias) + "_");
+  for (const BinaryFunction& f : tensix::binary_functions()) {
+    if (!f.in_place) continue;
+    const std::string op = std::string(f.name) + "_";
+    bind_in_place(module, op, f);
+    names.push_back(op);
   }
   bind_others(module);
   bind_operators(module);

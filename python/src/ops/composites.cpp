@@ -4,6 +4,7 @@
 
 #include "card_operators.h"
 #include "compute_config.h"
+#include "gelu_variant.h"
 #include "ops/optional_arguments.h"
 
 #include "shape_like.h"
@@ -49,11 +50,22 @@ void bind_enums(nb::module_& module) {
 }
 
 void bind_gates(nb::module_& module) {
-  for (const char* op : {"glu", "reglu", "geglu", "swiglu"})
+  module.def(
+      "geglu",
+      [](const AnyTensor& x, int dim, const OptionalConfig& config, GeluVariant variant) {
+        const char* gate = variant == GeluVariant::Tanh ? "gelu_tanh_unary" : "gelu";
+        return AnyTensor(tensix::gated("geglu", gate, x.device("geglu"), dim, config));
+      },
+      "input_tensor"_a, "dim"_a = -1, nb::kw_only(), "memory_config"_a = nb::none(),
+      "variant"_a = GeluVariant::Accurate);
+  struct Gate {
+    const char *op, *function;
+  };
+  for (const auto& [op, gate] : {Gate{"glu", "sigmoid"}, Gate{"reglu", "relu"}, Gate{"swiglu", "silu"}})
     module.def(
         op,
-        [op](const AnyTensor& x, int dim, const OptionalConfig& config) {
-          return AnyTensor(tensix::gated(op, x.device(op), dim, config));
+        [op, gate](const AnyTensor& x, int dim, const OptionalConfig& config) {
+          return AnyTensor(tensix::gated(op, gate, x.device(op), dim, config));
         },
         "input_tensor"_a, "dim"_a = -1, nb::kw_only(), "memory_config"_a = nb::none());
   module.def(
@@ -286,6 +298,56 @@ void bind_gradient(nb::module_& module, const tensix::BackwardFunction& f) {
   }
 }
 
+// gelu has two slopes, which its variant picks.
+void bind_gelu_gradients(nb::module_& module) {
+  const auto slope = [](GeluVariant variant) -> const tensix::BackwardFunction& {
+    return tensix::backward_function(variant == GeluVariant::Tanh ? "gelu_tanh_bw" : "gelu_bw");
+  };
+  const auto slopes = [](GeluVariant variant) -> const tensix::BackwardBinaryFunction& {
+    return tensix::backward_binary_function(variant == GeluVariant::Tanh ? "bias_gelu_tanh_bw" : "bias_gelu_bw");
+  };
+  module.def(
+      "gelu_bw",
+      [slope](const AnyTensor& g, const AnyTensor& x, GeluVariant variant, const OptionalConfig& config,
+              const OptionalTensor& output) { return gradient(slope(variant), g, x, {}, config, output); },
+      "grad_tensor"_a, "input_tensor"_a, nb::kw_only(), "variant"_a = GeluVariant::Accurate,
+      "memory_config"_a = nb::none(), "input_grad"_a = nb::none());
+  module.def(
+      "_experimental_gelu_bw",
+      [slope](const AnyTensor& g, const AnyTensor& x, const std::string& approximate, const OptionalConfig& config,
+              const OptionalTensor& output) {
+        return gradient(slope(gelu_variant(approximate)), g, x, {}, config, output)[0];
+      },
+      "grad_tensor"_a, "input_tensor"_a, nb::kw_only(), "approximate"_a = "none", "memory_config"_a = nb::none(),
+      "input_grad"_a = nb::none());
+  const auto of_both = [slopes](const AnyTensor& g, const AnyTensor& a, const AnyTensor& b, GeluVariant variant,
+                                const OptionalConfig& config) {
+    constexpr const char* kOp = "bias_gelu_bw";
+    const auto [of_a, of_b] = tensix::backward(slopes(variant), g.device(kOp), a.device(kOp), b.device(kOp), 1, config);
+    return Gradients{AnyTensor(of_a), AnyTensor(of_b)};
+  };
+  const auto of_one = [slopes](const AnyTensor& g, const AnyTensor& a, double bias, GeluVariant variant,
+                               const OptionalConfig& config) {
+    constexpr const char* kOp = "bias_gelu_bw";
+    return Gradients{AnyTensor(tensix::backward(slopes(variant), g.device(kOp), a.device(kOp), bias, config))};
+  };
+  module.def("bias_gelu_bw", of_both, "grad_tensor"_a, "input_tensor_a"_a, "input_tensor_b"_a, nb::kw_only(),
+             "variant"_a = GeluVariant::Accurate, "memory_config"_a = nb::none());
+  module.def(
+      "bias_gelu_bw",
+      [of_both](const AnyTensor& g, const AnyTensor& a, const AnyTensor& b, const std::string& approximate,
+                const OptionalConfig& config) { return of_both(g, a, b, gelu_variant(approximate), config); },
+      "grad_tensor"_a, "input_tensor_a"_a, "input_tensor_b"_a, nb::kw_only(), "approximate"_a,
+      "memory_config"_a = nb::none());
+  module.def("bias_gelu_bw", of_one, "grad_tensor"_a, "input_tensor"_a, "bias"_a, nb::kw_only(),
+             "variant"_a = GeluVariant::Accurate, "memory_config"_a = nb::none());
+  module.def(
+      "bias_gelu_bw",
+      [of_one](const AnyTensor& g, const AnyTensor& a, double bias, const std::string& approximate,
+               const OptionalConfig& config) { return of_one(g, a, bias, gelu_variant(approximate), config); },
+      "grad_tensor"_a, "input_tensor"_a, "bias"_a, nb::kw_only(), "approximate"_a, "memory_config"_a = nb::none());
+}
+
 void bind_gradients(nb::module_& module, const tensix::BackwardBinaryFunction& f) {
   const std::string op(f.name);
   const auto both = [op, &f](const AnyTensor& g, const AnyTensor& a, const AnyTensor& b, float alpha,
@@ -304,7 +366,7 @@ void bind_gradients(nb::module_& module, const tensix::BackwardBinaryFunction& f
         return both(g, a, b, 1, config);
       },
       "grad_tensor"_a, "input_tensor_a"_a, "input_tensor_b"_a, nb::kw_only(), "memory_config"_a = nb::none());
-  for (const char* with_number : {"add_bw", "sub_bw", "mul_bw", "div_bw", "fmod_bw", "remainder_bw", "bias_gelu_bw"})
+  for (const char* with_number : {"add_bw", "sub_bw", "mul_bw", "div_bw", "fmod_bw", "remainder_bw"})
     if (op == with_number)
       module.def(
           op.c_str(),
@@ -345,12 +407,18 @@ std::vector<std::string> bind_composites(nb::module_& module) {
                                  "untilize_with_unpadding",
                                  "tilize_with_val_padding",
                                  "tilize_with_zero_padding",
-                                 "unary_chain"};
+                                 "unary_chain",
+                                 "gelu_bw",
+                                 "bias_gelu_bw",
+                                 "experimental.gelu_bw"};
+  bind_gelu_gradients(module);
   for (const tensix::BackwardFunction& f : tensix::backward_functions()) {
+    if (f.name.starts_with("gelu")) continue;
     bind_gradient(module, f);
     names.emplace_back(f.name);
   }
   for (const tensix::BackwardBinaryFunction& f : tensix::backward_binary_functions()) {
+    if (f.name.starts_with("bias_gelu")) continue;
     bind_gradients(module, f);
     names.emplace_back(f.name);
   }

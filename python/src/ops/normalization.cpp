@@ -3,12 +3,14 @@
 #include "card_operators.h"
 #include "compute_config.h"
 #include "core_grid_argument.h"
+#include "given_output.h"
 #include "ops/optional_arguments.h"
 
 #include "tessera/core/error.h"
 #include "tessera/targets/tensix/ops/embedding/embedding.h"
 #include "tessera/targets/tensix/ops/layer_norm/layer_norm.h"
 #include "tessera/targets/tensix/ops/softmax/softmax.h"
+#include "tessera/targets/tensix/ops/typecast/typecast.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/variant.h>
@@ -105,7 +107,13 @@ void bind_norm_programs(nb::module_& module) {
           [](ShardedNorm& c, bool v) { c.how.use_welford = v; });
 }
 
+enum class EmbeddingsType : std::uint8_t { GENERIC, PADDED, BINARY };
+
 std::vector<std::string> bind_normalization(nb::module_& module) {
+  nb::enum_<EmbeddingsType>(module, "EmbeddingsType", "What is known of an embedding's indices.")
+      .value("GENERIC", EmbeddingsType::GENERIC)
+      .value("PADDED", EmbeddingsType::PADDED)
+      .value("BINARY", EmbeddingsType::BINARY);
   bind_norm_programs(module);
   module.def(
       "softmax",
@@ -118,10 +126,26 @@ std::vector<std::string> bind_normalization(nb::module_& module) {
   bind_row_norm(module, "rms_norm", tensix::RowNorm::rms);
   module.def(
       "embedding",
-      [](const AnyTensor& x, const AnyTensor& weight, std::optional<Layout> layout, const OptionalConfig& config) {
-        return AnyTensor(tensix::embedding(x.device("embedding"), weight.device("embedding"), layout, config));
+      [](const AnyTensor& x, const AnyTensor& weight, std::optional<std::int64_t> padding, std::optional<Layout> layout,
+         EmbeddingsType kind, const std::optional<DataType>& dtype, const OptionalConfig& config,
+         const OptionalTensor& output) {
+        // The kind says which rows a core keeps at hand; which row an index means is the same in all.
+        const Shape& w = weight.shape();
+        check(kind != EmbeddingsType::BINARY || (w.rank() > 1 && w[w.rank() - 2] == 2), Code::invalid_argument,
+              "embedding: BINARY is for weights of 2 rows, not {}", weight.shape().to_string());
+        check(kind != EmbeddingsType::PADDED || padding, Code::invalid_argument,
+              "embedding: PADDED needs a padding_idx");
+        tensix::DeviceTensor y = tensix::embedding(x.device("embedding"), weight.device("embedding"), layout, config);
+        if (dtype && *dtype != y.spec().dtype()) {
+          check(y.spec().layout() == Layout::tile, Code::unsupported, Hint{"pass layout=TILE_LAYOUT"},
+                "embedding: Can only typecast output embeddings when producing TILE_LAYOUT output");
+          y = tensix::typecast(y, *dtype, config);
+        }
+        return into("embedding", y, output);
       },
-      "input_tensor"_a, "weight"_a, nb::kw_only(), "layout"_a = nb::none(), "memory_config"_a = nb::none());
+      "input_tensor"_a, "weight"_a, nb::kw_only(), "padding_idx"_a = nb::none(), "layout"_a = nb::none(),
+      "embeddings_type"_a = EmbeddingsType::GENERIC, "dtype"_a = nb::none(), "memory_config"_a = nb::none(),
+      "output_tensor"_a = nb::none());
   return {"softmax", "layer_norm", "rms_norm", "embedding"};
 }
 

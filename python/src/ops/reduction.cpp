@@ -4,6 +4,7 @@
 
 #include "card_operators.h"
 #include "compute_config.h"
+#include "given_output.h"
 #include "ops/optional_arguments.h"
 
 #include "tessera/core/error.h"
@@ -74,12 +75,13 @@ std::vector<std::string> bind_reduction(nb::module_& module) {
   module.def(
       "argmax",
       [](const AnyTensor& x, std::optional<int> dim, bool keepdim, const OptionalCores& cores,
-         const OptionalConfig& config) {
+         const OptionalConfig& config, const OptionalTensor& output, std::optional<bool> second_reader) {
+        static_cast<void>(second_reader);  // who reads does not show
         check_cores("argmax", cores, x);
-        return AnyTensor(tensix::argmax(x.device("argmax"), dim, keepdim, config));
+        return into("argmax", tensix::argmax(x.device("argmax"), dim, keepdim, config), output);
       },
       "input_tensor"_a, "dim"_a = nb::none(), "keepdim"_a = false, nb::kw_only(), "sub_core_grids"_a = nb::none(),
-      "memory_config"_a = nb::none());
+      "memory_config"_a = nb::none(), "output_tensor"_a = nb::none(), "enable_secondary_dm"_a = nb::none());
   return names;
 }
 

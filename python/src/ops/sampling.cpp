@@ -123,14 +123,15 @@ void bind_random(nb::module_& module) {
       "memory_config"_a = nb::none());
   module.def(
       "_experimental_dropout",
-      [](const AnyTensor& x, float probability, float scale, std::uint32_t seed, const OptionalConfig& config,
-         const OptionalTensor& output) {
+      [](const AnyTensor& x, float probability, float scale, std::uint32_t seed, bool per_device,
+         const OptionalConfig& config, const OptionalTensor& output) {
+        static_cast<void>(per_device);  // each device is asked by itself
         return AnyTensor(tensix::dropout(x.device("dropout"), static_cast<double>(probability),
                                          static_cast<double>(scale), seed, config,
                                          device_tensor(output, "the output tensor")));
       },
-      "input_tensor"_a, nb::kw_only(), "probability"_a, "scale"_a, "seed"_a, "memory_config"_a = nb::none(),
-      "output_tensor"_a = nb::none());
+      "input_tensor"_a, nb::kw_only(), "probability"_a, "scale"_a, "seed"_a, "use_per_device_seed"_a = true,
+      "memory_config"_a = nb::none(), "output_tensor"_a = nb::none());
 }
 
 std::vector<std::string> bind_sampling(nb::module_& module) {

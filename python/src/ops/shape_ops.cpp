@@ -3,11 +3,13 @@
 #include "tessera/targets/tensix/ops/shape_ops/shape_ops.h"
 
 #include "card_operators.h"
+#include "given_output.h"
 #include "ops/optional_arguments.h"
 
 #include "shape_like.h"
 #include "tessera/core/error.h"
 #include "tessera/targets/tensix/ops/repeat/repeat.h"
+#include "tessera/targets/tensix/ops/slice/slice.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/variant.h>
@@ -27,8 +29,9 @@ std::vector<AnyTensor> wrapped(const std::vector<tensix::DeviceTensor>& tensors)
   return {tensors.begin(), tensors.end()};
 }
 
-AnyTensor repeated(const AnyTensor& x, const ShapeLike& counts, const OptionalConfig& config) {
-  return AnyTensor(tensix::repeat(x.device("repeat"), counts.dims, config));
+AnyTensor repeated(const AnyTensor& x, const ShapeLike& counts, const OptionalConfig& config,
+                   const OptionalTensor& output) {
+  return into("repeat", tensix::repeat(x.device("repeat"), counts.dims, config), output);
 }
 
 std::vector<std::string> bind_shape_ops(nb::module_& module) {
@@ -85,7 +88,10 @@ std::vector<std::string> bind_shape_ops(nb::module_& module) {
       },
       "input_tensors"_a, "dim"_a);
   module.def("repeat", &repeated, "input_tensor"_a, "repetition_vector"_a, nb::kw_only(),
-             "memory_config"_a = nb::none(), "The whole tensor so many times along each dimension.");
+             "memory_config"_a = nb::none(), "optional_output_tensor"_a = nb::none(),
+             "The whole tensor so many times along each dimension.");
+  module.def("repeat", &repeated, "input_tensor"_a, "repeat_dims"_a, nb::kw_only(), "memory_config"_a = nb::none(),
+             "optional_output_tensor"_a = nb::none());
   module.def(
       "repeat_interleave",
       [](const AnyTensor& x, std::int64_t count, int dim, const OptionalConfig& config) {
@@ -98,8 +104,24 @@ std::vector<std::string> bind_shape_ops(nb::module_& module) {
         return AnyTensor(tensix::expand(x.device("expand"), shape, config));
       },
       "input_tensor"_a, "output_shape"_a, nb::kw_only(), "memory_config"_a = nb::none());
-  return {"transpose", "squeeze", "unsqueeze", "unsqueeze_to_4D", "split",
-          "chunk",     "stack",   "repeat",    "expand",          "repeat_interleave"};
+  module.def(
+      "_experimental_slice_write",
+      [](const AnyTensor& x, const AnyTensor& y, const std::vector<std::int64_t>& start,
+         const std::vector<std::int64_t>& end, const std::vector<std::int64_t>& step) {
+        return AnyTensor(tensix::slice_write(x.device("slice_write"), y.device("slice_write"), start, end, step));
+      },
+      "input_tensor"_a, "output_tensor"_a, "start"_a, "end"_a, "step"_a);
+  return {"experimental.slice_write",
+          "transpose",
+          "squeeze",
+          "unsqueeze",
+          "unsqueeze_to_4D",
+          "split",
+          "chunk",
+          "stack",
+          "repeat",
+          "expand",
+          "repeat_interleave"};
 }
 
 [[maybe_unused]] const bool kShapeOpsAdded = add_card_operators(bind_shape_ops);

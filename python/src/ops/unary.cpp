@@ -1,6 +1,7 @@
 // Functions of one number: those of vector_functions.def by a loop, the older ones by name.
 
 #include "card_operators.h"
+#include "gelu_variant.h"
 #include "ops/optional_arguments.h"
 
 #include "tessera/core/error.h"
@@ -26,6 +27,8 @@ namespace tessera::python {
 namespace {
 
 using tensix::VectorFunction;
+
+enum class SigmoidMode : std::uint8_t { FastApproximate, AccurateWithFastExp, Accurate };
 
 AnyTensor apply(const std::string& op, const VectorFunction& f, const AnyTensor& x, const OptionalConfig& config,
                 const OptionalTensor& output, const OptionalCores& cores) {
@@ -55,9 +58,11 @@ void bind_approximated(nb::module_& module, const std::string& op) {
 
 // A parameter that must be given stands behind the tensor; one that need not be is named.
 void bind_with_parameter(nb::module_& module, const std::string& op, const char* name, double fallback) {
-  const auto call = [op](const AnyTensor& x, float p, const OptionalConfig& config, const OptionalTensor& output,
+  const auto call = [op](const AnyTensor& x, double p, const OptionalConfig& config, const OptionalTensor& output,
                          const OptionalCores& cores) {
-    return apply(op, tensix::vector_function(op, std::array{p}), x, config, output, cores);
+    VectorFunction f = tensix::vector_function(op, std::array{static_cast<float>(p)});
+    if (is_integer(x.dtype())) f.parameters[0] = p;  // integers meet it as it is
+    return apply(op, f, x, config, output, cores);
   };
   if (std::isnan(fallback))
     module.def(op.c_str(), call, "input_tensor"_a, nb::arg(name), nb::kw_only(), "memory_config"_a = nb::none(),
@@ -128,25 +133,48 @@ void bind_clamp(nb::module_& module, const char* op) {
              "memory_config"_a = nb::none(), "output_tensor"_a = nb::none());
 }
 
+void bind_gelu(nb::module_& module) {
+  module.def(
+      "gelu",
+      [](const AnyTensor& x, GeluVariant variant, const OptionalConfig& config, const OptionalTensor& output,
+         const OptionalCores& cores) {
+        const char* function = variant == GeluVariant::Tanh ? "gelu_tanh_unary" : "gelu";
+        return apply("gelu", tensix::vector_function(function), x, config, output, cores);
+      },
+      "input_tensor"_a, nb::kw_only(), "variant"_a = GeluVariant::Accurate, "memory_config"_a = nb::none(),
+      "output_tensor"_a = nb::none(), "sub_core_grids"_a = nb::none());
+  bind_approximated(module, "gelu");
+}
+
 std::vector<std::string> bind_unary(nb::module_& module) {
-  std::vector<std::string> names{"sigmoid", "leaky_relu", "elu", "relu_max", "clamp", "clip"};
+  bind_gelu(module);
+  nb::enum_<SigmoidMode>(module, "SigmoidMode",
+                         "How sigmoid is computed. Values here are the accurate ones in all modes.")
+      .value("FastApproximate", SigmoidMode::FastApproximate)
+      .value("AccurateWithFastExp", SigmoidMode::AccurateWithFastExp)
+      .value("Accurate", SigmoidMode::Accurate);
+  std::vector<std::string> names{"sigmoid", "leaky_relu", "elu", "relu_max", "clamp", "clip", "gelu"};
   for (const char* op : {"relu", "relu6", "silu", "swish", "hardswish", "hardsigmoid", "square", "neg", "abs",
                          "reciprocal", "identity"}) {
     bind_plain(module, op);
     names.emplace_back(op);
   }
-  for (const char* op : {"exp", "gelu", "tanh", "sqrt", "rsqrt", "log", "mish"}) {
+  for (const char* op : {"exp", "tanh", "sqrt", "rsqrt", "log", "mish"}) {
     bind_approximated(module, op);
     names.emplace_back(op);
   }
   module.def(
       "sigmoid",
-      [](const AnyTensor& x, int, const nb::object&, const OptionalConfig& config, const OptionalTensor& output,
+      [](const AnyTensor& x, int columns, SigmoidMode mode, const OptionalConfig& config, const OptionalTensor& output,
          const OptionalCores& cores) {
+        // Which parts of a tile must be right, and how they are approximated: all of them are, exactly.
+        check(columns == 1 || columns == 2 || columns == 4, Code::invalid_argument,
+              "sigmoid: vector_mode {} is not 1 (rows), 2 (columns) or 4 (both)", columns);
+        static_cast<void>(mode);
         return apply("sigmoid", tensix::vector_function("sigmoid"), x, config, output, cores);
       },
-      "input_tensor"_a, nb::kw_only(), "vector_mode"_a = 4, "mode"_a = nb::none(), "memory_config"_a = nb::none(),
-      "output_tensor"_a = nb::none(), "sub_core_grids"_a = nb::none());
+      "input_tensor"_a, nb::kw_only(), "vector_mode"_a = 4, "mode"_a = SigmoidMode::Accurate,
+      "memory_config"_a = nb::none(), "output_tensor"_a = nb::none(), "sub_core_grids"_a = nb::none());
   constexpr double kGiven = std::numeric_limits<double>::quiet_NaN();
   bind_with_parameter(module, "leaky_relu", "negative_slope", kGiven);
   bind_with_parameter(module, "elu", "alpha", 1);
@@ -155,6 +183,7 @@ std::vector<std::string> bind_unary(nb::module_& module) {
   bind_clamp(module, "clip");
   for (const tensix::VectorFunctionRow& row : tensix::vector_function_rows()) {
     const std::string op(row.name);
+    if (op.ends_with("_unary")) continue;  // fused only
     names.push_back(op);
     if (row.parameters.size() == 1)
       bind_with_parameter(module, op, std::string(row.parameters[0].name).c_str(), row.parameters[0].fallback);

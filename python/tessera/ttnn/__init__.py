@@ -24,7 +24,9 @@ from tessera._tessera import (
     DataType,
     Device,
     DisableMemoryReports,
+    EmbeddingsType,
     EnableMemoryReports,
+    GeluVariant,
     GetNumAvailableDevices,
     LayerNormDefaultProgramConfig,
     LayerNormShardedMultiCoreProgramConfig,
@@ -50,6 +52,9 @@ from tessera._tessera import (
     SoftmaxDefaultProgramConfig,
     SoftmaxShardedMultiCoreProgramConfig,
     StorageType,
+    SubDevice,
+    SubDeviceId,
+    SubDeviceManagerId,
     Tensor,
     TensorMemoryLayout,
     TensorSpec,
@@ -60,6 +65,7 @@ from tessera._tessera import (
     allocate_tensor_on_device,
     allocate_tensor_on_host,
     avg_pool2d,
+    bitcast,
     clear_transfers,
     clone,
     close_device,
@@ -115,14 +121,17 @@ from tessera._tessera import (
 from tessera.ttnn import (
     absent,
     adaptive_pools,
+    comparison,
     complex_numbers,
     composed,
     device,
+    distributed,
     dot_access,
     experimental,
     model_preprocessing,
     moreh,
     norm_configs,
+    tensor_files,
     transformer,
     types,
 )
@@ -131,7 +140,22 @@ from tessera.ttnn.config import CONFIG, Config, manage_config
 from tessera.ttnn.conv import conv1d, get_conv_output_dim
 from tessera.ttnn.creation import arange, empty_like, full_like, ones_like, zeros_like
 from tessera.ttnn.core import ShardStrategy, create_sharded_memory_config, create_sharded_memory_config_
-from tessera.ttnn.device import manage_device
+from tessera.ttnn.device import (
+    CloseDevices,
+    CreateDevices,
+    DispatchCoreAxis,
+    DispatchCoreConfig,
+    DispatchCoreType,
+    GetDefaultDevice,
+    GetNumPCIeDevices,
+    GetPCIeDeviceID,
+    SetDefaultDevice,
+    get_device_ids,
+    get_num_devices,
+    get_num_pcie_devices,
+    get_pcie_device_ids,
+    manage_device,
+)
 from tessera.ttnn.facts import (
     SigmoidMode,
     ThrottleLevel,
@@ -167,12 +191,21 @@ from tessera.ttnn.queues import (
     end_trace_capture,
     event_synchronize,
     execute_trace,
+    is_trace_capture_active,
     record_event,
     release_trace,
     synchronize_device,
     wait_for_event,
 )
-from tessera.ttnn.tensors import as_tensor, from_numpy, from_torch, is_tensor_storage_on_device, to_numpy, to_torch
+from tessera.ttnn.tensors import (
+    as_tensor,
+    from_numpy,
+    from_torch,
+    is_tensor_storage_on_device,
+    to_numpy,
+    to_torch,
+    ttnn_dtype_to_torch_dtype,
+)
 
 BlackholeComputeKernelConfig = DeviceComputeKernelConfig = WormholeComputeKernelConfig
 Op2DSliceConfig = Conv2dSliceConfig
@@ -195,6 +228,9 @@ int32 = DataType.INT32
 ROW_MAJOR_LAYOUT = Layout.ROW_MAJOR
 TILE_LAYOUT = Layout.TILE
 TILE_SIZE = 32
+DEVICE_STORAGE_TYPE = StorageType.DEVICE
+# Whoever goes through all types goes through those of TTNN.
+DataType._member_names_.remove("FLOAT16")
 
 DRAM_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.INTERLEAVED, BufferType.DRAM)
 L1_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.INTERLEAVED, BufferType.L1)
@@ -214,6 +250,7 @@ __all__ = [
     "BlackholeComputeKernelConfig",
     "BufferType",
     "CloseDevice",
+    "CloseDevices",
     "ConcatMeshToTensor",
     "Conv1dConfig",
     "Conv2dConfig",
@@ -222,18 +259,28 @@ __all__ = [
     "Conv2dL1Full",
     "Conv2dL1FullSliceConfig",
     "Conv2dSliceConfig",
+    "DEVICE_STORAGE_TYPE",
+    "EmbeddingsType",
     "CoreCoord",
     "CoreGrid",
     "CoreRange",
     "CoreRangeSet",
     "CreateDevice",
+    "CreateDevices",
     "DRAM_MEMORY_CONFIG",
     "DataType",
     "Device",
     "DeviceComputeKernelConfig",
     "DisableMemoryReports",
+    "DispatchCoreAxis",
+    "DispatchCoreConfig",
+    "DispatchCoreType",
     "EnableMemoryReports",
+    "GeluVariant",
+    "GetDefaultDevice",
     "GetNumAvailableDevices",
+    "GetNumPCIeDevices",
+    "GetPCIeDeviceID",
     "L1_BLOCK_SHARDED_MEMORY_CONFIG",
     "L1_HEIGHT_SHARDED_MEMORY_CONFIG",
     "L1_MEMORY_CONFIG",
@@ -263,6 +310,7 @@ __all__ = [
     "ROW_MAJOR_LAYOUT",
     "ReplicateTensorToMesh",
     "SDPAProgramConfig",
+    "SetDefaultDevice",
     "Shape",
     "ShardDistributionStrategy",
     "ShardOrientation",
@@ -274,6 +322,9 @@ __all__ = [
     "SoftmaxDefaultProgramConfig",
     "SoftmaxShardedMultiCoreProgramConfig",
     "StorageType",
+    "SubDevice",
+    "SubDeviceId",
+    "SubDeviceManagerId",
     "TILE_LAYOUT",
     "TILE_SIZE",
     "Tensor",
@@ -293,6 +344,7 @@ __all__ = [
     "bfloat16",
     "bfloat4_b",
     "bfloat8_b",
+    "bitcast",
     "clear_transfers",
     "clone",
     "close_device",
@@ -332,6 +384,7 @@ __all__ = [
     "full_like",
     "get_arch_name",
     "get_conv_output_dim",
+    "get_device_ids",
     "get_device_tensors",
     "get_dram_alignment",
     "get_group_norm_cores_across_channel",
@@ -339,6 +392,9 @@ __all__ = [
     "get_max_worker_l1_unreserved_size",
     "get_memory_config",
     "get_memory_view",
+    "get_num_devices",
+    "get_num_pcie_devices",
+    "get_pcie_device_ids",
     "global_avg_pool2d",
     "grid_to_cores",
     "has_storage_type_of",
@@ -347,6 +403,7 @@ __all__ = [
     "int32",
     "interleaved_to_sharded",
     "is_sharded",
+    "is_trace_capture_active",
     "is_tensor_storage_on_device",
     "linear",
     "manage_device",
@@ -383,6 +440,7 @@ __all__ = [
     "to_torch",
     "transfers",
     "transformer",
+    "ttnn_dtype_to_torch_dtype",
     "typecast",
     "types",
     "uint16",
@@ -399,7 +457,7 @@ __all__ = [
 _OPERATORS = (
     "allocate_tensor_on_device allocate_tensor_on_host avg_pool2d clone concat conv2d conv_transpose2d "
     "copy_device_to_host_tensor copy_host_to_device_tensor deallocate fold from_device global_avg_pool2d "
-    "interleaved_to_sharded linear matmul max_pool2d move pad prepare_conv_bias prepare_conv_weights reallocate "
+    "interleaved_to_sharded linear matmul max_pool2d bitcast move pad prepare_conv_bias prepare_conv_weights reallocate "
     "reshape reshard sharded_to_interleaved slice tilize to_device to_dtype to_layout to_memory_config typecast "
     "untilize upsample"
 ).split()
@@ -422,12 +480,19 @@ for _module in (adaptive_pools, complex_numbers, composed, moreh):
         globals()[_name] = getattr(_module, _name)
     __all__ += _module.__all__
     _OPERATORS += _module.__all__
-for _name in norm_configs.__all__:
-    globals()[_name] = getattr(norm_configs, _name)
-__all__ += norm_configs.__all__
+for _module in (comparison, distributed, norm_configs, tensor_files):
+    for _name in _module.__all__:
+        globals()[_name] = getattr(_module, _name)
+    __all__ += _module.__all__
 _OPERATORS += ["conv1d", "empty_like", "full_like", "ones_like", "zeros_like"]
 for _name in _OPERATORS:
     globals()[_name] = _queues.recorded(globals()[_name])
+
+# Two names of one operator.
+divide, div_ = div, divide_  # noqa: F821
+mul, mul_, sub, sub_ = multiply, multiply_, subtract, subtract_  # noqa: F821
+__all__ += ["div_", "divide", "mul", "mul_", "sub", "sub_"]
+__all__ = list(dict.fromkeys(__all__))  # some are the library's, and a function here on top of it
 
 # Tracebacks and help() name what people import, not where it is compiled.
 for _name in __all__:

@@ -18,8 +18,6 @@ _MEANINGS = {
     "sampling": ("draws a token by its probability", "topk"),
     "sparse_matmul": ("multiplies only by the experts that are picked", "matmul"),
     "update_cache": ("writes rows into a cache of keys or values", "indexed_fill"),
-    "dump_tensor": ("writes a tensor to a file", "to_numpy and numpy.save"),
-    "load_tensor": ("reads a tensor from a file", "numpy.load and from_numpy"),
 }
 
 

@@ -57,10 +57,6 @@ def reshape_on_device(input_tensor: Tensor, W: int, Z: int, Y: int, X: int, *, m
     return t.reshape(input_tensor, [W, Z, Y, X], memory_config=memory_config)
 
 
-def div_(input_tensor_a: Tensor, input_tensor_b: Tensor | float) -> Tensor:
-    return t.divide_(input_tensor_a, input_tensor_b)
-
-
 def logical_not_(input_tensor: Tensor, *, memory_config: _Config = None) -> Tensor:
     if memory_config is not None and memory_config != input_tensor.memory_config():
         raise InvalidArgument("logical_not_: the result stays where the tensor is")
@@ -78,6 +74,65 @@ def plus_one(input_tensor: Tensor, sub_core_grids: CoreRangeSet | None = None, s
     return copy(t.add(input_tensor, step, **how), input_tensor)
 
 
+def matmul_batched_weights(input_tensor_a: Tensor, input_tensors_b: Sequence[Tensor], **how: Any) -> list[Tensor]:
+    """The products of one tensor with each of several; keywords are those of matmul."""
+    return [t.matmul(input_tensor_a, each, **how) for each in input_tensors_b]
+
+
+def repeat_bw(
+    grad_tensor: Tensor, input_tensor: Tensor, shape: Shape | Sequence[int], *, memory_config: _Config = None
+) -> list[Tensor]:
+    """The gradient of what was repeated so many times along each dimension: the sum over its repetitions."""
+    counts, extents = list(shape), list(input_tensor.shape)
+    if len(counts) != len(extents) or any(n * e != g for n, e, g in zip(counts, extents, grad_tensor.shape)):
+        raise InvalidArgument(f"repeat_bw: {extents} repeated {counts} times is not {list(grad_tensor.shape)}")
+    y = grad_tensor
+    for dim, count in enumerate(counts):
+        if count == 1:
+            continue
+        parts = t.split(y, extents[dim], dim)
+        y = parts[0]
+        for part in parts[1:]:
+            y = t.add(y, part)
+    return [y if memory_config is None else t.to_memory_config(y, memory_config)]
+
+
+def embedding_bw(
+    input_tensor: Tensor,
+    weight_tensor: Tensor,
+    output_gradient_tensor: Tensor,
+    *,
+    dtype: DataType | None = None,
+    memory_config: _Config = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """The gradient of an embedding's table, [1, 1, rows, columns]: for each row the sum over where its index stands."""
+    rows, columns = weight_tensor.shape[-2], weight_tensor.shape[-1]
+    gradient = output_gradient_tensor
+    count = 1
+    for extent in input_tensor.shape:
+        count *= extent
+    if list(gradient.shape) != [1, 1, count, columns]:
+        raise InvalidArgument(
+            f"embedding_bw: the gradient must be [1, 1, {count}, {columns}], it is {list(gradient.shape)}"
+        )
+    if input_tensor.shape[-1] % 32 != 0:
+        raise InvalidArgument(f"embedding_bw: {input_tensor.shape[-1]} indices in a row are no whole tiles of 32")
+    if input_tensor.dtype != DataType.UINT32:
+        input_tensor = t.typecast(input_tensor, DataType.UINT32)
+    if gradient.dtype in (DataType.BFLOAT8_B, DataType.BFLOAT4_B):  # rows have no blocks
+        dtype = gradient.dtype if dtype is None else dtype
+        gradient = t.typecast(gradient, DataType.BFLOAT16)
+    index = t.repeat(t.reshape(t.to_layout(input_tensor, Layout.ROW_MAJOR), [count, 1]), [1, columns])
+    nothing = t.zeros([rows, columns], gradient.dtype, Layout.ROW_MAJOR, gradient.device())
+    given = t.to_layout(t.reshape(gradient, [count, columns]), Layout.ROW_MAJOR)
+    y = t.to_layout(t.scatter_add(nothing, 0, index, given), Layout.TILE, memory_config=memory_config)
+    y = t.reshape(y, [1, 1, rows, columns])
+    if dtype is not None and dtype != y.dtype:
+        y = t.typecast(y, dtype)
+    return y if output_tensor is None else copy(y, output_tensor)
+
+
 # --- gates ---
 
 
@@ -90,9 +145,18 @@ def clamped_silu_glu(gate: Tensor, up: Tensor, limit: float, *, memory_config: _
 def snake_beta(
     input_tensor: Tensor, alpha: Tensor, beta: Tensor, *, memory_config: _Config = None, output_tensor: Tensor | None = None
 ) -> Tensor:
-    """x + sin(alpha x)^2 / beta."""
-    wave = t.square(t.sin(t.multiply(input_tensor, alpha, memory_config=memory_config), memory_config=memory_config))
-    return t.add(input_tensor, t.divide(wave, beta), memory_config=memory_config, output_tensor=output_tensor)
+    """x + sin(alpha x)^2 / beta, with one alpha and beta for each column or element, in one program."""
+    for x in (input_tensor, alpha, beta):
+        if x.dtype not in (DataType.BFLOAT16, DataType.FLOAT32) or x.dtype != input_tensor.dtype:
+            raise InvalidArgument(
+                f"snake_beta supports only one dtype, BFLOAT16 or FLOAT32, for all tensors, not {input_tensor.dtype} and {x.dtype}"
+            )
+        if x.layout != Layout.TILE:
+            raise InvalidArgument("snake_beta: all tensors must be in Tile Layout")
+    if alpha.shape[-1] != input_tensor.shape[-1] and tuple(alpha.shape) == tuple(beta.shape):
+        if alpha.shape[-1] == 1:
+            raise InvalidArgument(f"snake_beta requires input.W == alpha.W, got {input_tensor.shape[-1]} vs {alpha.shape[-1]}")
+    return t.snake_beta(input_tensor, alpha, beta, memory_config=memory_config, output_tensor=output_tensor)
 
 
 # --- integers by a scale and a zero point ---
@@ -234,8 +298,8 @@ def addcdiv_bw(
 ) -> list[Tensor]:
     """Of a + alpha b / c."""
     (of_a,) = assign_bw(grad_tensor, input_tensor_a, memory_config=memory_config)
-    of_b = t.divide(t.multiply(grad_tensor, float(alpha), memory_config=memory_config), input_tensor_c, memory_config=memory_config)
-    of_c = t.divide(t.multiply(of_b, input_tensor_b, memory_config=memory_config), input_tensor_c, memory_config=memory_config)
+    of_b = t.div(t.multiply(grad_tensor, float(alpha), memory_config=memory_config), input_tensor_c, memory_config=memory_config)
+    of_c = t.div(t.multiply(of_b, input_tensor_b, memory_config=memory_config), input_tensor_c, memory_config=memory_config)
     return [of_a, of_b, t.neg(of_c, memory_config=memory_config)]
 
 
@@ -250,11 +314,13 @@ __all__ = [
     "concat_bw",
     "copy",
     "dequantize",
-    "div_",
+    "embedding_bw",
     "lerp_bw",
     "logical_not_",
+    "matmul_batched_weights",
     "plus_one",
     "quantize",
+    "repeat_bw",
     "requantize",
     "reshape_on_device",
     "snake_beta",

@@ -11,20 +11,13 @@ from tessera._tessera import (
     DataType,
     InvalidArgument,
     MemoryConfig,
+    SigmoidMode,
     StorageType,
     Tensor,
     TensorMemoryLayout,
     num_cores_to_corerangeset,
     num_cores_to_corerangeset_in_subcoregrids,
 )
-
-
-class SigmoidMode(enum.Enum):
-    """How sigmoid is computed on the card. Values here are the accurate ones in all of them."""
-
-    FastApproximate = 0
-    AccurateWithFastExp = 1
-    Accurate = 2
 
 
 class ThrottleLevel(enum.IntEnum):

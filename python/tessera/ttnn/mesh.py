@@ -197,6 +197,36 @@ def close_mesh_device(mesh_device: MeshDevice) -> None:
         _tessera.close_device(device)
 
 
+def cut(what: str, array: Any, dim: int, chips: int) -> list[Any]:
+    """Equal parts of an array along a dimension; `what` names who asks."""
+    rank = len(array.shape)
+    if not -rank <= dim < rank:
+        raise InvalidArgument(f"{what}: there is no dimension {dim} in an array of rank {rank}")
+    dim %= rank
+    extent = int(array.shape[dim])
+    if extent % chips != 0:
+        step = -(-extent // chips)
+        sizes = [max(0, min(step, extent - i * step)) for i in range(chips)]
+        raise InvalidArgument(
+            f"{what}: dimension {dim} of {extent} does not divide into {chips} equal shards "
+            f"(it would be {sizes})\n"
+            f"hint: pad it to {extent + chips - extent % chips}, or use a mesh of another size"
+        )
+    step = extent // chips
+    return [array[(slice(None),) * dim + (slice(i * step, (i + 1) * step),)] for i in range(chips)]
+
+
+def joined(arrays: Sequence[Any], dim: int) -> Any:
+    """Arrays of numpy or PyTorch put together along a dimension."""
+    if hasattr(arrays[0], "numpy"):
+        import torch
+
+        return torch.cat(list(arrays), dim=dim)
+    import numpy
+
+    return numpy.concatenate(arrays, axis=dim)
+
+
 class ShardTensorToMesh:
     """Cuts an array along `dim` into one equal part for each chip."""
 
@@ -204,21 +234,7 @@ class ShardTensorToMesh:
         self.mesh_device, self.dim = mesh_device, dim
 
     def split(self, array: Any) -> list[Any]:
-        rank, chips = len(array.shape), self.mesh_device.get_num_devices()
-        if not -rank <= self.dim < rank:
-            raise InvalidArgument(f"ShardTensorToMesh: there is no dimension {self.dim} in an array of rank {rank}")
-        dim = self.dim % rank
-        extent = int(array.shape[dim])
-        if extent % chips != 0:
-            step = -(-extent // chips)
-            sizes = [max(0, min(step, extent - i * step)) for i in range(chips)]
-            raise InvalidArgument(
-                f"ShardTensorToMesh: dimension {dim} of {extent} does not divide into {chips} equal shards "
-                f"(it would be {sizes})\n"
-                f"hint: pad it to {extent + chips - extent % chips}, or use a mesh of another size"
-            )
-        step = extent // chips
-        return [array[(slice(None),) * dim + (slice(i * step, (i + 1) * step),)] for i in range(chips)]
+        return cut("ShardTensorToMesh", array, self.dim, self.mesh_device.get_num_devices())
 
 
 class ReplicateTensorToMesh:
@@ -238,13 +254,7 @@ class ConcatMeshToTensor:
         self.mesh_device, self.dim = mesh_device, dim
 
     def join(self, arrays: Sequence[Any]) -> Any:
-        if hasattr(arrays[0], "numpy"):
-            import torch
-
-            return torch.cat(list(arrays), dim=self.dim)
-        import numpy
-
-        return numpy.concatenate(arrays, axis=self.dim)
+        return joined(arrays, self.dim)
 
 
 def get_device_tensors(tensor: Tensor | MeshTensor) -> list[Tensor]:

@@ -166,6 +166,12 @@ def release_trace(mesh_device: Device | MeshDevice, trace_id: Any) -> None:
     _captured.pop((id(mesh_device), int(trace_id)), None)
 
 
+def is_trace_capture_active(device: Device | MeshDevice) -> bool:
+    """Whether operators of a device are being kept for a trace."""
+    devices = device.devices if isinstance(device, MeshDevice) else [device]
+    return any(id(each) in _capturing for each in devices)
+
+
 def record_event(mesh_device: Device | MeshDevice, cq_id: int | None = None) -> Any:
     """An event that comes to pass when everything before it in its queue has ended."""
     if isinstance(mesh_device, MeshDevice):
@@ -233,6 +239,7 @@ __all__ = [
     "end_trace_capture",
     "event_synchronize",
     "execute_trace",
+    "is_trace_capture_active",
     "record_event",
     "recorded",
     "release_trace",

@@ -24,6 +24,11 @@ double gelu_slope(double x) {
   return 0.5 * (1 + std::erf(x / std::numbers::sqrt2)) + x * std::exp(-x * x / 2) / std::sqrt(2 * kPi);
 }
 
+double gelu_tanh_slope(double x) {
+  const double scale = std::sqrt(2 / kPi), t = std::tanh(scale * (x + 0.044715 * x * x * x));
+  return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * scale * (1 + 3 * 0.044715 * x * x);
+}
+
 // A function of vector_functions.def.
 double row_value(std::string_view name, double x, const double* parameters) {
   const auto rows = vector_function_rows();

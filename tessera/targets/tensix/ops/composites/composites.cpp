@@ -42,7 +42,7 @@ DeviceTensor over_matrix(std::string_view name, const DeviceTensor& x, const Pla
 
 }  // namespace
 
-DeviceTensor gated(std::string_view op, const DeviceTensor& x, int dim, const Place& config) {
+DeviceTensor gated(std::string_view op, std::string_view gate, const DeviceTensor& x, int dim, const Place& config) {
   x.check_allocated();
   const Shape& shape = x.spec().logical_shape();
   check(dim == -1 || dim == 3, Code::unsupported, "{}: only the last dimension is supported, not {}", op, dim);
@@ -50,7 +50,6 @@ DeviceTensor gated(std::string_view op, const DeviceTensor& x, int dim, const Pl
         op, shape.rank());
   check(shape[3] % (2 * kTile) == 0, Code::unsupported, "{}: half of {} columns must be whole tiles", op, shape[3]);
   const std::vector<DeviceTensor> halves = split(x, shape[3] / 2, 3, config);
-  const std::string_view gate = op == "glu" ? "sigmoid" : op == "reglu" ? "relu" : op == "geglu" ? "gelu" : "silu";
   return combined("multiply", halves[0], apply_named(gate, halves[1], config), config);
 }
 
@@ -109,7 +108,7 @@ DeviceTensor isclose(const DeviceTensor& a, const DeviceTensor& b, float relativ
   check_together(op, {&a, &b});
   for (const DeviceTensor* x : {&a, &b}) {
     check(takes(OperandTypes::fractions_int32, x->spec().dtype()), Code::unsupported, Hint{"use typecast"},
-          "{}: operands of {} are not supported", op, name(x->spec().dtype()));
+          "{}: {} is not supported for binary operation", op, name(x->spec().dtype()));
     check(x->spec().layout() == Layout::tile, Code::unsupported, Hint{"use to_layout"},
           "{}: operands must be in TILE layout", op);
   }

@@ -14,8 +14,8 @@
 
 namespace tessera::tensix {
 
-// Half of the last dimension times a function of the other half: "glu" (sigmoid), "reglu", "geglu", "swiglu".
-TSR_API DeviceTensor gated(std::string_view op, const DeviceTensor& x, int dim,
+// Half of the last dimension times a function, `gate`, of the other half.
+TSR_API DeviceTensor gated(std::string_view op, std::string_view gate, const DeviceTensor& x, int dim,
                            const std::optional<MemoryConfig>& config = std::nullopt);
 
 // Of each matrix; "normalize_global" of the whole tensor.

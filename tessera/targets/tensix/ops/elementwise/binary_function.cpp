@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <numeric>
 #include <string>
@@ -22,6 +23,12 @@ double gelu(double x) { return 0.5 * x * (1 + std::erf(x / std::numbers::sqrt2))
 double log_add_exp(double a, double b) {
   if (a == b) return a + kLn2;  // infinities, too
   return std::max(a, b) + std::log1p(std::exp(-std::fabs(a - b)));
+}
+
+// The card's: nothing to the power of a negative fraction is no number.
+double power(double a, double b) {
+  if (a == 0 && b < 0 && b != std::floor(b)) return std::numeric_limits<double>::quiet_NaN();
+  return std::pow(a, b);
 }
 
 double floored_remainder(double a, double b) {

@@ -28,11 +28,11 @@ std::optional<DType> converted(const BinaryFunction& f, DType integer, DType oth
 
 void check_dtypes(const BinaryFunction& f, std::string_view op, DType a, DType b) {
   for (const DType dtype : {a, b})
-    check(takes(f.operands, dtype), Code::unsupported, Hint{"use typecast"}, "{}: operands of {} are not supported", op,
-          name(dtype));
+    check(takes(f.operands, dtype), Code::unsupported, Hint{"use typecast"},
+          "{}: {} is not supported for binary operation", op, name(dtype));
   const bool mixes = is_floating(a) && is_floating(b) && f.mixed == MixedFractions::taken;
   check(a == b || mixes, Code::unsupported, Hint{"use typecast"},
-        "{}: mixed dtypes {} and {} are not supported together", op, name(a), name(b));
+        "{}: Mixed dtype is not supported for binary operation: {} and {}", op, name(a), name(b));
 }
 
 // The result's own dtype: a's, or that of the fraction which an integer meets; quotients of integers are fractions.
@@ -77,7 +77,7 @@ std::vector<float> fraction_results(const BinaryFunction& f, std::span<const flo
   std::vector<float> y(a.size());
   const auto seen = [&](float v) { return static_cast<double>(compute.fp32_dest_acc_en ? v : widen(v)); };
   for (std::size_t i = 0; i < y.size(); ++i)
-    y[i] = from_vector_unit(static_cast<float>(f.value(seen(a[i]), seen(b[i]))), compute.fp32_dest_acc_en);
+    y[i] = worked_out(static_cast<float>(f.value(seen(a[i]), seen(b[i]))), compute.fp32_dest_acc_en);
   return y;
 }
 
@@ -215,8 +215,9 @@ Shape broadcast_shape(std::string_view op, const Shape& a, const Shape& b) {
   for (int d = 1; d <= rank; ++d) {
     const std::int64_t x = d <= a.rank() ? a[a.rank() - d] : 1, y = d <= b.rank() ? b[b.rank() - d] : 1;
     check(x == y || x == 1 || y == 1, Code::invalid_argument,
-          "{}: shapes {} and {} cannot be broadcast: at dimension index -{} (output rank {}) they have {} and {}", op,
-          a.to_string(), b.to_string(), d, rank, x, y);
+          "{}: shapes {} and {} cannot be broadcast (Broadcasting rule violation): at dimension index -{} (output rank "
+          "{}) they have {} and {}",
+          op, a.to_string(), b.to_string(), d, rank, x, y);
     dims[static_cast<std::size_t>(rank - d)] = x == 1 ? y : x;
   }
   return Shape(std::move(dims));

@@ -3,6 +3,7 @@
 #include "tessera/core/error.h"
 #include "tessera/core/parallel_for.h"
 #include "tessera/graph/op.h"
+#include "tessera/targets/tensix/ops/elementwise/vector_function.h"
 #include "tessera/targets/tensix/ops/pool/weighted_sum.h"
 
 #include <algorithm>
@@ -55,7 +56,7 @@ std::vector<float> binary_values(Binary::Kind kind, std::span<const float> a, DT
     check(result.type() == ElementType::float32, Code::unsupported, "{} is no arithmetic of the card's vector unit",
           name(result.type()));
     const auto values = result.as<float>();
-    std::transform(values.begin(), values.end(), y.begin(), [&](float v) { return from_vector_unit(v, float32); });
+    std::transform(values.begin(), values.end(), y.begin(), [&](float v) { return worked_out(v, float32); });
   }
   if (activation) apply(*activation, y, float32);
   return y;

@@ -53,6 +53,7 @@ constexpr double kGiven = std::numeric_limits<double>::quiet_NaN();
 constexpr double kNever = -1;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kPi = std::numbers::pi;
+constexpr double kMostBessel = 88.5;  // beyond it the card takes this
 
 double truth(bool holds) { return holds ? 1.0 : 0.0; }
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
@@ -114,10 +115,18 @@ double multigammaln(double x) {
   return sum;
 }
 
+// The card's: nothing to the power of a negative fraction is no number.
+double power(double x, double p) {
+  if (x == 0 && p < 0 && p != std::floor(p)) return std::numeric_limits<double>::quiet_NaN();
+  return std::pow(x, p);
+}
+
 double round_half_even(double x, double decimals) {
   const double scale = std::pow(10.0, decimals);
   return std::nearbyint(x * scale) / scale;
 }
+
+double gelu_tanh(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / kPi) * (x + 0.044715 * x * x * x))); }
 
 // Without bounds (eps < 0), NaN outside of 0 and 1.
 double logit(double x, double eps) {
@@ -260,7 +269,13 @@ void apply(const VectorFunction& f, std::span<float> dst, bool float32) {
       });
       return;
     }
-    case Kind::row: each([&](float v) { return f.row->value(static_cast<double>(v), f.parameters.data()); }); return;
+    case Kind::row:
+      for (float& v : dst) {
+        const double y = f.row->value(static_cast<double>(v), f.parameters.data());
+        v = std::isnan(v) ? from_vector_unit(static_cast<float>(y), float32)
+                          : worked_out(static_cast<float>(y), float32);
+      }
+      return;
   }
 }
 

@@ -63,6 +63,13 @@ TSR_API bool takes_alpha(const VectorFunction& function);
 // Whether it takes operands of this type; integers only where it needs no fractions.
 TSR_API bool takes(const VectorFunction& function, DType dtype);
 
+// What the vector unit worked out of numbers, as Dst holds it: NaN reads back from 16 bits as an infinity
+// (tt-llk, issue 675).
+inline float worked_out(float x, bool float32) {
+  if (!float32 && x != x) return std::numeric_limits<float>::infinity();
+  return from_vector_unit(x, float32);
+}
+
 // On what is in Dst.
 TSR_API void apply(const VectorFunction& function, std::span<float> dst, bool float32);
 TSR_API std::int64_t apply(const VectorFunction& function, std::int64_t value);

@@ -294,8 +294,6 @@ DeviceTensor global_avg_pool2d(const DeviceTensor& x, const std::optional<Memory
   check(in.volume() > 0, Code::invalid_argument, "global_avg_pool2d: the image {} is empty", in.to_string());
   check(is_floating(from.dtype()), Code::unsupported, Hint{"use typecast"}, "global_avg_pool2d: {} is not supported",
         name(from.dtype()));
-  check(!from.memory_config().is_sharded() || config, Code::unsupported, Hint{"pass a memory_config"},
-        "global_avg_pool2d: where the result of a {} image goes must be said", name(from.memory_config().layout()));
   const PoolOptions options{.batch = rank == 4 ? in[0] : 1,
                             .height = in[rank == 4 ? 1 : 0],
                             .width = in[rank == 4 ? 2 : 1],
@@ -307,8 +305,10 @@ DeviceTensor global_avg_pool2d(const DeviceTensor& x, const std::optional<Memory
   if (from.layout() == Layout::tile && from.padded_shape() != in) rows = to_layout(x, Layout::row_major);
   const DeviceTensor& image = rows ? *rows : x;
   const Shape shape{options.batch, 1, 1, options.channels};
-  DeviceTensor y = DeviceTensor::allocate(
-      x.device(), TensorSpec(shape, from.dtype(), Layout::tile, config.value_or(from.memory_config())));
+  // Of shards the result is interleaved in their memory.
+  const MemoryConfig place(TensorMemoryLayout::interleaved, from.memory_config().buffer_type());
+  DeviceTensor y =
+      DeviceTensor::allocate(x.device(), TensorSpec(shape, from.dtype(), Layout::tile, config.value_or(place)));
   std::vector<Transfer> moved = stream_transfers(image, y);
   write_values(y, [&] {
     return Tensor::from_float32(

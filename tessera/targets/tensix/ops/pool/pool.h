@@ -24,6 +24,7 @@ struct PoolOptions {
   DType dtype = DType::bfloat16;
   Layout layout = Layout::row_major;
   std::optional<ComputeConfig> compute = {};
+  bool lists_in_dram = false;  // of windows and sticks; default: in L1_SMALL
   // Of an image in DRAM. None, or 0 slices: whole if it fits, else as few slices as fit.
   std::optional<Conv2dSliceConfig> slice = {};
 };

@@ -43,12 +43,13 @@ class PoolSteps {
         card_(x.device()->card()),
         cores_(plan.parallel.cores.num_cores()) {
     const SlidingWindow& w = plan.window.window;
-    key_ = fmt::format("{} {}x{}x{}x{} k{}x{} s{}x{} d{}x{} p{},{},{},{} {} {} {} {} {} {} {}x{}{}",
-                       name(pool_program(p_.kind)), p_.batch, p_.height, p_.width, p_.channels, w.kernel_h, w.kernel_w,
-                       w.stride_h, w.stride_w, w.dilation_h, w.dilation_w, w.top, w.bottom, w.left, w.right,
-                       name(from_.dtype()), name(from_.layout()), name(options.dtype), name(options.layout),
-                       name(plan.parallel.layout), plan.parallel.cores.to_string(), plan.input_shard.height,
-                       plan.input_shard.width, p_.indices ? " indices" : "");
+    key_ = fmt::format(
+        "{} {}x{}x{}x{} k{}x{} s{}x{} d{}x{} p{},{},{},{} {} {} {} {} {} {} {}x{}{}", name(pool_program(p_.kind)),
+        p_.batch, p_.height, p_.width, p_.channels, w.kernel_h, w.kernel_w, w.stride_h, w.stride_w, w.dilation_h,
+        w.dilation_w, w.top, w.bottom, w.left, w.right, name(from_.dtype()), name(from_.layout()), name(options.dtype),
+        name(options.layout), name(plan.parallel.layout), plan.parallel.cores.to_string(), plan.input_shard.height,
+        plan.input_shard.width,
+        fmt::format("{}{}", p_.indices ? " indices" : "", options.lists_in_dram ? " lists in DRAM" : ""));
   }
 
   PoolSlots build() {
@@ -93,7 +94,7 @@ class PoolSteps {
     return facts_of({out_rows(), p_.channels}, dtype, options_.layout, place);
   }
   HaloShard halo_shard() const {
-    HaloShard shard{cores_, plan_.parallel.row_parts, 0, 0, false};
+    HaloShard shard{cores_, plan_.parallel.row_parts, 0, 0, options_.lists_in_dram};
     if (p_.input_layout != Layout::tile) return shard;
     shard.tile_rows = ceil_div(plan_.input_shard.height, kTile);
     shard.tiles = shard.tile_rows * ceil_div(plan_.input_shard.width, kTile);
@@ -120,7 +121,11 @@ class PoolSteps {
   }
 
   MemorySteps::KeptList list(const char* label, std::int64_t bytes) const {
-    return {label, BufferType::l1_small, on_each(round_up(bytes, card_.l1_alignment_bytes), cores_)};
+    if (!options_.lists_in_dram)
+      return {label, BufferType::l1_small, on_each(round_up(bytes, card_.l1_alignment_bytes), cores_)};
+    // One list does for all cores that have the same rows.
+    const std::int64_t lists = plan_.parallel.row_parts, page = round_up(bytes, card_.dram_alignment_bytes);
+    return {label, BufferType::dram, {ceil_div(lists, card_.dram_banks) * page, lists * page, card_.dram_banks}};
   }
 
   MemorySteps::Slot shard_input() {
@@ -159,9 +164,12 @@ class PoolSteps {
     const MemorySteps::Slot halo = steps_.allocate("halo", BufferType::l1, on_each(h.out_bytes_per_core(), cores_));
     std::vector<MemorySteps::KeptList> lists;
     for (const std::int64_t bytes : h.config_bytes) lists.push_back(list("halo list", bytes));
+    std::vector<PlannedBuffer> buffers = h.circular_buffers;
+    if (options_.lists_in_dram)
+      for (const std::int64_t bytes : h.config_bytes) buffers.push_back({"list", bytes, 1, DType::uint16});
     const std::int64_t across = plan_.parallel.channel_parts;
     run(ProgramKind::halo, fmt::format("{} sticks of {} B on a core", h.out_sticks, h.stick_bytes), std::move(lists),
-        on_cores(h.circular_buffers, plan_.parallel.cores),
+        on_cores(buffers, plan_.parallel.cores),
         moved(MemoryKind::l1, MemoryKind::l1, (h.local_sticks + h.remote_sticks) * h.stick_bytes * across,
               h.pieces * across, h.busiest_core_sticks * h.stick_bytes, h.local_sticks * h.stick_bytes * across),
         std::make_shared<const ProgramWork>(halo_work(h, halo_shard())));
@@ -209,8 +217,10 @@ class PoolSteps {
     if (p_.indices) slots.indices = allocate_result(*p_.indices, "indices");
     const SlidingWindow& w = plan_.window.window;
     const std::int64_t windows = w.kernel_h * w.kernel_w * out_bytes();
+    std::vector<PlannedBuffer> buffers = plan_.buffers;
+    if (options_.lists_in_dram) buffers.push_back({"windows", plan_.reader_bytes, 1, DType::uint16});
     run(pool_program(p_.kind), fmt::format("[{}, {}, {}, {}]", p_.batch, p_.height, p_.width, p_.channels),
-        {list("windows", plan_.reader_bytes)}, on_cores(plan_.buffers, plan_.parallel.cores),
+        {list("windows", plan_.reader_bytes)}, on_cores(buffers, plan_.parallel.cores),
         moved(MemoryKind::l1, MemoryKind::l1, windows, out_rows() * w.kernel_h, windows / cores_, windows),
         std::make_shared<const ProgramWork>(pool_work(loops())));
     return slots;

@@ -7,6 +7,7 @@
 #include "tessera/targets/tensix/card/program.h"
 #include "tessera/targets/tensix/card/shard_inheritance.h"
 #include "tessera/targets/tensix/ops/to_layout/to_layout.h"
+#include "tessera/targets/tensix/ops/whole_program.h"
 
 #include <fmt/ranges.h>
 
@@ -97,6 +98,40 @@ DeviceTensor slice(const DeviceTensor& x, std::span<const std::int64_t> begins, 
   const DeviceTensor piece = cut(rows, box, config ? *config : inherited_placement(rows.spec(), box.shape));
   // What went through rows comes back as bfloat16, as TTNN leaves it.
   return to_layout(piece, Layout::tile, is_block_float(from.dtype()) ? DType::bfloat16 : from.dtype(), place);
+}
+
+DeviceTensor slice_write(const DeviceTensor& x, const DeviceTensor& y, std::span<const std::int64_t> begins,
+                         std::span<const std::int64_t> ends, std::span<const std::int64_t> steps) {
+  check_together("slice_write", {&x, &y});
+  const Shape &part = x.spec().logical_shape(), &whole = y.spec().logical_shape();
+  const auto rank = static_cast<std::size_t>(whole.rank());
+  check(part.rank() == whole.rank() && begins.size() == rank && ends.size() == rank && steps.size() == rank,
+        Code::invalid_argument, "slice_write: ranks {} and {} do not go with {} begins, {} ends and {} steps",
+        part.rank(), whole.rank(), begins.size(), ends.size(), steps.size());
+  check(x.spec().dtype() == y.spec().dtype() && x.spec().layout() == y.spec().layout(), Code::invalid_argument,
+        "slice_write: {} in {} is not written over {} in {}", name(x.spec().dtype()), name(x.spec().layout()),
+        name(y.spec().dtype()), name(y.spec().layout()));
+  for (std::size_t d = 0; d < rank; ++d) {
+    check(begins[d] >= 0 && ends[d] <= whole.dims()[d] && steps[d] > 0, Code::invalid_argument,
+          "slice_write: {} to {} in steps of {} is not within {}", begins[d], ends[d], steps[d], whole.dims()[d]);
+    const std::int64_t count = begins[d] < ends[d] ? ceil_div(ends[d] - begins[d], steps[d]) : 0;
+    check(count == part.dims()[d], Code::invalid_argument, "slice_write: {} elements go from {} to {}, not {}", count,
+          begins[d], ends[d], part.dims()[d]);
+  }
+  if (part.volume() == 0) return y;
+  return whole_program(ProgramKind::slice_write, "slice_write", {&x}, y, [&] {
+    std::vector<double> values = numbers_of(y);
+    const std::vector<double> given = numbers_of(x);
+    const std::vector<std::int64_t> strides = strides_of(whole);
+    Coordinates at(part);
+    for (const double value : given) {
+      std::int64_t place = 0;
+      for (std::size_t d = 0; d < rank; ++d) place += (begins[d] + at.at()[d] * steps[d]) * strides[d];
+      values[static_cast<std::size_t>(place)] = value;
+      at.next();
+    }
+    return values;
+  });
 }
 
 }  // namespace tessera::tensix

@@ -16,4 +16,8 @@ TSR_API DeviceTensor slice(const DeviceTensor& x, std::span<const std::int64_t> 
                            std::span<const std::int64_t> ends, std::span<const std::int64_t> steps,
                            const std::optional<MemoryConfig>& config = std::nullopt);
 
+// Writes x over every `steps`-th element of y from `begins` to `ends`, and gives y.
+TSR_API DeviceTensor slice_write(const DeviceTensor& x, const DeviceTensor& y, std::span<const std::int64_t> begins,
+                                 std::span<const std::int64_t> ends, std::span<const std::int64_t> steps);
+
 }  // namespace tessera::tensix

@@ -5,6 +5,8 @@
 #include "tessera/targets/tensix/card/page_copy.h"
 #include "tessera/targets/tensix/card/program.h"
 
+#include <algorithm>
+
 namespace tessera::tensix {
 
 DeviceTensor typecast(const DeviceTensor& x, DType dtype, const std::optional<MemoryConfig>& config) {
@@ -23,6 +25,27 @@ DeviceTensor typecast(const DeviceTensor& x, DType dtype, const std::optional<Me
   finish_program(
       {ProgramKind::typecast, fmt::format("{} to {}", name(from.dtype()), name(dtype)), stream_transfers(x, y)}, {&x},
       y);
+  return y;
+}
+
+DeviceTensor bitcast(const DeviceTensor& x, DType dtype, const std::optional<MemoryConfig>& config) {
+  x.check_allocated();
+  const TensorSpec& from = x.spec();
+  check(element_bytes(dtype) > 0 && element_bytes(dtype) == element_bytes(from.dtype()), Code::invalid_argument,
+        Hint{"typecast converts values"}, "bitcast: {} and {} have elements of {} and {} bytes", name(from.dtype()),
+        name(dtype), element_bytes(from.dtype()), element_bytes(dtype));
+  const TensorSpec to(from.logical_shape(), dtype, from.layout(), config.value_or(from.memory_config()), from.tile());
+  DeviceTensor y = DeviceTensor::allocate(x.device(), to);
+  place_program(*x.device(), typecast_buffers(from, to, x.device()->card()));
+  write_values(y, [&] {
+    const Tensor given = read_pages(x);
+    Tensor same(given.shape(), dtype, given.layout(), given.tile());
+    std::ranges::copy(given.bytes(), same.bytes().begin());
+    return same;
+  });
+  finish_program(
+      {ProgramKind::typecast, fmt::format("bits of {} as {}", name(from.dtype()), name(dtype)), stream_transfers(x, y)},
+      {&x}, y);
   return y;
 }
 

@@ -12,4 +12,8 @@ namespace tessera::tensix {
 TSR_API DeviceTensor typecast(const DeviceTensor& x, DType dtype,
                               const std::optional<MemoryConfig>& config = std::nullopt);
 
+// The same bits as elements of another dtype of the same size.
+TSR_API DeviceTensor bitcast(const DeviceTensor& x, DType dtype,
+                             const std::optional<MemoryConfig>& config = std::nullopt);
+
 }  // namespace tessera::tensix
