@@ -116,8 +116,12 @@ TEST(DeviceProfile, OfLaterChipsHoldsSpecificationsAndMarksWhatIsTakenFromTheM1O
     EXPECT_FALSE(unified_guide_of(machine).guide_bytes_per_s.has_value());
     for (const Figure& figure : machine.figures) {
       const bool of_the_guide = figure.group == "profile";
-      if (of_the_guide) EXPECT_EQ(figure.kind, FigureKind::assumed) << figure.key;
-      if (figure.key == "memory_bytes_per_s") EXPECT_EQ(figure.kind, FigureKind::published);
+      if (of_the_guide) {
+        EXPECT_EQ(figure.kind, FigureKind::assumed) << figure.key;
+      }
+      if (figure.key == "memory_bytes_per_s") {
+        EXPECT_EQ(figure.kind, FigureKind::published);
+      }
     }
     EXPECT_EQ(device_profile_from_json(device_profile_to_json(p)), p);
   }
