@@ -41,7 +41,7 @@ TEST(BankMemory, GivesAllOfItsAddressSpaceBack) {
     const BankMemory memory(8, kBankBytes);
     EXPECT_GT(reserved_pages(), before);
   }
-  EXPECT_EQ(reserved_pages(), before);
+  EXPECT_LE(reserved_pages(), before);  // less where the C library has given pages of its own back meanwhile
 }
 #endif
 
