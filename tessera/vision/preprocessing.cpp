@@ -13,6 +13,7 @@ namespace tessera {
 namespace {
 
 constexpr std::int64_t kMostExtent = 16384;
+constexpr std::int64_t kMostScaledPixels = std::int64_t{1} << 26;  // of a picture on its way to a smaller input
 
 std::int64_t channel_count(ChannelOrder order) { return order == ChannelOrder::gray ? 1 : 3; }
 
@@ -231,6 +232,11 @@ PreparedPicture prepare_picture(const Image& image, const PictureInput& input, c
   check(to.width <= kMostExtent * 4 && to.height <= kMostExtent * 4, Code::invalid_argument,
         "a picture of {} x {} pixels would be scaled to {} x {}: its sides differ too much", from->width, from->height,
         to.width, to.height);
+  const std::int64_t pixels = to.width * std::max(to.height, from->height);  // rows are scaled first
+  const std::int64_t most = std::max(kMostScaledPixels, 4 * input.width * input.height);
+  check(pixels <= most, Code::invalid_argument, Hint{"a smaller resize or size, or a smaller picture"},
+        "a picture of {} x {} pixels would be scaled to {} x {} for an input of {} x {}: more than {} pixels",
+        from->width, from->height, to.width, to.height, input.width, input.height, most);
   const Image picture = resample(*from, to.width, to.height, preprocessing.filter);
   Image canvas(input.width, input.height, preprocessing.fill);
   for (std::int64_t y = std::max<std::int64_t>(0, to.y); y < std::min(input.height, to.y + to.height); ++y) {

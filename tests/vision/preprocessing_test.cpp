@@ -186,6 +186,20 @@ TEST(Preprocessing, InputsThatTakeNoPictureAreRefused) {
               HasSubstr("not 2"));
 }
 
+// A few words of a file may not ask for gigabytes: the whole picture is scaled before the middle is cut out.
+TEST(Preprocessing, WhatIsScaledOnTheWayIsBounded) {
+  const TensorType type = floats({1, 3, 16, 16});
+  const auto made = [&](std::int64_t resize, const Image& image) {
+    Preprocessing how;
+    how.fit = Fit::crop;
+    how.resize = resize;
+    return error_of([&] { prepare_picture(image, picture_input(type, how), how); });
+  };
+  EXPECT_EQ(made(2000, Image(9, 5, 100)), "no error");  // 3600 x 2000
+  EXPECT_THAT(made(16384, Image(9, 5, 100)),
+              AllOf(HasSubstr("9 x 5 pixels would be scaled to 29491 x 16384"), HasSubstr("67108864 pixels")));
+}
+
 TEST(Resample, KeepsWhatIsEvenAndTheMeanOfWhatIsNot) {
   EXPECT_EQ(resample(Image(37, 11, 200), 5, 40, Filter::bilinear), Image(5, 40, 200));
   EXPECT_EQ(resample(Image(37, 11, 200), 90, 3, Filter::bicubic), Image(90, 3, 200));
