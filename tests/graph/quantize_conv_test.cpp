@@ -58,6 +58,9 @@ TEST(QuantizedConvolutions, RefuseWhatDoesNotFit) {
   EXPECT_THAT(refusal(ConvInteger{}, {x, w, type_of({2}, ElementType::uint8)}), HasSubstr("one value"));
   EXPECT_THAT(refusal(ConvInteger{}, {x, w, type_of({}, ElementType::uint8), type_of({3}, ElementType::int8)}),
               HasSubstr("2 output channels"));
+  const TensorType one_weight = type_of({}, ElementType::int8);
+  EXPECT_THAT(refusal(ConvInteger{}, {x, one_weight, type_of({}, ElementType::uint8), type_of({3}, ElementType::int8)}),
+              HasSubstr("ConvInteger"));
   const TensorType scale = type_of({}), xz = type_of({}, ElementType::uint8), wz = type_of({}, ElementType::int8);
   EXPECT_THAT(refusal(QLinearConv{}, {x, scale, xz, w, type_of({3}), wz, scale, xz}), HasSubstr("2 output channels"));
   EXPECT_THAT(refusal(QLinearConv{}, {x, scale, xz, w, scale, wz, scale, xz, type_of({2})}), HasSubstr("int32"));

@@ -56,7 +56,8 @@ inline std::optional<std::vector<std::int64_t>> conv_dims(const Window& window, 
 inline void expect_per_output(const Knowns& inputs, std::size_t i, const TensorType& w, std::string_view what) {
   const TensorType& t = inputs[i];
   inputs.expect_rank(i, 1, 1);
-  if (!t.is_static() || !w.dims || (*w.dims)[0] == TensorType::kUnknown) return;
+  // Weights of no dimensions are refused for themselves.
+  if (!t.is_static() || !w.dims || w.dims->empty() || (*w.dims)[0] == TensorType::kUnknown) return;
   check((*t.dims)[0] == (*w.dims)[0], Code::invalid_argument, "{}: the {} is {}, {} output channels need that many",
         inputs.op(), what, t.to_string(), (*w.dims)[0]);
 }
