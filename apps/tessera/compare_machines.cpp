@@ -54,10 +54,10 @@ void compare_on_machines(const ModelArgument& model, const MachinesArgument& arg
   };
   const InterruptWatch watch;
   request.stop = [] { return InterruptWatch::came(); };
-  const LoadedNetwork first = load_network(model);  // what is wrong with it is no row
-  const std::vector<MachineRow> rows = compare_machines([&] { return load_network(model); }, machines, request);
+  const LoadedNetwork network = load_network(model);  // what is wrong with it is no row; copies share its weights
+  const std::vector<MachineRow> rows = compare_machines([&] { return network; }, machines, request);
   progress.reset();
-  if (!argument.page.empty()) write_file_atomically(argument.page, machine_page(first.name, rows));
+  if (!argument.page.empty()) write_file_atomically(argument.page, machine_page(network.name, rows));
   context.print(machine_table(rows));
   if (context.for_people() && !context.quiet) {
     context.print(

@@ -1,6 +1,7 @@
 #include "tessera/targets/apple/plan/apple_plan.h"
 
-#include "tessera/core/error.h"
+#include "tests/error_of.h"
+
 #include "tessera/graph/zoo/zoo.h"
 #include "tessera/io/plan_document.h"
 #include "tessera/machine/machine_file.h"
@@ -18,18 +19,10 @@
 namespace tessera::apple {
 namespace {
 
+using for_tests::error_of;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-std::string error_text(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 class Network {
  public:
@@ -131,7 +124,7 @@ TEST(ApplePlan, FreesWhatIsReadLast) {
 TEST(ApplePlan, RefusesWhatNoMemoryHolds) {
   Network net(Shape{1 << 14, 16, 256, 256});
   net.graph.outputs = {net.unary("y", Unary::Kind::relu, net.x)};
-  EXPECT_THAT(error_text([&] { plan_for_mlx(net.loaded(), load_machine("apple_m1")); }),
+  EXPECT_THAT(error_of([&] { plan_for_mlx(net.loaded(), load_machine("apple_m1")); }),
               AllOf(HasSubstr("at once"), HasSubstr("17179869184 B at most"), HasSubstr("a smaller batch")));
 }
 
@@ -140,7 +133,7 @@ TEST(ApplePlan, NamesEveryOperatorThatMlxCodeIsNotWrittenFor) {
   const ValueId a =
       net.graph.add("cs", CumSum{}, {net.x, net.graph.add_constant("axis", Array::scalar<std::int64_t>(1))});
   net.graph.outputs = {net.graph.add("lrn", Lrn{}, {a})};
-  EXPECT_THAT(error_text([&] { plan_for_mlx(net.loaded(), load_machine("apple_m1")); }),
+  EXPECT_THAT(error_of([&] { plan_for_mlx(net.loaded(), load_machine("apple_m1")); }),
               AllOf(HasSubstr("2 of 2 operators"), HasSubstr("'cs' (CumSum)"), HasSubstr("'lrn' (Lrn)")));
 }
 
@@ -169,10 +162,10 @@ TEST(ApplePlan, SurvivesAFile) {
   const auto again = target.read(document.body);
   EXPECT_EQ(encode_plan_document(*again), text);
   target.check_machine(*again, machine);
-  EXPECT_THAT(error_text([&] { target.check_machine(*again, load_machine("apple_m1_max")); }),
+  EXPECT_THAT(error_of([&] { target.check_machine(*again, load_machine("apple_m1_max")); }),
               HasSubstr("the plan is for apple_m1, this machine is apple_m1_max"));
   again->attach(network.graph, "resnet18");
-  EXPECT_THAT(error_text([&] { again->attach(make_zoo_model("vgg16", 1), "vgg16"); }),
+  EXPECT_THAT(error_of([&] { again->attach(make_zoo_model("vgg16", 1), "vgg16"); }),
               HasSubstr("'vgg16' is not the network"));
 }
 
@@ -191,18 +184,18 @@ TEST(ApplePlan, RefusesBodiesThatAreNone) {
                                                                                        {"/weight_bytes", -4}}) {
     nlohmann::json bad = good;
     bad[nlohmann::json::json_pointer(path)] = value;
-    EXPECT_NE(error_text([&] { parse_apple_plan(bad.dump()); }), "") << path;
+    EXPECT_NE(error_of([&] { parse_apple_plan(bad.dump()); }), "no error") << path;
   }
   for (const auto& [key, value] : good.items()) {
     nlohmann::json bad = good;
     bad.erase(key);
-    EXPECT_THAT(error_text([&] { parse_apple_plan(bad.dump()); }), HasSubstr(key));
+    EXPECT_THAT(error_of([&] { parse_apple_plan(bad.dump()); }), HasSubstr(key));
   }
 }
 
 TEST(AppleTarget, RefusesOptionsOfOtherMachines) {
   const Machine machine = load_machine("apple_m1");
-  EXPECT_THAT(error_text([&] { target_of(machine).check_request(machine, {.min_pcc = 0.99}); }),
+  EXPECT_THAT(error_of([&] { target_of(machine).check_request(machine, {.min_pcc = 0.99}); }),
               HasSubstr("--min-pcc does not apply"));
 }
 
